@@ -1,0 +1,128 @@
+"""Every error that streambound raises on purpose: one root, flat subclasses by phase.
+
+A message names the query or file, the place, what was found, what is accepted and one fix.
+The command line prints it and exits with the class's code; no traceback reaches a user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in a text: line and column from 1, and the number of characters meant."""
+
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class StreamboundError(Exception):
+    """Root of all typed errors.
+
+    Args:
+        message: what was found.
+        subject: the query or file that it is about.
+        place: where in that text.
+        accepted: what would have been accepted.
+        fix: one thing to do.
+        text: the text that ``place`` points into; the line is quoted and underlined.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        subject: str | None = None,
+        place: Place | None = None,
+        accepted: str | None = None,
+        fix: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.subject = subject
+        self.place = place
+        self.accepted = accepted
+        self.fix = fix
+        self.text = text
+
+    def about(self, subject: str) -> StreamboundError:
+        """The same error, naming ``subject`` if it named nothing yet."""
+        if self.subject is None:
+            self.subject = subject
+        return self
+
+    def one_line(self) -> str:
+        """The error as one line, for JSON and tables."""
+        where = ": ".join(str(part) for part in (self.subject, self.place) if part)
+        parts = [f"{where}: {self.message}" if where else self.message]
+        if self.accepted:
+            parts.append(f"accepted: {self.accepted}")
+        if self.fix:
+            parts.append(f"fix: {self.fix}")
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        where = ": ".join(str(part) for part in (self.subject, self.place) if part)
+        lines = [f"{where}: {self.message}" if where else self.message]
+        if self.text and self.place:
+            lines.extend(underlined(self.text, self.place))
+        if self.accepted:
+            lines.append(f"  accepted: {self.accepted}")
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+
+def underlined(text: str, place: Place) -> list[str]:
+    """The line of ``text`` at ``place``, and a line of carets below the part that is meant."""
+    lines = text.splitlines()
+    if not 1 <= place.line <= len(lines):
+        return []
+    line = lines[place.line - 1].replace("\t", " ")
+    start = min(place.column - 1, max(len(line) - 1, 0))
+    carets = "^" * max(1, min(place.length, max(1, len(line) - start)))
+    return [f"    {line}", f"    {' ' * start}{carets}"]
+
+
+class CatalogError(StreamboundError):
+    """The stream catalog is malformed or contradicts itself."""
+
+
+class QueryError(StreamboundError):
+    """The SQL cannot be read, names something unknown, or mixes types."""
+
+
+class UnsupportedError(QueryError):
+    """Valid SQL that this version does not decide; named with its place."""
+
+
+class DataError(StreamboundError):
+    """A history or an event list is missing, corrupt or does not fit the catalog."""
+
+
+class PlanError(StreamboundError):
+    """A query was to be evaluated that has no bounded plan."""
+
+
+class CountOverflow(StreamboundError):
+    """A multiplicity is larger than the output can hold; it is never wrapped."""
+
+
+class PlatformError(StreamboundError):
+    """Java, Spark or another outside part is missing or of the wrong version."""
+
+    exit_code = 3
+
+
+class StorageError(StreamboundError):
+    """A disk, database or cluster failed."""
+
+    exit_code = 3

@@ -1,0 +1,47 @@
+"""Where things lie: paths and addresses, from the environment, with defaults for one machine.
+
+``STREAMBOUND_HOME``      working folder (streams, answers, quality, results); default ``var`` in the project.
+``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
+``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def project_root() -> Path:
+    """The checkout that an editable install points to; the current folder for a wheel."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "pyproject.toml").is_file() else Path.cwd()
+
+
+def home() -> Path:
+    """The working folder; not created here."""
+    return Path(os.environ.get("STREAMBOUND_HOME") or project_root() / "var")
+
+
+def registry() -> Path:
+    """The folder that a user edits: ``streams.yml`` and ``queries/*.sql``."""
+    return Path(os.environ.get("STREAMBOUND_REGISTRY") or project_root() / "include" / "registry")
+
+
+def streams_root() -> Path:
+    """Folder below which relative ``path`` entries of the catalog lie."""
+    return home() / "streams"
+
+
+def answers_root() -> Path:
+    """Folder of evaluated answers: one folder a query."""
+    return home() / "answers"
+
+
+def quality_root() -> Path:
+    """Folder of the Great Expectations context and its Data Docs."""
+    return home() / "quality"
+
+
+def database_url() -> str:
+    """SQLAlchemy address of the results database."""
+    return os.environ.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{home() / 'results.db'}"
