@@ -1,0 +1,1 @@
+"""From SQL text and a stream catalog to the frozen query model."""

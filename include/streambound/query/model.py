@@ -1,0 +1,248 @@
+"""The frozen model: relations with their columns and domains, and select-project-join queries.
+
+A query is ``SELECT [DISTINCT] outputs FROM occurrences WHERE atoms`` (a conjunction), as in
+Arasu et al. section 2.2 and Schiff & Özçep Definition 4. Constants in it are encoded (see
+``values``); attributes name an occurrence (the alias), so a stream may occur more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streambound.errors import Place
+from streambound.query.values import Type, Value
+
+
+class Kind(Enum):
+    """How much of a relation there will ever be (Schiff & Özçep, Definitions 2 and 3)."""
+
+    STREAM = "stream"
+    FINITE = "finite"
+    STATIC = "static"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Declared values of a column, encoded: an interval (either end may be open) or an enumeration."""
+
+    minimum: Value | None = None
+    maximum: Value | None = None
+    values: tuple[Value, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation."""
+
+    name: str
+    type: Type
+    domain: Domain | None = None
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class History:
+    """Where the Parquet history lies: a folder or address, and the key of its partition folders.
+
+    ``partition_by='date'`` means folders ``date=YYYY-MM-DD`` by UTC day of the application
+    timestamp; any other key sorts by its text; None means files directly in the folder.
+    """
+
+    path: str
+    partition_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A stream, a finite stream or a static relation of the catalog."""
+
+    name: str
+    kind: Kind
+    columns: tuple[Column, ...]
+    timestamp: str | None = None
+    granularity: str | None = None
+    description: str = ""
+    max_rows_per_timestamp: int | None = None
+    allowed_lateness: str | None = None
+    history: History | None = None
+
+    def column(self, name: str) -> Column:
+        """The column of that exact name; KeyError if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, order=True)
+class Attribute:
+    """A column of one occurrence of a relation in a query: ``S.A``."""
+
+    occurrence: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.occurrence}.{self.column}"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal, encoded, with the text that the user wrote."""
+
+    value: Value | None
+    text: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Term = Attribute | Constant
+
+
+class Op(Enum):
+    """Comparison operators."""
+
+    LT = "<"
+    LE = "<="
+    EQ = "="
+    NE = "<>"
+    GE = ">="
+    GT = ">"
+
+    @property
+    def mirrored(self) -> Op:
+        """The operator with its sides exchanged."""
+        return _MIRRORED[self]
+
+
+_MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.LE, Op.GT: Op.LT}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``left op right``; never true where a side is NULL."""
+
+    left: Attribute
+    op: Op
+    right: Term
+    place: Place = field(compare=False, default=Place(1, 1))
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op.value} {self.right}"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The one or two attributes compared."""
+        return (self.left, self.right) if isinstance(self.right, Attribute) else (self.left,)
+
+
+@dataclass(frozen=True)
+class Membership:
+    """``attribute IN (values)``; never true where the attribute is NULL."""
+
+    attribute: Attribute
+    values: tuple[Constant, ...]
+    place: Place = field(compare=False, default=Place(1, 1))
+
+    def __str__(self) -> str:
+        return f"{self.attribute} IN ({', '.join(value.text for value in self.values)})"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attribute tested."""
+        return (self.attribute,)
+
+
+@dataclass(frozen=True)
+class Never:
+    """A condition that is false or NULL for every tuple, such as ``1 = 2`` or ``S.A = NULL``."""
+
+    text: str
+    place: Place = field(compare=False, default=Place(1, 1))
+    attributes: tuple[Attribute, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Atom = Comparison | Membership | Never
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """One mention of a relation in FROM, under its alias."""
+
+    alias: str
+    relation: Relation
+    place: Place = field(compare=False, default=Place(1, 1))
+
+
+@dataclass(frozen=True)
+class Output:
+    """A projected column or constant, and the name of the answer column."""
+
+    name: str
+    term: Term
+    place: Place = field(compare=False, default=Place(1, 1))
+
+
+@dataclass(frozen=True)
+class Query:
+    """A select-project-join query over streams and static relations."""
+
+    name: str
+    sql: str
+    distinct: bool
+    select: tuple[Output, ...]
+    occurrences: tuple[Occurrence, ...]
+    where: tuple[Atom, ...]
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def projection(self) -> str:
+        """``eliminating`` for DISTINCT, else ``preserving``."""
+        return "eliminating" if self.distinct else "preserving"
+
+    @property
+    def streams(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite streams, in FROM order."""
+        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
+
+    @property
+    def statics(self) -> tuple[Occurrence, ...]:
+        """The occurrences of static relations, in FROM order."""
+        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)
+
+    def occurrence(self, alias: str) -> Occurrence:
+        """The occurrence under that alias; KeyError if there is none."""
+        for occurrence in self.occurrences:
+            if occurrence.alias == alias:
+                return occurrence
+        raise KeyError(alias)
+
+    def column(self, attribute: Attribute) -> Column:
+        """The catalog column behind an attribute."""
+        return self.occurrence(attribute.occurrence).relation.column(attribute.column)
+
+    def is_static(self, attribute: Attribute) -> bool:
+        """Whether the attribute belongs to a static relation."""
+        return self.occurrence(attribute.occurrence).relation.kind is Kind.STATIC
+
+    @property
+    def projected(self) -> tuple[Attribute, ...]:
+        """The distinct attributes in the SELECT list, in order."""
+        return tuple(dict.fromkeys(o.term for o in self.select if isinstance(o.term, Attribute)))
+
+    @property
+    def comparisons(self) -> Iterator[Comparison]:
+        """The atoms that compare with an operator."""
+        return (atom for atom in self.where if isinstance(atom, Comparison))
+
+    @property
+    def mentioned(self) -> tuple[Attribute, ...]:
+        """Every attribute in the SELECT list or a condition, sorted; others cost nothing."""
+        used = {a for atom in self.where for a in atom.attributes}
+        return tuple(sorted(used | set(self.projected)))

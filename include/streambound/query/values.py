@@ -1,0 +1,198 @@
+"""Types of columns and the ordered values that they hold.
+
+A comparison only needs an order, so every value is *encoded* once into its ordered form:
+numbers as ``int`` or exact ``Fraction``, dates as days, timestamps as microseconds, strings as
+themselves (code-point order), NaN as the largest number, equal to itself (as in Spark).
+Discrete types (integer, decimal, date, boolean) have a step; the others are dense, so an interval
+of theirs is infinite (Arasu et al., section 6: boundedness through |sat(A, P)|).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from fractions import Fraction
+from functools import total_ordering
+from typing import Any, Union
+
+from streambound.errors import CatalogError, DataError
+
+EPOCH_DAY = dt.date(1970, 1, 1)
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+
+
+@total_ordering
+class NotANumber:
+    """SQL's NaN under Spark's order: larger than every number and equal to itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NotANumber)
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return not isinstance(other, NotANumber)
+
+    def __hash__(self) -> int:
+        return hash("NaN")
+
+    def __repr__(self) -> str:
+        return "NaN"
+
+
+NAN = NotANumber()
+Value = Union[int, Fraction, float, str, NotANumber]
+
+
+class Family(Enum):
+    """Types of one family compare with each other."""
+
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    STRING = "string"
+
+
+INTEGERS = ("int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte")
+FLOATS = ("double", "float", "real")
+ACCEPTED = "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string"
+_DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+
+
+@dataclass(frozen=True)
+class Type:
+    """A column type: its SQL name, its family, and the step between neighbours (None if dense)."""
+
+    name: str
+    family: Family
+    step: Fraction | None
+
+    @property
+    def discrete(self) -> bool:
+        """Whether an interval of values is finite."""
+        return self.step is not None
+
+    def encode(self, value: Any) -> Value | None:
+        """The ordered form of a value read from JSON, YAML or Arrow; None stays None.
+
+        Raises:
+            DataError: the value does not belong to the type.
+        """
+        if value is None:
+            return None
+        try:
+            return _ENCODERS[self.family](self, value)
+        except (ValueError, TypeError, OverflowError, InvalidOperation):
+            raise DataError(f"{value!r} is not a value of type {self.name}") from None
+
+    def decode(self, value: Value | None) -> Any:
+        """A value for JSON and Parquet from its ordered form."""
+        if value is None:
+            return None
+        if self.family is Family.NUMBER:
+            return self._decode_number(value)
+        if self.family is Family.BOOLEAN:
+            return bool(value)
+        if self.family is Family.DATE:
+            return EPOCH_DAY + dt.timedelta(days=int(value))  # type: ignore[arg-type]
+        if self.family is Family.TIMESTAMP:
+            return EPOCH + dt.timedelta(microseconds=int(value))  # type: ignore[arg-type]
+        return value
+
+    def _decode_number(self, value: Value) -> Any:
+        if self.step == 1:
+            return int(value)  # type: ignore[arg-type]
+        if isinstance(value, NotANumber):
+            return math.nan
+        if self.step is None:
+            return float(value)
+        return Decimal((Fraction(value) / self.step).numerator) * Decimal(str(float(self.step)))
+
+
+def parse_type(text: str) -> Type:
+    """The type that ``text`` names (Spark's names, any case).
+
+    Raises:
+        CatalogError: an unknown type.
+    """
+    name = " ".join(str(text).strip().lower().split())
+    if name in INTEGERS:
+        return Type(name, Family.NUMBER, Fraction(1))
+    if name in FLOATS:
+        return Type(name, Family.NUMBER, None)
+    if name in ("boolean", "bool"):
+        return Type("boolean", Family.BOOLEAN, Fraction(1))
+    if name == "date":
+        return Type(name, Family.DATE, Fraction(1))
+    if name in ("timestamp", "timestamp_ltz"):
+        return Type("timestamp", Family.TIMESTAMP, None)
+    if name in ("string", "varchar", "text"):
+        return Type("string", Family.STRING, None)
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = int(match[1]), int(match[2] or 0)
+        if 1 <= precision <= 38 and scale <= precision:
+            return Type(f"decimal({precision},{scale})", Family.NUMBER, Fraction(1, 10**scale))
+    raise CatalogError(f"unknown column type {text!r}", accepted=ACCEPTED)
+
+
+def _number(kind: Type, value: Any) -> Value:
+    if isinstance(value, bool) or isinstance(value, str) and kind.step == 1 and not value.strip():
+        raise ValueError(value)
+    if isinstance(value, float) and kind.step is None:
+        # A binary float stays one: Python compares it with Fraction exactly.
+        return NAN if math.isnan(value) else value
+    exact = Fraction(Decimal(str(value))) if isinstance(value, float) else Fraction(value)
+    if kind.step is not None and exact % kind.step != 0:
+        raise ValueError(value)
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def _boolean(kind: Type, value: Any) -> int:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return int(value.lower() == "true")
+    raise ValueError(value)
+
+
+def _date(kind: Type, value: Any) -> int:
+    if isinstance(value, dt.datetime):
+        raise ValueError(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    day = value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
+    return (day - EPOCH_DAY).days
+
+
+def _timestamp(kind: Type, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
+    # Histories are in UTC: a naive timestamp is one of theirs.
+    moment = moment.replace(tzinfo=dt.timezone.utc) if moment.tzinfo is None else moment
+    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+
+
+def _string(kind: Type, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value
+
+
+_ENCODERS = {
+    Family.NUMBER: _number,
+    Family.BOOLEAN: _boolean,
+    Family.DATE: _date,
+    Family.TIMESTAMP: _timestamp,
+    Family.STRING: _string,
+}
