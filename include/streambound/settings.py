@@ -45,3 +45,8 @@ def quality_root() -> Path:
 def database_url() -> str:
     """SQLAlchemy address of the results database."""
     return os.environ.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{home() / 'results.db'}"
+
+
+def history_path(path: str) -> str:
+    """A catalog's history path: an address or absolute path as it is, else below the streams root."""
+    return path if "://" in path or Path(path).is_absolute() else str(streams_root() / path)
