@@ -339,7 +339,7 @@ def running(layout: Layout) -> Layout | None:
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit, so that ``finally`` and ``with`` blocks stop what they started."""
+    """Turn SIGTERM and SIGHUP into SystemExit, so that ``with`` blocks stop what they started."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         # A second signal while stopping must not cut the stopping short.

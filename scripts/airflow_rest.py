@@ -226,7 +226,7 @@ def _log_line(event: Any) -> str:
     head = (
         f"{event.get('timestamp', '')} {str(event.get('level', '')).upper()} {event.get('event', '')}".strip()
     )
-    trace = []
+    trace: list[str] = []
     for error in event.get("error_detail") or []:
         trace.extend(f"  {f['filename']}:{f['lineno']} in {f['name']}" for f in error.get("frames") or [])
         trace.append(f"  {error.get('exc_type')}: {error.get('exc_value')}")
