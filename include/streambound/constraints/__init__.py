@@ -1,0 +1,1 @@
+"""What a conjunction of comparisons implies: closure, satisfiability, zones, local orders."""

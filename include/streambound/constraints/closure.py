@@ -1,0 +1,165 @@
+"""Transitive closure of comparisons as difference bounds (Arasu et al., section 3: P+).
+
+A constraint is ``x - y <= c`` or ``x - y < c`` between attributes, or between an attribute and the
+origin (then it is a comparison with the constant ``c``). Constants are integers here: ``space``
+scales every number of a query by their common denominator and ranks strings.
+
+Law: ``assume`` keeps the closure closed, so the bound between two attributes is always the
+tightest that the assumed constraints imply; over discrete types it is exact for integers
+(``A < B`` and ``B < C`` imply ``A <= C - 2``).
+
+>>> from streambound.query.model import Attribute
+>>> a, b, c = (Attribute("S", name) for name in "ABC")
+>>> closure = Closure.over({a: 1, b: 1, c: 1}).assume([below(a, b), below(b, c)])
+>>> closure.bound(a, c)
+(-2, False)
+>>> closure.assume([below(c, a)]) is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd, inf
+
+from streambound.query.model import Attribute
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``high - low <= by`` (``<`` if strict); None stands for the origin."""
+
+    high: Attribute | None
+    low: Attribute | None
+    by: int
+    strict: bool = False
+
+
+def below(low: Attribute, high: Attribute, strict: bool = True) -> Difference:
+    """``low < high``, or ``low <= high``."""
+    return Difference(low, high, 0, strict)
+
+
+def at_most(attribute: Attribute, value: int, strict: bool = False) -> Difference:
+    """``attribute <= value``, or ``<``."""
+    return Difference(attribute, None, value, strict)
+
+
+def at_least(attribute: Attribute, value: int, strict: bool = False) -> Difference:
+    """``attribute >= value``, or ``>``."""
+    return Difference(None, attribute, -value, strict)
+
+
+# A bound is one number, by * _UNIT - (number of strict steps): comparing and adding such numbers is
+# comparing and adding bounds, as long as no path has _UNIT strict steps.
+_UNIT = 1 << 24
+_Matrix = list[list[float]]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Attributes with the tightest implied difference bound between any two.
+
+    ``steps`` gives the distance of neighbouring values of a discrete attribute, None if dense.
+    """
+
+    index: Mapping[Attribute | None, int]
+    steps: tuple[int | None, ...]
+    matrix: _Matrix
+
+    @classmethod
+    def over(cls, steps: Mapping[Attribute, int | None]) -> Closure:
+        """The closure of no constraint over the given attributes."""
+        nodes: list[Attribute | None] = [None, *steps]
+        size = len(nodes)
+        matrix: _Matrix = [[0 if i == j else inf for j in range(size)] for i in range(size)]
+        return cls({node: i for i, node in enumerate(nodes)}, (0, *steps.values()), matrix)
+
+    def assume(self, constraints: Iterable[Difference]) -> Closure | None:
+        """The closure with more constraints; None if they contradict."""
+        matrix = [row[:] for row in self.matrix]
+        changed = False
+        for constraint in constraints:
+            i, j = self.index[constraint.high], self.index[constraint.low]
+            value = self._tight(i, j, constraint.by * _UNIT - constraint.strict)
+            if value >= matrix[i][j]:
+                continue
+            if matrix[j][i] + value < 0:
+                return None
+            _relax(matrix, i, j, value)
+            changed = True
+        if changed and self._mixed and not self._tighten(matrix):
+            return None
+        return Closure(self.index, self.steps, matrix)
+
+    @property
+    def _mixed(self) -> bool:
+        return len({step for step in self.steps[1:]}) > 1
+
+    def _tight(self, i: int, j: int, value: float) -> float:
+        one, other = self.steps[i], self.steps[j]
+        if one is None or other is None or value == inf:
+            return value
+        step = gcd(one, other) or 1
+        by = -(-int(value) // _UNIT)
+        largest = by if by * _UNIT == value else by - 1
+        return largest // step * step * _UNIT
+
+    def _tighten(self, matrix: _Matrix) -> bool:
+        # With steps of several sizes a sum of tight bounds need not be tight: repeat until it is.
+        while True:
+            looser = [
+                (i, j, tight)
+                for i, row in enumerate(matrix)
+                for j, value in enumerate(row)
+                if i != j and (tight := self._tight(i, j, value)) < value
+            ]
+            if not looser:
+                return True
+            for i, j, value in looser:
+                if matrix[j][i] + value < 0:
+                    return False
+                if value < matrix[i][j]:
+                    _relax(matrix, i, j, value)
+
+    def bound(self, high: Attribute | None, low: Attribute | None) -> tuple[int, bool] | None:
+        """The tightest implied ``high - low <= c`` as (c, strict); None if there is none."""
+        value = self.matrix[self.index[high]][self.index[low]]
+        if value == inf:
+            return None
+        by = -(-int(value) // _UNIT)
+        return by, by * _UNIT != value
+
+    def implies(self, constraint: Difference) -> bool:
+        """Whether the constraint follows."""
+        i, j = self.index[constraint.high], self.index[constraint.low]
+        return self.matrix[i][j] <= constraint.by * _UNIT - constraint.strict
+
+    def orders(self, low: Attribute, high: Attribute) -> bool:
+        """Whether ``low <= high`` follows."""
+        return self.matrix[self.index[low]][self.index[high]] <= 0
+
+    def equates(self, one: Attribute, other: Attribute) -> bool:
+        """Whether ``one = other`` follows."""
+        return self.orders(one, other) and self.orders(other, one)
+
+    def upper(self, attribute: Attribute) -> tuple[int, bool] | None:
+        """The implied upper bound as (value, strict); None if there is none."""
+        return self.bound(attribute, None)
+
+    def lower(self, attribute: Attribute) -> tuple[int, bool] | None:
+        """The implied lower bound as (value, strict); None if there is none."""
+        found = self.bound(None, attribute)
+        return None if found is None else (-found[0], found[1])
+
+
+def _relax(matrix: _Matrix, i: int, j: int, value: float) -> None:
+    row = matrix[j]
+    for line in matrix:
+        through = line[i] + value
+        if through == inf:
+            continue
+        for k, rest in enumerate(row):
+            if through + rest < line[k]:
+                line[k] = through + rest

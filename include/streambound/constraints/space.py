@@ -1,0 +1,97 @@
+"""Numbers for a query: every constant, domain bound and step as an integer.
+
+Numeric families are scaled by the common denominator of all constants and steps of the query;
+strings, of which only the order counts, are ranked among the strings that the query and its
+declared domains name. Dense families stay dense: between two ranks there is room.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+
+from streambound.query.model import Attribute, Comparison, Constant, Domain, Membership, Query
+from streambound.query.values import Family, Value
+
+BOOLEANS = Domain(values=(0, 1))
+
+
+def domain_of(query: Query, attribute: Attribute) -> Domain | None:
+    """The declared domain of an attribute; both truth values for a BOOLEAN."""
+    column = query.column(attribute)
+    if column.domain is None and column.type.family is Family.BOOLEAN:
+        return BOOLEANS
+    return column.domain
+
+
+@dataclass(frozen=True)
+class Space:
+    """The embedding of a query's values into integers, one family apart from the other."""
+
+    query: Query
+
+    def family(self, attribute: Attribute) -> Family:
+        """The family that an attribute compares within."""
+        return self.query.column(attribute).type.family
+
+    @cached_property
+    def _values(self) -> dict[Family, set[Value]]:
+        values: dict[Family, set[Value]] = {family: set() for family in Family}
+        for atom in self.query.where:
+            constants = (
+                atom.values
+                if isinstance(atom, Membership)
+                else (atom.right,)
+                if isinstance(atom, Comparison) and isinstance(atom.right, Constant)
+                else ()
+            )
+            for constant in constants:
+                if constant.value is not None:
+                    values[self.family(atom.attributes[0])].add(constant.value)
+        for attribute in self.query.mentioned:
+            domain = domain_of(self.query, attribute) or Domain()
+            declared = {domain.minimum, domain.maximum, *(domain.values or ())} - {None}
+            values[self.family(attribute)] |= declared  # type: ignore[arg-type]
+        return values
+
+    @cached_property
+    def _strings(self) -> list[str]:
+        return sorted(str(value) for value in self._values[Family.STRING])
+
+    @cached_property
+    def scale(self) -> int:
+        """The factor that makes every number of the query an integer."""
+        numbers = [Fraction(v) for v in self._values[Family.NUMBER] if isinstance(v, (int, float, Fraction))]
+        steps = [step for a in self.query.mentioned if (step := self.query.column(a).type.step) is not None]
+        return lcm(*(n.denominator for n in numbers), *(s.denominator for s in steps), 1)
+
+    def embed(self, family: Family, value: Value) -> int:
+        """The integer that stands for a value that the query or its catalog names."""
+        if family is Family.STRING:
+            return bisect_left(self._strings, str(value))
+        if family is Family.NUMBER:
+            return int(Fraction(value) * self.scale)  # type: ignore[arg-type]
+        return int(value)  # type: ignore[arg-type]
+
+    def value(self, family: Family, number: int) -> Value:
+        """The value that an integer stands for; the inverse of ``embed``."""
+        if family is Family.STRING:
+            return self._strings[number]
+        if family is Family.NUMBER:
+            exact = Fraction(number, self.scale)
+            return int(exact) if exact.denominator == 1 else exact
+        return number
+
+    def step(self, attribute: Attribute) -> int | None:
+        """The distance of neighbouring values of an attribute; None if it is dense."""
+        step = self.query.column(attribute).type.step
+        if step is None:
+            return None
+        return int(step * self.scale) if self.family(attribute) is Family.NUMBER else 1
+
+    def constants(self, family: Family) -> list[int]:
+        """The constants of a family, embedded and sorted: of conditions and of declared domains."""
+        return sorted(self.embed(family, value) for value in self._values[family])

@@ -1,0 +1,152 @@
+"""A query's conditions as constraints: a closure, and the choices that it leaves open.
+
+``<>`` and finite sets of values (IN, enumerated domains) are no difference bounds: each is a
+choice between two constraints. Choices are made only where the closure does not already decide
+them, by depth-first search with a named limit (``<>`` between bounded columns can encode graph
+colouring, theory of the exact criterion, section 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
+from streambound.constraints.space import Space, domain_of
+from streambound.query.model import Attribute, Comparison, Constant, Membership, Never, Op, Query
+
+# Search nodes per question. Queries that people write need a handful.
+SEARCH_LIMIT = 20_000
+
+
+class SearchLimit(Exception):
+    """A satisfiability question needed more than SEARCH_LIMIT nodes."""
+
+
+Choice = tuple[Difference, Difference]
+
+
+@dataclass(frozen=True)
+class System:
+    """The conditions of a query.
+
+    ``closure`` is None if they contradict at once; ``choices`` are disjunctions of two constraints.
+    """
+
+    query: Query
+    space: Space
+    closure: Closure | None
+    choices: tuple[Choice, ...]
+
+    def satisfiable(self, extra: Iterable[Difference] = (), choices: Iterable[Choice] = ()) -> bool:
+        """Whether some assignment meets every condition, ``extra`` and the added choices.
+
+        Raises:
+            SearchLimit: more than SEARCH_LIMIT nodes.
+        """
+        start = self.closure.assume(extra) if self.closure else None
+        return start is not None and _search(start, [*self.choices, *choices])
+
+
+def system(query: Query) -> System:
+    """The constraints of a query over its mentioned attributes, declared domains included."""
+    space = Space(query)
+    closure: Closure | None = Closure.over({a: space.step(a) for a in query.mentioned})
+    constraints: list[Difference] = []
+    choices: list[Choice] = []
+    for attribute in query.mentioned:
+        _declared(query, space, attribute, constraints, choices)
+    for atom in query.where:
+        if isinstance(atom, Comparison):
+            _compared(space, atom, constraints, choices)
+        elif isinstance(atom, Membership):
+            numbers = sorted({space.embed(space.family(atom.attribute), v.value) for v in atom.values})  # type: ignore[arg-type]
+            _enumerated(space, atom.attribute, numbers, constraints, choices)
+    assert closure is not None
+    closure = None if any(isinstance(a, Never) for a in query.where) else closure.assume(constraints)
+    return System(query, space, closure, tuple(choices))
+
+
+def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
+    """``low op high`` as difference bounds; empty for ``<>``."""
+    return {
+        Op.LT: [below(low, high)],
+        Op.LE: [below(low, high, strict=False)],
+        Op.EQ: [below(low, high, strict=False), below(high, low, strict=False)],
+        Op.GE: [below(high, low, strict=False)],
+        Op.GT: [below(high, low)],
+        Op.NE: [],
+    }[op]
+
+
+def _compared(space: Space, atom: Comparison, constraints: list[Difference], choices: list[Choice]) -> None:
+    left = atom.left
+    if isinstance(atom.right, Constant):
+        assert atom.right.value is not None
+        number = space.embed(space.family(left), atom.right.value)
+        if atom.op in (Op.LT, Op.LE, Op.EQ):
+            constraints.append(at_most(left, number, atom.op is Op.LT))
+        if atom.op in (Op.GT, Op.GE, Op.EQ):
+            constraints.append(at_least(left, number, atom.op is Op.GT))
+        if atom.op is Op.NE:
+            choices.append((at_most(left, number, True), at_least(left, number, True)))
+        return
+    constraints.extend(differences(left, atom.op, atom.right))
+    if atom.op is Op.NE:
+        choices.append((below(left, atom.right), below(atom.right, left)))
+
+
+def _declared(
+    query: Query,
+    space: Space,
+    attribute: Attribute,
+    constraints: list[Difference],
+    choices: list[Choice],
+) -> None:
+    domain = domain_of(query, attribute)
+    if domain is None:
+        return
+    family = space.family(attribute)
+    if domain.values is not None:
+        numbers = [space.embed(family, value) for value in domain.values]
+        _enumerated(space, attribute, sorted(numbers), constraints, choices)
+    if domain.minimum is not None:
+        constraints.append(at_least(attribute, space.embed(family, domain.minimum)))
+    if domain.maximum is not None:
+        constraints.append(at_most(attribute, space.embed(family, domain.maximum)))
+
+
+def _enumerated(
+    space: Space,
+    attribute: Attribute,
+    numbers: list[int],
+    constraints: list[Difference],
+    choices: list[Choice],
+) -> None:
+    constraints.extend((at_least(attribute, numbers[0]), at_most(attribute, numbers[-1])))
+    step = space.step(attribute)
+    for one, other in zip(numbers, numbers[1:], strict=False):
+        if step is None or other - one > step:
+            choices.append((at_most(attribute, one), at_least(attribute, other)))
+
+
+def _search(start: Closure, choices: list[Choice]) -> bool:
+    budget = SEARCH_LIMIT
+    pending = [(start, choices)]
+    while pending:
+        closure, rest = pending.pop()
+        budget -= 1
+        if budget < 0:
+            raise SearchLimit
+        open_choices = [c for c in rest if not any(closure.implies(option) for option in c)]
+        if not open_choices:
+            return True
+        pending.extend(_options(closure, open_choices))
+    return False
+
+
+def _options(closure: Closure, choices: list[Choice]) -> Iterator[tuple[Closure, list[Choice]]]:
+    first, *rest = choices
+    for option in reversed(first):
+        if (narrowed := closure.assume([option])) is not None:
+            yield narrowed, rest

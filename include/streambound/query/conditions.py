@@ -1,0 +1,158 @@
+"""Conditions to atoms: the conjunction in WHERE and ON, flattened, oriented and type-checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import expressions as exp
+
+from streambound.errors import QueryError, UnsupportedError
+from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Term
+from streambound.query.scope import BOOLEAN, Scope, place_of
+from streambound.query.values import Family
+
+_OPS: dict[type[exp.Expression], Op] = {
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.GTE: Op.GE,
+    exp.GT: Op.GT,
+}
+_NAMES: dict[type[exp.Expression], str] = {
+    exp.Or: "OR",
+    exp.Not: "NOT",
+    exp.Is: "IS [NOT] NULL",
+    exp.Like: "LIKE",
+    exp.NullSafeEQ: "<=>",
+    exp.Exists: "EXISTS",
+}
+ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN and IN, joined by AND"
+
+
+def conjuncts(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
+    """The atoms of a condition; conditions that always hold vanish.
+
+    Raises:
+        QueryError: the sides of a comparison do not compare.
+        UnsupportedError: a condition outside the class, with its place.
+    """
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, exp.Paren):
+            pending.append(part.this)
+        elif isinstance(part, exp.And):
+            pending.extend((part.expression, part.this))
+        else:
+            yield from _atoms(part, scope)
+
+
+def _atoms(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
+    if type(node) in _OPS:
+        yield from _comparison(_OPS[type(node)], node.this, node.expression, node, scope)
+    elif isinstance(node, exp.Between):
+        yield from _comparison(Op.GE, node.this, node.args["low"], node, scope)
+        yield from _comparison(Op.LE, node.this, node.args["high"], node, scope)
+    elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+        yield from _membership(node, scope)
+    elif isinstance(node, (exp.Boolean, exp.Null)):
+        if not (isinstance(node, exp.Boolean) and node.this):
+            yield Never(node.sql(dialect="spark"), place_of(node, scope.sql))
+    elif isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
+        yield Comparison(scope.attribute(node), Op.EQ, Constant(1, "TRUE", BOOLEAN), place_of(node, scope.sql))
+    else:
+        what = _NAMES.get(type(node)) or node.sql(dialect="spark")
+        raise UnsupportedError(
+            f"{what} is not supported yet", place=place_of(node, scope.sql), accepted=ACCEPTED
+        )
+
+
+def _comparison(
+    op: Op, left: exp.Expression, right: exp.Expression, whole: exp.Expression, scope: Scope
+) -> Iterator[Atom]:
+    place = place_of(whole, scope.sql)
+    first, second = scope.term(left), scope.term(right)
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        yield from _folded(op, first, second, whole, scope)
+        return
+    if isinstance(first, Constant):
+        first, second, op, right = second, first, op.mirrored, left
+    assert isinstance(first, Attribute)
+    if isinstance(second, Constant):
+        second = scope.coerce(second, scope.type_of(first), right)
+    _refuse_mismatch(first, second, whole, scope)
+    if isinstance(second, Constant) and second.value is None:
+        yield Never(whole.sql(dialect="spark"), place, (first,))
+    else:
+        yield Comparison(first, op, second, place)
+
+
+def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expression, scope: Scope) -> None:
+    one, other = scope.type_of(first), scope.type_of(second)
+    place = place_of(whole, scope.sql)
+    stamps = [term for term in (first, second) if scope.is_timestamp(term)]
+    if stamps and isinstance(second, Attribute) and len(stamps) == 1:
+        raise QueryError(
+            f"{stamps[0]} is an application timestamp and is compared with an ordinary column",
+            place=place,
+            accepted="timestamps with timestamps",
+        )
+    if one.family is not other.family:
+        raise QueryError(
+            f"{first} ({one.name}) cannot be compared with {second} ({other.name})",
+            place=place,
+            accepted=f"a {one.family.value}",
+        )
+    if stamps:
+        raise UnsupportedError(
+            f"comparing the application timestamp {stamps[0]} is not supported yet",
+            place=place,
+            fix="leave time comparisons out; answers are evaluated in time order anyway",
+        )
+
+
+def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expression, scope: Scope) -> Iterator[Atom]:
+    place, text = place_of(whole, scope.sql), whole.sql(dialect="spark")
+    if first.value is None or second.value is None:
+        yield Never(text, place)
+        return
+    if first.type.family is not second.type.family:
+        second = scope.coerce(second, first.type, whole)
+    if not holds(op, first.value, second.value):
+        yield Never(text, place)
+
+
+def holds(op: Op, left: object, right: object) -> bool:
+    """Whether two encoded, non-NULL values of one family compare as ``op`` says."""
+    if op is Op.EQ:
+        return left == right
+    if op is Op.NE:
+        return left != right
+    if op is Op.LT:
+        return left < right  # type: ignore[operator]
+    if op is Op.LE:
+        return left <= right  # type: ignore[operator]
+    if op is Op.GT:
+        return left > right  # type: ignore[operator]
+    return left >= right  # type: ignore[operator]
+
+
+def _membership(node: exp.In, scope: Scope) -> Iterator[Atom]:
+    place = place_of(node, scope.sql)
+    subject = scope.term(node.this)
+    members = [(scope.term(item), item) for item in node.expressions]
+    if not isinstance(subject, Attribute) or not all(isinstance(term, Constant) for term, _ in members):
+        raise UnsupportedError(
+            "IN with columns in the list is not supported yet",
+            place=place,
+            accepted="column IN (constants)",
+        )
+    kind = scope.type_of(subject)
+    values = tuple(scope.coerce(term, kind, item) for term, item in members if isinstance(term, Constant))
+    if values:
+        _refuse_mismatch(subject, values[0], node, scope)
+    known = tuple(value for value in values if value.value is not None)
+    yield (
+        Membership(subject, known, place) if known else Never(node.sql(dialect="spark"), place, (subject,))
+    )

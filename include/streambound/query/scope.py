@@ -1,0 +1,178 @@
+"""Names and literals in a query, resolved against the relations in its FROM clause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlglot import expressions as exp
+
+from streambound.errors import DataError, Place, QueryError, UnsupportedError
+from streambound.query.model import Attribute, Constant, Occurrence, Term
+from streambound.query.values import Family, Type, parse_type
+
+NUMBER = Type("number", Family.NUMBER, None)
+STRING = parse_type("string")
+BOOLEAN = parse_type("boolean")
+NULL = Type("null", Family.STRING, None)
+
+
+def place_of(node: exp.Expression, sql: str) -> Place:
+    """Where ``node`` stands in ``sql``; the whole text's start if sqlglot recorded no position."""
+    spans = [
+        (n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta and "end" in n.meta
+    ]
+    if not spans:
+        return Place(1, 1)
+    start, end = min(s for s, _ in spans), max(e for _, e in spans)
+    line_end = sql.find("\n", start)
+    end = min(end, line_end if line_end >= 0 else len(sql))
+    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The SQL text and the occurrences that its names may refer to."""
+
+    sql: str
+    occurrences: tuple[Occurrence, ...]
+
+    def term(self, node: exp.Expression) -> Term:
+        """The attribute or constant that ``node`` is.
+
+        Raises:
+            QueryError: an unknown or ambiguous name, a malformed literal.
+            UnsupportedError: any other expression.
+        """
+        if isinstance(node, exp.Paren):
+            return self.term(node.this)
+        if isinstance(node, exp.Column):
+            return self.attribute(node)
+        constant = self._literal(node)
+        if constant is None:
+            raise UnsupportedError(
+                f"{_describe(node)} is not supported yet",
+                place=place_of(node, self.sql),
+                accepted="columns and constants",
+            )
+        return constant
+
+    def attribute(self, node: exp.Column) -> Attribute:
+        """The attribute that a column name refers to."""
+        place = place_of(node, self.sql)
+        if node.args.get("db") or node.args.get("catalog"):
+            raise QueryError(f"{node.sql()} has too many parts", place=place, accepted="alias.column")
+        owners = self._owners(node.table, place)
+        found = [
+            Attribute(o.alias, column.name)
+            for o in owners
+            for column in o.relation.columns
+            if column.name.lower() == node.name.lower()
+        ]
+        if not found:
+            known = sorted(c.name for o in owners for c in o.relation.columns)
+            whose = f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
+            raise QueryError(f"{whose} {node.name}", place=place, accepted=", ".join(known))
+        if len(found) > 1:
+            raise QueryError(
+                f"the column {node.name} is ambiguous",
+                place=place,
+                accepted=" or ".join(map(str, found)),
+                fix=f"write {found[0]}",
+            )
+        return found[0]
+
+    def _owners(self, alias: str, place: Place) -> tuple[Occurrence, ...]:
+        if not alias:
+            return self.occurrences
+        owners = tuple(o for o in self.occurrences if o.alias.lower() == alias.lower())
+        if not owners:
+            known = ", ".join(o.alias for o in self.occurrences)
+            raise QueryError(f"unknown stream or alias {alias}", place=place, accepted=known)
+        return owners
+
+    def type_of(self, term: Term) -> Type:
+        """The type of an attribute or constant."""
+        if isinstance(term, Constant):
+            return term.type
+        occurrence = next(o for o in self.occurrences if o.alias == term.occurrence)
+        return occurrence.relation.column(term.column).type
+
+    def is_timestamp(self, term: Term) -> bool:
+        """Whether a term is the application timestamp of its stream."""
+        return isinstance(term, Attribute) and any(
+            o.alias == term.occurrence and o.relation.timestamp == term.column for o in self.occurrences
+        )
+
+    def _literal(self, node: exp.Expression) -> Constant | None:
+        text = node.sql(dialect="spark")
+        if isinstance(node, exp.Neg):
+            inner = self._literal(node.this)
+            if inner is None or inner.type is not NUMBER or not isinstance(inner.value, (int, Fraction)):
+                return None
+            return Constant(-inner.value, text, NUMBER)
+        if isinstance(node, exp.Literal):
+            return Constant(node.this, text, STRING) if node.is_string else self._number(node, text)
+        if isinstance(node, exp.Boolean):
+            return Constant(int(bool(node.this)), text, BOOLEAN)
+        if isinstance(node, exp.Null):
+            return Constant(None, text, NULL)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
+            return self._typed(node, text)
+        return None
+
+    def _number(self, node: exp.Expression, text: str) -> Constant:
+        value = Fraction(Decimal(str(node.this)))
+        return Constant(int(value) if value.denominator == 1 else value, text, NUMBER)
+
+    def _typed(self, node: exp.Cast, text: str) -> Constant | None:
+        name = node.to.sql(dialect="spark").lower()
+        if name not in ("date", "timestamp", "timestamp_ltz"):
+            return None
+        kind = parse_type(name)
+        return Constant(self._encoded(kind, node.this.this, node), text, kind)
+
+    def _encoded(self, kind: Type, raw: object, node: exp.Expression) -> int:
+        try:
+            return int(kind.encode(raw))  # type: ignore[arg-type]
+        except DataError as error:
+            raise QueryError(
+                error.message,
+                place=place_of(node, self.sql),
+                accepted="'2026-01-31'" if kind.family is Family.DATE else "'2026-01-31 23:59:59'",
+            ) from None
+
+    def coerce(self, constant: Constant, kind: Type, node: exp.Expression) -> Constant:
+        """A constant as a value of the type that it is compared with (Spark's implicit casts).
+
+        Raises:
+            QueryError: the types do not compare.
+        """
+        if constant.value is None:
+            return Constant(None, constant.text, kind)
+        if kind.family in (Family.DATE, Family.TIMESTAMP) and constant.type is STRING:
+            return Constant(self._encoded(kind, constant.value, node), constant.text, kind)
+        if kind.family is not constant.type.family:
+            raise QueryError(
+                f"{constant.text} is a {constant.type.family.value} and cannot be compared "
+                f"with a {kind.family.value}",
+                place=place_of(node, self.sql),
+                accepted=f"a {kind.family.value}",
+            )
+        if kind.family is Family.NUMBER and kind.step is None:
+            # Spark compares a double with a literal as doubles: 0.1 means the double nearest to it.
+            return Constant(float(constant.value), constant.text, kind)  # type: ignore[arg-type]
+        return Constant(constant.value, constant.text, kind)
+
+
+def _describe(node: exp.Expression) -> str:
+    if isinstance(node, exp.AggFunc):
+        return f"the aggregate {node.sql(dialect='spark')}"
+    if isinstance(node, exp.Func):
+        return f"the function call {node.sql(dialect='spark')}"
+    if isinstance(node, exp.Binary):
+        return f"the expression {node.sql(dialect='spark')}"
+    if isinstance(node, (exp.Subquery, exp.Select)):
+        return "a sub-query"
+    return node.sql(dialect="spark") or node.key.upper()

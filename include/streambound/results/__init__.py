@@ -1,0 +1,23 @@
+"""Verdicts, runs, answers, quality and figures in one database: SQLite by default, PostgreSQL by URL."""
+
+from streambound.results.records import (
+    Answer,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    QuerySummary,
+    Run,
+    VerdictRecord,
+)
+from streambound.results.store import Results
+
+__all__ = [
+    "Answer",
+    "Figure",
+    "PartitionMetrics",
+    "QualityOutcome",
+    "QuerySummary",
+    "Results",
+    "Run",
+    "VerdictRecord",
+]

@@ -1,0 +1,186 @@
+"""Connecting to the results database: locking, the schema's version, and its errors made typed.
+
+SQLite: write-ahead log, a busy timeout, and BEGIN IMMEDIATE for writes, so that concurrent Airflow
+tasks wait for each other instead of failing when a read turns into a write. A connection
+lives for one transaction: tasks are forked, and a SQLite connection must not cross a fork.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from streambound.errors import StorageError
+from streambound.results.schema import METADATA, SCHEMA, VERSION
+
+BUSY_SECONDS = 60
+DIALECTS = "sqlite:///FILE or postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE"
+FIX = "set STREAMBOUND_DATABASE_URL"
+# Any number will do, as long as every streambound process that creates the schema takes the same.
+SCHEMA_LOCK = 7_316_020_713
+
+
+def parse_url(address: str) -> URL:
+    """The address, checked.
+
+    Raises:
+        StorageError: not an address, or of a database that is not supported. An address that cannot
+            be read is not repeated: it may hold a password.
+    """
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        raise StorageError(
+            "the results database's address cannot be read", accepted=DIALECTS, fix=FIX
+        ) from None
+    if url.get_backend_name() not in ("sqlite", "postgresql") or url.database in (None, "", ":memory:"):
+        raise StorageError(
+            "the results database's address is not supported", subject=str(url), accepted=DIALECTS, fix=FIX
+        )
+    return url
+
+
+def connect(url: URL) -> Engine:
+    """An engine without a pool; a SQLite file's folder is created.
+
+    Raises:
+        StorageError: the driver is not installed, or the folder cannot be created.
+    """
+    try:
+        if url.get_backend_name() == "sqlite":
+            Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(
+            url, poolclass=NullPool, json_serializer=partial(json.dumps, default=str, sort_keys=True)
+        )
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise StorageError(
+            f"the database driver is missing: {error}",
+            subject=str(url),
+            fix="pip install 'streambound[postgres]'",
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"the folder cannot be created: {error.strerror}", subject=str(url), fix=FIX
+        ) from None
+    if url.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _on_sqlite_connect)
+        event.listen(engine, "begin", _on_sqlite_begin)
+    return engine
+
+
+def _on_sqlite_connect(connection: Any, record: object) -> None:
+    # The driver's own transaction control would begin late and DEFERRED; see _on_sqlite_begin.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _on_sqlite_begin(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+@contextmanager
+def transaction(engine: Engine, *, writing: bool) -> Iterator[Connection]:
+    """One transaction: committed when the block ends, rolled back when it raises.
+
+    Raises:
+        StorageError: the database failed.
+    """
+    with database_errors(engine.url), engine.connect() as connection:
+        chosen = connection.execution_options(writing=writing)
+        with chosen.begin():
+            yield chosen
+
+
+@contextmanager
+def database_errors(url: URL) -> Iterator[None]:
+    """Turns the database's errors into StorageError, the password masked."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        cause = str(getattr(error, "orig", None) or error).strip()
+        reason = " ".join(cause.split()).replace(url.password or "\0", "***")
+        raise StorageError(
+            f"the results database failed: {reason}", subject=str(url), fix=_cure(reason.lower())
+        ) from None
+
+
+def _cure(reason: str) -> str:
+    cures = {
+        "not a database": "move the file away, or name another with STREAMBOUND_DATABASE_URL",
+        "malformed": "restore the file from a backup, or move it away to start anew",
+        "readonly": "make the file and its folder writable",
+        "unable to open": "check that the path is a file in a folder that can be written",
+        "locked": "wait for the other writer to end, and run again",
+        "full": "free some space on the disk",
+    }
+    found = [cure for sign, cure in cures.items() if sign in reason]
+    return found[0] if found else "check that the server runs and that STREAMBOUND_DATABASE_URL is right"
+
+
+def prepare(engine: Engine) -> None:
+    """Creates the tables in an empty database, and refuses one of another version.
+
+    Raises:
+        StorageError: the database has another schema version, or tables that are not ours.
+    """
+    if engine.url.get_backend_name() == "sqlite":
+        _use_write_ahead_log(engine)
+    with transaction(engine, writing=False) as connection:
+        if _version(connection) == VERSION:
+            return
+    with transaction(engine, writing=True) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+        found = _version(connection)
+        if found is None:
+            METADATA.create_all(connection)
+            connection.execute(SCHEMA.insert().values(version=VERSION))
+        elif found != VERSION:
+            raise _other_version(engine.url, found)
+
+
+def _version(connection: Connection) -> int | None:
+    """The schema version; None for a database without our tables, -1 for one with foreign ones."""
+    tables = set(inspect(connection).get_table_names())
+    if SCHEMA.name in tables:
+        return connection.execute(select(SCHEMA.c.version)).scalar() or -1
+    return -1 if tables & set(METADATA.tables) else None
+
+
+def _other_version(url: URL, found: int) -> StorageError:
+    what = f"schema version {found}" if found > 0 else "tables of our names but no schema version"
+    return StorageError(
+        f"the results database has {what}",
+        subject=str(url),
+        accepted=f"schema version {VERSION}, or an empty database",
+        fix="move the database away, or name another with STREAMBOUND_DATABASE_URL",
+    )
+
+
+def _use_write_ahead_log(engine: Engine) -> None:
+    # SQLite does not wait on its own here: two processes that open a new file at once would collide.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        with database_errors(engine.url):
+            raw = sqlite3.connect(str(engine.url.database), timeout=BUSY_SECONDS, isolation_level=None)
+            try:
+                raw.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            finally:
+                raw.close()
+        time.sleep(0.05)

@@ -1,0 +1,150 @@
+"""What the results database holds, as frozen values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+
+def now() -> dt.datetime:
+    """The present moment, UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
+@dataclass(frozen=True)
+class VerdictRecord:
+    """The verdict on one query in one run, as ``streambound check --format json`` prints it.
+
+    ``units`` counts stored values and counts; None where ``units_formula`` names what is undeclared.
+    """
+
+    run_id: str
+    query: str
+    verdict: str
+    checked_at: dt.datetime
+    sql: str = ""
+    projection: str | None = None
+    criterion: str | None = None
+    units: int | None = None
+    units_formula: str | None = None
+    reasons: Sequence[Mapping[str, Any]] = ()
+    published: Mapping[str, str] = field(default_factory=dict)
+    suggestions: Sequence[Mapping[str, Any]] = ()
+    error: str | None = None
+
+    @classmethod
+    def from_json(cls, run_id: str, body: Mapping[str, Any], checked_at: dt.datetime) -> Self:
+        """The record of one object of ``check --format json``; a key ``sql`` may be added to it."""
+        return cls(
+            run_id=run_id,
+            query=str(body["query"]),
+            verdict=str(body["verdict"]),
+            checked_at=checked_at,
+            sql=str(body.get("sql") or ""),
+            projection=body.get("projection"),
+            criterion=body.get("criterion"),
+            units=body.get("units"),
+            units_formula=body.get("units_formula"),
+            reasons=tuple(body.get("reasons") or ()),
+            published=dict(body.get("published") or {}),
+            suggestions=tuple(body.get("suggestions") or ()),
+            error=body.get("error"),
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job (a DAG or a command).
+
+    ``state`` is Airflow's word (running, success, failed). What is None leaves an earlier record of
+    the same run as it was, so a run is recorded once when it starts and again when it ends.
+    """
+
+    run_id: str
+    job: str
+    state: str
+    started_at: dt.datetime | None = None
+    ended_at: dt.datetime | None = None
+    first_partition: str | None = None
+    last_partition: str | None = None
+    engine: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What evaluating one query over a history gave.
+
+    ``partitions`` and ``missing_partitions`` count and name the partitions read and kept out;
+    ``streams`` names the relations read; ``answer_rows`` counts distinct answer rows and
+    ``answer_count`` their multiplicities (may exceed 64 bits; None if not counted).
+    """
+
+    run_id: str
+    query: str
+    partitions: int
+    rows_read: int
+    answer_rows: int
+    answer_count: int | None = None
+    missing_partitions: Sequence[str] = ()
+    streams: Sequence[str] = ()
+    peak_units: int | None = None
+    units: int | None = None
+    seconds: float | None = None
+    digest: str | None = None
+    evaluated_at: dt.datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True)
+class PartitionMetrics:
+    """The metrics of one partition of a stream (see ``quality.metrics``)."""
+
+    run_id: str
+    stream: str
+    partition: str
+    metrics: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class QualityOutcome:
+    """The data quality of a stream (``kind='stream'``) or of a query's answers (``kind='answers'``).
+
+    ``evaluated`` counts expectations. ``failed`` has one mapping a failed partition:
+    ``{"partition": "2013-01-02", "reasons": ["..."]}``. ``docs`` is the Data Docs page.
+    """
+
+    run_id: str
+    subject: str
+    success: bool
+    evaluated: int
+    kind: str = "stream"
+    failed: Sequence[Mapping[str, Any]] = ()
+    docs: str | None = None
+    checked_at: dt.datetime = field(default_factory=now)
+
+    @property
+    def failed_partitions(self) -> tuple[str, ...]:
+        """The names of the failed partitions."""
+        return tuple(str(item["partition"]) for item in self.failed)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number of a run, such as a benchmark's ratio."""
+
+    run_id: str
+    name: str
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class QuerySummary:
+    """The newest that is known of one query; ``quality`` is that of its streams and its answers."""
+
+    query: str
+    verdict: VerdictRecord | None
+    answer: Answer | None
+    quality: tuple[QualityOutcome, ...]

@@ -1,0 +1,165 @@
+"""The tables of the results database.
+
+Each table's primary key is what makes a repeated write replace the earlier one: an Airflow task
+that is tried again records the same facts twice. A run id is Airflow's, which is unique only
+within its DAG, so ``runs`` has the job in its key.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    Integer,
+    MetaData,
+    Numeric,
+    Table,
+    Text,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+VERSION = 1
+
+
+class ExactInteger(TypeDecorator[int]):
+    """An integer of any size: units and counts may exceed 64 bits, and are never rounded or wrapped.
+
+    PostgreSQL's NUMERIC holds it; elsewhere it is decimal text.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """NUMERIC without a precision on PostgreSQL, else TEXT."""
+        kind = Numeric() if dialect.name == "postgresql" else Text()
+        return dialect.type_descriptor(kind)
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        """A Python integer as the dialect's parameter."""
+        if value is None:
+            return None
+        return Decimal(int(value)) if dialect.name == "postgresql" else str(int(value))
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        """The Python integer again."""
+        return None if value is None else int(value)
+
+
+class Moment(TypeDecorator[dt.datetime]):
+    """A point in time, UTC; SQLite forgets zones, so the zone is put back when read."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """An aware datetime in UTC; a naive one is taken as UTC already."""
+        if value is None or value.tzinfo is None:
+            return value
+        moment = value.astimezone(dt.UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """An aware datetime in UTC."""
+        if value is None or value.tzinfo is not None:
+            return value
+        return value.replace(tzinfo=dt.UTC)
+
+
+METADATA = MetaData()
+
+SCHEMA = Table(
+    "streambound_schema",
+    METADATA,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+)
+
+VERDICTS = Table(
+    "verdicts",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("query", Text, primary_key=True),
+    Column("checked_at", Moment, nullable=False, index=True),
+    Column("sql", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("projection", Text),
+    Column("criterion", Text),
+    Column("units", ExactInteger),
+    Column("units_formula", Text),
+    Column("reasons", JSON, nullable=False),
+    Column("published", JSON, nullable=False),
+    Column("suggestions", JSON, nullable=False),
+    Column("error", Text),
+)
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("job", Text, primary_key=True),
+    Column("started_at", Moment, index=True),
+    Column("ended_at", Moment),
+    Column("state", Text, nullable=False),
+    Column("first_partition", Text),
+    Column("last_partition", Text),
+    Column("engine", Text),
+    Column("parameters", JSON(none_as_null=True)),
+)
+
+ANSWERS = Table(
+    "answers",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("query", Text, primary_key=True),
+    Column("evaluated_at", Moment, nullable=False, index=True),
+    Column("streams", JSON, nullable=False),
+    Column("partitions", BigInteger, nullable=False),
+    Column("missing_partitions", JSON, nullable=False),
+    Column("rows_read", BigInteger, nullable=False),
+    Column("answer_rows", BigInteger, nullable=False),
+    Column("answer_count", ExactInteger),
+    Column("peak_units", ExactInteger),
+    Column("units", ExactInteger),
+    Column("seconds", Float),
+    Column("digest", Text),
+)
+
+PARTITION_METRICS = Table(
+    "partition_metrics",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("stream", Text, primary_key=True),
+    Column("partition", Text, primary_key=True),
+    Column("metrics", JSON, nullable=False),
+)
+
+QUALITY = Table(
+    "quality",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("checked_at", Moment, nullable=False, index=True),
+    Column("success", Boolean, nullable=False),
+    Column("evaluated", Integer, nullable=False),
+    Column("failed", JSON, nullable=False),
+    Column("docs", Text),
+)
+
+FIGURES = Table(
+    "figures",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Float, nullable=False),
+    Column("unit", Text, nullable=False),
+)

@@ -1,0 +1,188 @@
+"""Recording and reading results. A write is one transaction; writing the same again replaces it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Column, Connection, Engine, Table, delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from streambound import settings
+from streambound.results.connection import connect, parse_url, prepare, transaction
+from streambound.results.records import (
+    Answer,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    QuerySummary,
+    Run,
+    VerdictRecord,
+    now,
+)
+from streambound.results.schema import ANSWERS, FIGURES, PARTITION_METRICS, QUALITY, RUNS, VERDICTS
+
+Record = TypeVar("Record", Answer, Figure, PartitionMetrics, QualityOutcome, Run, VerdictRecord)
+
+
+class Results:
+    """The results database at a SQLAlchemy address; connects, and creates its tables, at first use.
+
+    Every method raises StorageError where the database fails.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._url = parse_url(url or settings.database_url())
+        self._engine: Engine | None = None
+
+    @property
+    def url(self) -> URL:
+        """The address; its text masks the password."""
+        return self._url
+
+    def record_verdicts(
+        self, run_id: str, verdicts: Iterable[Mapping[str, Any]], checked_at: dt.datetime | None = None
+    ) -> None:
+        """Records objects of ``streambound check --format json``, each with ``sql`` added if known."""
+        moment = checked_at or now()
+        self._write(VERDICTS, [VerdictRecord.from_json(run_id, body, moment) for body in verdicts])
+
+    def record_run(self, run: Run) -> None:
+        """Records the start or the end of a run; what is None keeps what was recorded before."""
+        self._write(RUNS, [run], keep_known=True)
+
+    def record_answer(self, answer: Answer) -> None:
+        """Records what one query's evaluation gave."""
+        self._write(ANSWERS, [answer])
+
+    def record_quality(self, outcome: QualityOutcome) -> None:
+        """Records the quality of a stream or of a query's answers."""
+        self._write(QUALITY, [outcome])
+
+    def record_figures(self, figures: Sequence[Figure]) -> None:
+        """Records measured numbers."""
+        self._write(FIGURES, figures)
+
+    def record_partition_metrics(
+        self, run_id: str, stream: str, metrics: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Records ``{partition: metrics}`` of one stream; partitions of an earlier try are forgotten."""
+        rows = [PartitionMetrics(run_id, stream, name, values) for name, values in metrics.items()]
+        table = PARTITION_METRICS
+        with transaction(self._ready(), writing=True) as connection:
+            connection.execute(delete(table).where(table.c.run_id == run_id, table.c.stream == stream))
+            _upsert(connection, table, [asdict(row) for row in rows])
+
+    def latest_verdicts(self) -> list[VerdictRecord]:
+        """The newest verdict of each query, by query."""
+        return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query])
+
+    def latest_answers(self) -> list[Answer]:
+        """The newest evaluation of each query, by query."""
+        return self._newest(Answer, ANSWERS, ANSWERS.c.evaluated_at, [ANSWERS.c.query])
+
+    def latest_quality(self) -> list[QualityOutcome]:
+        """The newest quality of each subject, by kind and subject."""
+        keys = [QUALITY.c.kind, QUALITY.c.subject]
+        return self._newest(QualityOutcome, QUALITY, QUALITY.c.checked_at, keys)
+
+    def latest_summary(self) -> list[QuerySummary]:
+        """For each query with a verdict or an answer the newest of each, with the quality of its
+        answers and of the streams that the answer read; by query."""
+        verdicts = {v.query: v for v in self.latest_verdicts()}
+        answers = {a.query: a for a in self.latest_answers()}
+        quality = {(q.kind, q.subject): q for q in self.latest_quality()}
+        return [
+            QuerySummary(name, verdicts.get(name), answers.get(name), _of(name, answers.get(name), quality))
+            for name in sorted(verdicts | answers)
+        ]
+
+    def verdicts(self, run_id: str) -> list[VerdictRecord]:
+        """The verdicts of one run, by query."""
+        return self._of_run(VerdictRecord, VERDICTS, run_id, VERDICTS.c.query)
+
+    def answers(self, run_id: str) -> list[Answer]:
+        """The answers of one run, by query."""
+        return self._of_run(Answer, ANSWERS, run_id, ANSWERS.c.query)
+
+    def quality(self, run_id: str) -> list[QualityOutcome]:
+        """The quality found by one run, by kind and subject."""
+        return self._of_run(QualityOutcome, QUALITY, run_id, QUALITY.c.kind, QUALITY.c.subject)
+
+    def figures(self, run_id: str) -> list[Figure]:
+        """The figures of one run, by name."""
+        return self._of_run(Figure, FIGURES, run_id, FIGURES.c.name)
+
+    def partition_metrics(self, run_id: str, stream: str) -> list[PartitionMetrics]:
+        """The metrics of a stream's partitions in one run, by partition."""
+        table = PARTITION_METRICS
+        statement = select(table).where(table.c.run_id == run_id, table.c.stream == stream)
+        return self._read(PartitionMetrics, statement.order_by(table.c.partition))
+
+    def runs(self, limit: int = 100) -> list[Run]:
+        """The newest runs first."""
+        return self._read(Run, select(RUNS).order_by(RUNS.c.started_at.desc(), RUNS.c.job).limit(limit))
+
+    def _ready(self) -> Engine:
+        if self._engine is None:
+            engine = connect(self._url)
+            prepare(engine)
+            self._engine = engine
+        return self._engine
+
+    def _write(self, table: Table, records: Sequence[Record], *, keep_known: bool = False) -> None:
+        if records:
+            with transaction(self._ready(), writing=True) as connection:
+                _upsert(connection, table, [asdict(record) for record in records], keep_known)
+
+    def _read(self, kind: type[Record], statement: Any) -> list[Record]:
+        with transaction(self._ready(), writing=False) as connection:
+            rows = connection.execute(statement).mappings().all()
+        names = [f.name for f in fields(kind)]
+        return [kind(**{name: _frozen(row[name]) for name in names}) for row in rows]
+
+    def _of_run(
+        self, kind: type[Record], table: Table, run_id: str, *order: Column[Any]
+    ) -> list[Record]:
+        return self._read(kind, select(table).where(table.c.run_id == run_id).order_by(*order))
+
+    def _newest(
+        self, kind: type[Record], table: Table, moment: Column[Any], keys: list[Column[Any]]
+    ) -> list[Record]:
+        place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
+        ranked = select(table, place.label("place")).subquery()
+        order = [ranked.c[key.name] for key in keys]
+        return self._read(kind, select(ranked).where(ranked.c.place == 1).order_by(*order))
+
+
+def _upsert(
+    connection: Connection, table: Table, rows: list[dict[str, Any]], keep_known: bool = False
+) -> None:
+    """Inserts rows; one whose key exists is replaced, or with ``keep_known`` updated where not NULL."""
+    if not rows:
+        return
+    # The two dialects spell ON CONFLICT alike, but each has a class of its own.
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement = insert(table)
+    changed = {
+        column.name: func.coalesce(statement.excluded[column.name], column) if keep_known
+        else statement.excluded[column.name]
+        for column in table.columns
+        if not column.primary_key
+    }
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed), rows
+    )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _of(
+    query: str, answer: Answer | None, quality: Mapping[tuple[str, str], QualityOutcome]
+) -> tuple[QualityOutcome, ...]:
+    keys = [("stream", stream) for stream in (answer.streams if answer else ())] + [("answers", query)]
+    return tuple(quality[key] for key in keys if key in quality)

@@ -1,0 +1,1 @@
+"""Bounded queries over history on Spark; the only room that imports pyspark."""

@@ -1,0 +1,203 @@
+"""Spark sessions that are known to fit: one Java, one Python, one version of Spark.
+
+Two mistakes are common and show up late as unreadable errors: ``pyspark-client`` of another version
+written over pyspark's files, and workers that run another Python than the driver. Both, and a
+missing or old Java, are refused before a session starts, with the cure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambound import settings
+from streambound.errors import PlatformError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+INSTALL_JAVA = (
+    "sudo apt-get install openjdk-17-jre-headless (or openjdk-21-jre-headless), or run scripts/setup"
+)
+REINSTALL = "remove .venv and run scripts/setup again"
+
+
+def require_platform(jars: Path | None = None) -> None:
+    """Refuse to start Spark where it could not work; set PYSPARK_PYTHON where it is not set.
+
+    Args:
+        jars: folder with Spark's jar files; by default the one that pyspark would use.
+
+    Raises:
+        PlatformError: Java is missing or older than 17, Python's and the jars' versions of Spark
+            differ, or the workers would run another Python than this one.
+    """
+    require_java()
+    _require_one_python()
+    python_side = _pyspark_version()
+    jars = jars or _spark_home() / "jars"
+    java_side = jars_version(jars)
+    if python_side != java_side:
+        raise PlatformError(
+            f"Python has Spark {python_side} and the jars in {jars} are Spark {java_side}",
+            accepted="the same version on both sides",
+            fix=REINSTALL + (", or unset SPARK_HOME" if os.environ.get("SPARK_HOME") else ""),
+        )
+
+
+def require_java() -> int:
+    """Major version of the Java that Spark would run.
+
+    Raises:
+        PlatformError: there is none, it does not run, or it is older than 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        raise PlatformError(
+            "no java on PATH and JAVA_HOME is not set", accepted="Java 17 or 21", fix=INSTALL_JAVA
+        )
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        fix = "point JAVA_HOME to a Java 17 or 21, or unset it" if home else INSTALL_JAVA
+        raise PlatformError(f"{java} does not run: {error}", accepted="Java 17 or 21", fix=fix) from error
+    major = java_major(told.stderr + told.stdout)
+    if major is None or major < OLDEST_JAVA:
+        found = f"Java {major}" if major else "not a Java that names its version"
+        raise PlatformError(f"{java} is {found}", accepted="Java 17 or 21", fix=INSTALL_JAVA)
+    return major
+
+
+def java_major(text: str) -> int | None:
+    """17 from ``openjdk version "17.0.15"``, 8 from ``java version "1.8.0_392"``."""
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if found is None:
+        return None
+    first = int(found[1])
+    return int(found[2]) if first == 1 and found[2] else first
+
+
+def jars_version(jars: Path) -> str:
+    """The version of Spark that this folder of jar files holds.
+
+    Raises:
+        PlatformError: no spark-core jar, or several.
+    """
+    versions = sorted(
+        found[1]
+        for path in jars.glob("spark-core_*.jar")
+        if (found := re.fullmatch(r"spark-core_[\d.]+-(.+)\.jar", path.name))
+    )
+    if len(versions) != 1:
+        told = ", ".join(versions) if versions else "no spark-core jar"
+        raise PlatformError(f"{jars} holds {told}", accepted="the jars of one Spark", fix=REINSTALL)
+    return versions[0]
+
+
+def session(app_name: str, master: str | None = None, **conf: str) -> SparkSession:
+    """A Spark session; use it in a ``with`` statement, which stops it.
+
+    Args:
+        app_name: shown in Spark's pages and logs.
+        master: by default spark-submit's, else STREAMBOUND_SPARK_MASTER, else ``local[*]``.
+        conf: further settings, with ``__`` for dots: ``spark__sql__shuffle__partitions="8"``.
+
+    Raises:
+        PlatformError: Spark cannot work here.
+    """
+    require_platform()
+    from pyspark.sql import SparkSession
+
+    settings_given = {name.replace("__", "."): value for name, value in conf.items()}
+    submitted = _submitted()
+    master = (
+        master or submitted.get("spark.master") or os.environ.get("STREAMBOUND_SPARK_MASTER") or "local[*]"
+    )
+    defaults = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(settings.home() / "spark" / "warehouse"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "WARN",
+    }
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        defaults.update(
+            {
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.ui.enabled": "false",
+                # 200 tasks a shuffle cost more than the shuffle itself on a few cores.
+                "spark.sql.shuffle.partitions": "8",
+            }
+        )
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for name, value in {**defaults, **settings_given}.items():
+        if name in settings_given or not submitted.contains(name):
+            builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    if spark.version != _pyspark_version():
+        running = spark.version
+        spark.stop()
+        raise PlatformError(
+            f"Python has Spark {_pyspark_version()} and the cluster runs Spark {running}",
+            accepted="the same version on both sides",
+            fix=f"install pyspark=={running} here, or point STREAMBOUND_SPARK_MASTER to another cluster",
+        )
+    return spark
+
+
+def _submitted() -> SparkConf:
+    """What spark-submit handed over to this driver, which wins over our defaults; empty without one."""
+    from pyspark import SparkConf, SparkContext
+
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return SparkConf(loadDefaults=False)
+    # The settings are in the JVM, which the driver is not attached to before the first context.
+    SparkContext._ensure_initialized()
+    return SparkConf()
+
+
+def _require_one_python() -> None:
+    workers = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    found = shutil.which(workers)
+    # A virtual environment's python is a link: the folder of the link tells the environments apart.
+    if found is None or Path(found).absolute() != Path(sys.executable).absolute():
+        raise PlatformError(
+            f"Spark's workers would run {workers} and this is {sys.executable}",
+            accepted="one Python for driver and workers",
+            fix=f"export PYSPARK_PYTHON={sys.executable}, or unset it",
+        )
+
+
+def _pyspark_version() -> str:
+    import pyspark
+
+    # Python's files may have been overwritten by pyspark-client, the metadata of pyspark stays.
+    running = str(pyspark.__version__)
+    try:
+        client: str | None = metadata.version("pyspark-client")
+    except metadata.PackageNotFoundError:
+        client = None
+    if client is not None:
+        raise PlatformError(
+            f"pyspark-client {client} is installed over pyspark {metadata.version('pyspark')}",
+            accepted="pyspark[connect] alone",
+            fix=REINSTALL,
+        )
+    return running
+
+
+def _spark_home() -> Path:
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
