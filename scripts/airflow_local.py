@@ -167,8 +167,6 @@ def environment(layout: Layout) -> dict[str, str]:
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-            # Great Expectations writes hundreds of lines a task at INFO.
-            "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "great_expectations=WARNING py4j=WARNING",
             "GX_ANALYTICS_ENABLED": "false",
             "NO_PROXY": ",".join(filter(None, [env.get("NO_PROXY"), "127.0.0.1", "localhost"])),
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", os.defpath)]),
