@@ -143,9 +143,7 @@ class Results:
         names = [f.name for f in fields(kind)]
         return [kind(**{name: _frozen(row[name]) for name in names}) for row in rows]
 
-    def _of_run(
-        self, kind: type[Record], table: Table, run_id: str, *order: Column[Any]
-    ) -> list[Record]:
+    def _of_run(self, kind: type[Record], table: Table, run_id: str, *order: Column[Any]) -> list[Record]:
         return self._read(kind, select(table).where(table.c.run_id == run_id).order_by(*order))
 
     def _newest(
@@ -167,7 +165,8 @@ def _upsert(
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     statement = insert(table)
     changed = {
-        column.name: func.coalesce(statement.excluded[column.name], column) if keep_known
+        column.name: func.coalesce(statement.excluded[column.name], column)
+        if keep_known
         else statement.excluded[column.name]
         for column in table.columns
         if not column.primary_key

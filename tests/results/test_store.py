@@ -1,0 +1,242 @@
+"""The results database: what is written is read back, repeated writes replace, failures are typed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import multiprocessing
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+
+from streambound.errors import StorageError
+from streambound.results import Answer, Figure, QualityOutcome, Results, Run
+from streambound.results import connection as connection_module
+from streambound.results.schema import METADATA, VERSION
+
+NOON = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
+
+
+def verdict(query: str, outcome: str = "bounded", **more: object) -> dict[str, object]:
+    return {
+        "query": query,
+        "sql": "SELECT S.A FROM S",
+        "verdict": outcome,
+        "projection": "preserving",
+        "units": 1000,
+        "criterion": "exact",
+        "reasons": [{"code": "ok", "message": "fine", "attributes": ["S.A"], "where": None}],
+        "published": {"arasu": "bounded"},
+        "suggestions": [],
+        "error": None,
+        **more,
+    }
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/deep/er/results.db"
+
+
+@pytest.fixture
+def results(url: str) -> Results:
+    return Results(url)
+
+
+def test_a_verdict_is_read_back_whole(results: Results) -> None:
+    results.record_verdicts("run 1", [verdict("q5")], checked_at=NOON)
+    (record,) = Results(str(results.url)).latest_verdicts()
+    assert record.query == "q5" and record.run_id == "run 1" and record.checked_at == NOON
+    assert record.units == 1000 and record.sql == "SELECT S.A FROM S"
+    assert record.reasons == ({"code": "ok", "message": "fine", "attributes": ["S.A"], "where": None},)
+    assert record.published == {"arasu": "bounded"}
+
+
+def test_units_beyond_64_bits_stay_exact(results: Results) -> None:
+    huge = 10**30 + 7
+    results.record_verdicts("r", [verdict("wide", units=huge), verdict("none", units=None)])
+    assert [v.units for v in results.latest_verdicts()] == [None, huge]
+    results.record_answer(Answer("r", "wide", 1, 2, 3, answer_count=huge, units=huge, peak_units=huge))
+    (answer,) = results.latest_answers()
+    assert (answer.answer_count, answer.units, answer.peak_units) == (huge, huge, huge)
+
+
+def test_recording_again_replaces(results: Results) -> None:
+    results.record_verdicts("r", [verdict("q1", "unknown"), verdict("q2")])
+    results.record_verdicts("r", [verdict("q1", "bounded", units=3)])
+    assert [(v.query, v.verdict, v.units) for v in results.verdicts("r")] == [
+        ("q1", "bounded", 3),
+        ("q2", "bounded", 1000),
+    ]
+
+
+def test_the_newest_verdict_wins_over_runs(results: Results) -> None:
+    results.record_verdicts("b", [verdict("q1", "unbounded")], checked_at=NOON)
+    results.record_verdicts("a", [verdict("q1", "bounded")], checked_at=NOON + dt.timedelta(seconds=1))
+    assert [(v.run_id, v.verdict) for v in results.latest_verdicts()] == [("a", "bounded")]
+
+
+def test_a_moment_in_another_zone_is_stored_as_utc(results: Results) -> None:
+    results.record_verdicts(
+        "r", [verdict("q")], checked_at=NOON.astimezone(dt.timezone(dt.timedelta(hours=9)))
+    )
+    (record,) = results.latest_verdicts()
+    assert record.checked_at == NOON and record.checked_at.utcoffset() == dt.timedelta(0)
+
+
+def test_the_end_of_a_run_keeps_what_its_start_said(results: Results) -> None:
+    results.record_run(Run("r", "evaluate_history", "running", started_at=NOON, parameters={"at": NOON}))
+    results.record_run(Run("r", "validate_queries", "running", started_at=NOON))
+    ended = NOON + dt.timedelta(minutes=3)
+    results.record_run(Run("r", "evaluate_history", "success", ended_at=ended, last_partition="2013-12-31"))
+    first, second = results.runs()
+    assert first == Run(
+        "r", "evaluate_history", "success", NOON, ended, None, "2013-12-31", None, {"at": str(NOON)}
+    )
+    assert second.job == "validate_queries" and second.parameters is None
+
+
+def test_partitions_of_an_earlier_try_are_forgotten(results: Results) -> None:
+    results.record_partition_metrics("r", "s", {"2013-01-01": {"rows": 1}, "2013-01-02": {"rows": 2}})
+    results.record_partition_metrics("r", "t", {"2013-01-01": {"rows": 9}})
+    results.record_partition_metrics("r", "s", {"2013-01-02": {"rows": 3}})
+    assert [(m.partition, m.metrics) for m in results.partition_metrics("r", "s")] == [
+        ("2013-01-02", {"rows": 3})
+    ]
+    assert len(results.partition_metrics("r", "t")) == 1
+
+
+def test_figures_are_read_back(results: Results) -> None:
+    results.record_figures([Figure("r", "scan ratio", 1.7, "x"), Figure("r", "memory", 2.5e9, "bytes")])
+    assert [f.name for f in results.figures("r")] == ["memory", "scan ratio"]
+
+
+def test_the_summary_joins_verdict_answer_and_quality(results: Results) -> None:
+    results.record_verdicts("r", [verdict("q1"), verdict("q2", "unbounded", units=None)])
+    results.record_answer(Answer("r", "q1", 3, 10, 2, streams=("s", "t"), missing_partitions=("p1",)))
+    failed = [{"partition": "p1", "reasons": ["2 NULLs in A"]}]
+    results.record_quality(QualityOutcome("r", "s", False, 4, failed=failed))
+    results.record_quality(QualityOutcome("r", "other", False, 4))
+    results.record_quality(QualityOutcome("r", "q1", True, 3, kind="answers"))
+    first, second = results.latest_summary()
+    assert [(q.subject, q.success) for q in first.quality] == [("s", False), ("q1", True)]
+    assert first.quality[0].failed_partitions == ("p1",)
+    assert first.answer is not None and first.answer.missing_partitions == ("p1",)
+    assert second.answer is None and second.quality == ()
+
+
+def test_an_empty_database_reads_as_empty(results: Results) -> None:
+    assert results.latest_summary() == [] and results.runs() == []
+
+
+def write_many(url: str, worker: int) -> None:
+    results = Results(url)
+    for step in range(15):
+        results.record_verdicts(f"run {worker}", [verdict(f"q{step}"), verdict("shared")])
+        results.record_figures([Figure("all", f"{worker}.{step}", step)])
+
+
+def test_processes_that_open_a_new_file_at_once_all_write(url: str) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=write_many, args=(url, number)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0, 0]
+    assert len(Results(url).figures("all")) == 60
+
+
+def test_threads_share_one_results(results: Results) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: results.record_figures([Figure("r", str(n), n)]), range(40)))
+    assert len(results.figures("r")) == 40
+
+
+def test_a_failed_write_leaves_nothing(results: Results) -> None:
+    with pytest.raises(StorageError, match="NOT NULL"):
+        results.record_figures([Figure("r", "good", 1), Figure("r", "bad", None)])  # type: ignore[arg-type]
+    assert results.figures("r") == []
+
+
+def test_another_schema_version_is_refused(results: Results, url: str) -> None:
+    results.record_figures([Figure("r", "x", 1)])
+    with sqlite3.connect(str(results.url.database)) as raw:
+        raw.execute("UPDATE streambound_schema SET version = 99")
+    with pytest.raises(StorageError, match="schema version 99") as caught:
+        Results(url).latest_verdicts()
+    assert caught.value.accepted is not None and str(VERSION) in caught.value.accepted
+    assert caught.value.exit_code == 3
+
+
+def test_foreign_tables_of_our_names_are_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as raw:
+        raw.execute("CREATE TABLE runs (something TEXT)")
+    with pytest.raises(StorageError, match="no schema version"):
+        Results(f"sqlite:///{tmp_path}/other.db").runs()
+
+
+def test_a_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to have a header" * 100)
+    with pytest.raises(StorageError, match="not a database") as caught:
+        Results(f"sqlite:///{path}").latest_verdicts()
+    assert str(path) in str(caught.value) and caught.value.fix is not None
+
+
+def test_a_corrupt_file_is_named(results: Results, url: str) -> None:
+    results.record_verdicts("r", [verdict(f"q{n}") for n in range(200)])
+    path = Path(str(results.url.database))
+    body = bytearray(path.read_bytes())
+    body[4096:] = b"\xff" * (len(body) - 4096)
+    path.write_bytes(bytes(body))
+    with pytest.raises(StorageError):
+        Results(url).latest_verdicts()
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="unable to open"):
+        Results(f"sqlite:///{tmp_path}").latest_verdicts()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be created"):
+        Results(f"sqlite:///{tmp_path}/file/results.db").latest_verdicts()
+
+
+def test_a_read_only_database_is_named(results: Results) -> None:
+    results.record_figures([Figure("r", "x", 1)])
+    path = Path(str(results.url.database))
+    # Root may write a file without write bits: the connection itself is read-only.
+    read_only = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true")
+    with (
+        pytest.raises(StorageError, match="readonly") as caught,
+        connection_module.transaction(read_only, writing=True) as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM figures")
+    assert caught.value.fix == "make the file and its folder writable"
+
+
+def test_an_unreachable_server_is_named_without_its_password() -> None:
+    with pytest.raises(StorageError) as caught:
+        Results("postgresql+psycopg2://someone:s3cret@127.0.0.1:1/none").latest_verdicts()
+    assert "s3cret" not in str(caught.value) and "127.0.0.1" in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["", "://", "mysql://u:s3cret@h/d", "sqlite://", "no address s3cret"])
+def test_an_address_that_is_not_supported_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMBOUND_DATABASE_URL", address or "nothing s3cret")
+    with pytest.raises(StorageError) as caught:
+        Results()
+    assert "s3cret" not in str(caught.value)
+
+
+def test_postgresql_holds_integers_of_any_size() -> None:
+    dialect = postgresql.dialect()
+    made = "".join(str(CreateTable(table).compile(dialect=dialect)) for table in METADATA.sorted_tables)
+    assert "units NUMERIC" in made and "checked_at TIMESTAMP WITH TIME ZONE" in made
