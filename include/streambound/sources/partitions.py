@@ -1,0 +1,65 @@
+"""Parquet partitions that appear whole or not at all, with the same bytes for the same rows.
+
+A partition is a folder ``key=value`` with one file. It is written under a hidden name that no reader
+lists, then renamed over the old one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streambound.errors import StorageError
+
+FILE_NAME = "part-00000.parquet"
+COMPRESSION = "snappy"
+
+
+@contextmanager
+def atomic_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """A Parquet writer whose file is at ``path`` only once the block ends without an error.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with pq.ParquetWriter(draft, schema, compression=COMPRESSION) as writer:
+            yield writer
+        os.replace(draft, path)
+    except OSError as error:
+        raise _refused(path, error) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """``table`` as one file at ``path``, replaced in one step."""
+    with atomic_writer(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+def drop_stale(folder: Path, names: Iterable[str], keep: Collection[str]) -> None:
+    """Remove those partition folders of ``names`` that the newest writing did not produce."""
+    for name in names:
+        stale = folder / name
+        if name not in keep and stale.is_dir():
+            try:
+                shutil.rmtree(stale)
+            except OSError as error:
+                raise _refused(stale, error) from None
+
+
+def _refused(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot write: {error.strerror or error}",
+        subject=str(path),
+        fix="free space or permit writing there, or set STREAMBOUND_HOME to another folder",
+    )
