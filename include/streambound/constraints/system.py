@@ -45,7 +45,7 @@ class System:
             SearchLimit: more than SEARCH_LIMIT nodes.
         """
         start = self.closure.assume(extra) if self.closure else None
-        return start is not None and _search(start, [*self.choices, *choices])
+        return start is not None and consistent(start, (*self.choices, *choices))
 
 
 def system(query: Query) -> System:
@@ -130,9 +130,14 @@ def _enumerated(
             choices.append((at_most(attribute, one), at_least(attribute, other)))
 
 
-def _search(start: Closure, choices: list[Choice]) -> bool:
+def consistent(start: Closure, choices: tuple[Choice, ...]) -> bool:
+    """Whether every choice can be made within a closure.
+
+    Raises:
+        SearchLimit: more than SEARCH_LIMIT nodes.
+    """
     budget = SEARCH_LIMIT
-    pending = [(start, choices)]
+    pending = [(start, list(choices))]
     while pending:
         closure, rest = pending.pop()
         budget -= 1

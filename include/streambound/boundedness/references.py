@@ -1,0 +1,92 @@
+"""MaxRef, MinRef and boundedness of attributes in a branch, as both papers define them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streambound.constraints.closure import Closure
+from streambound.query.model import Attribute, Query
+
+
+@dataclass(frozen=True)
+class References:
+    """The notions of Arasu et al., Definitions 3.1, 3.2 and 4.2, on one branch of a query.
+
+    Redundancy through constants is that of the journal version, which Schiff & Özçep quote as
+    Definition 8; static attributes bound as constants do (their Definition 5).
+    """
+
+    query: Query
+    branch: Closure
+
+    def bounded(self, attribute: Attribute) -> bool:
+        """Whether constants or static attributes bound an attribute from both sides."""
+        if self.query.is_static(attribute):
+            return True
+        statics = [a for a in self.query.mentioned if self.query.is_static(a)]
+        above = self.branch.upper(attribute) or any(self.branch.orders(attribute, s) for s in statics)
+        under = self.branch.lower(attribute) or any(self.branch.orders(s, attribute) for s in statics)
+        return bool(above) and bool(under)
+
+    def projection_bounded(self) -> bool:
+        """Whether every projected attribute is bounded."""
+        return all(self.bounded(a) for a in self.query.projected)
+
+    def equalities_bounded(self) -> bool:
+        """Whether both sides of every implied equality between two streams are bounded."""
+        return all(
+            self.bounded(one) and self.bounded(other)
+            for one, other in self._pairs()
+            if self.branch.equates(one, other)
+        )
+
+    def max_ref(self, alias: str) -> list[Attribute]:
+        """Unbounded attributes of a stream above one of another in a non-redundant inequality."""
+        return [a for a in self._unbounded(alias) if any(self._joins(low, a) for low in self._others(alias))]
+
+    def min_ref(self, alias: str) -> list[Attribute]:
+        """Unbounded attributes of a stream below one of another in a non-redundant inequality."""
+        return [a for a in self._unbounded(alias) if any(self._joins(a, high) for high in self._others(alias))]
+
+    def classes(self, attributes: list[Attribute]) -> int:
+        """The number of equivalence classes that a set of attributes falls into."""
+        leaders: list[Attribute] = []
+        for attribute in attributes:
+            if not any(self.branch.equates(attribute, leader) for leader in leaders):
+                leaders.append(attribute)
+        return len(leaders)
+
+    def _infinite(self) -> list[Attribute]:
+        aliases = {o.alias for o in self.query.streams}
+        return [a for a in self.query.mentioned if a.occurrence in aliases]
+
+    def _unbounded(self, alias: str) -> list[Attribute]:
+        return [a for a in self._infinite() if a.occurrence == alias and not self.bounded(a)]
+
+    def _others(self, alias: str) -> list[Attribute]:
+        return [a for a in self._infinite() if a.occurrence != alias]
+
+    def _pairs(self) -> list[tuple[Attribute, Attribute]]:
+        attributes = self._infinite()
+        return [(a, b) for a in attributes for b in attributes if a < b and a.occurrence != b.occurrence]
+
+    def _comparable(self, one: Attribute, other: Attribute) -> bool:
+        return self.query.column(one).type.family is self.query.column(other).type.family
+
+    def _joins(self, low: Attribute, high: Attribute) -> bool:
+        if not self._comparable(low, high) or not self.branch.orders(low, high):
+            return False
+        return not self.branch.orders(high, low) and not self._redundant(low, high)
+
+    def _redundant(self, low: Attribute, high: Attribute) -> bool:
+        upper, lower = self.branch.upper(low), self.branch.lower(high)
+        if upper is not None and lower is not None and upper[0] <= lower[0]:
+            return True
+        return any(self._between(low, e, high) for e in self.query.mentioned if e not in (low, high))
+
+    def _between(self, low: Attribute, middle: Attribute, high: Attribute) -> bool:
+        branch = self.branch
+        if not self._comparable(low, middle):
+            return False
+        inside = branch.orders(low, middle) and branch.orders(middle, high)
+        return inside and not branch.orders(middle, low) and not branch.orders(high, middle)

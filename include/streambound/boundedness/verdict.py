@@ -1,0 +1,42 @@
+"""What a criterion says of a query, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from streambound.errors import Place
+from streambound.query.model import Attribute
+
+
+class Outcome(Enum):
+    """The three answers; ``NO_VERDICT`` is a sufficient criterion's silence."""
+
+    BOUNDED = "bounded"
+    UNBOUNDED = "unbounded"
+    UNKNOWN = "unknown"
+    NO_VERDICT = "no-verdict"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One finding: a code, words about the user's SQL, the columns and the place."""
+
+    code: str
+    message: str
+    attributes: tuple[Attribute, ...] = ()
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one criterion, with at least one reason."""
+
+    outcome: Outcome
+    criterion: str
+    reasons: tuple[Reason, ...]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether bounded memory was proved to suffice."""
+        return self.outcome is Outcome.BOUNDED

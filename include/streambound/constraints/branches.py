@@ -1,0 +1,94 @@
+"""Locally totally ordered branches (Arasu et al., Definition 4.1 and Theorem 4.1), by enumeration.
+
+A branch fixes for each attribute of an infinite stream its zone, or that it lies among the known
+constants (then it is bounded, and its exact value does not matter to the criteria), and totally
+orders the attributes of a stream that share a zone. Each such condition is a filter on single
+tuples. Contradictory branches are cut as soon as they arise; two attributes that are bounded in a
+branch are not ordered, since no condition of the criteria asks how they compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
+from streambound.constraints.system import System, consistent
+from streambound.query.model import Attribute
+
+# Leaves visited before the enumeration gives up; a query of Table 1 has at most a few hundred.
+BRANCH_LIMIT = 20_000
+
+Option = list[Difference]
+
+
+class BranchLimit(Exception):
+    """A query has more than BRANCH_LIMIT branches."""
+
+
+def lto_branches(facts: System, splits: Iterable[list[Option]] = ()) -> Iterator[Closure]:
+    """The closures of all satisfiable branches; ``splits`` are further disjunctions to resolve.
+
+    Raises:
+        BranchLimit: more than BRANCH_LIMIT leaves or dead ends.
+    """
+    if facts.closure is None:
+        return
+    decisions = [*splits, *_decisions(facts)]
+    pending: list[tuple[Closure, int]] = [(facts.closure, 0)]
+    visited = 0
+    while pending:
+        closure, depth = pending.pop()
+        if depth == len(decisions):
+            visited += 1
+            if visited > BRANCH_LIMIT:
+                raise BranchLimit
+            if consistent(closure, facts.choices):
+                yield closure
+            continue
+        for option in _still_open(closure, decisions[depth]):
+            if (narrowed := closure.assume(option)) is not None:
+                pending.append((narrowed, depth + 1))
+
+
+def _still_open(closure: Closure, options: list[Option]) -> list[Option]:
+    """The options to try: none but the empty one where the closure has decided, or has bounded."""
+    if any(option and all(closure.implies(part) for part in option) for option in options):
+        return [[]]
+    named = {a for option in options for part in option for a in (part.high, part.low)}
+    if None not in named and all(closure.upper(a) and closure.lower(a) for a in named if a):
+        return [[]]
+    return options
+
+
+def _decisions(facts: System) -> Iterator[list[Option]]:
+    for occurrence in facts.query.streams:
+        attributes = [a for a in facts.query.mentioned if a.occurrence == occurrence.alias]
+        for attribute in attributes:
+            yield _positions(facts, attribute)
+        for one, other in combinations(attributes, 2):
+            if facts.space.family(one) is facts.space.family(other):
+                yield _orders(one, other)
+
+
+def _orders(one: Attribute, other: Attribute) -> list[Option]:
+    return [
+        [below(one, other)],
+        [below(one, other, strict=False), below(other, one, strict=False)],
+        [below(other, one)],
+    ]
+
+
+def _positions(facts: System, attribute: Attribute) -> list[Option]:
+    known = sorted(set(facts.space.constants(facts.space.family(attribute))))
+    if not known:
+        return [[]]
+    outside = [[at_most(attribute, known[0], strict=True)], [at_least(attribute, known[-1], strict=True)]]
+    if facts.space.step(attribute) is not None:
+        return [*outside, [at_least(attribute, known[0]), at_most(attribute, known[-1])]]
+    points = [[at_least(attribute, c), at_most(attribute, c)] for c in known]
+    gaps = [
+        [at_least(attribute, one, strict=True), at_most(attribute, other, strict=True)]
+        for one, other in zip(known, known[1:], strict=False)
+    ]
+    return [*outside, *points, *gaps]
