@@ -52,7 +52,8 @@ def minute_of_day(clock: pd.Series[Any]) -> pd.Series[Any]:
 def local_clock(moments: pd.Series[Any], zone: str) -> pd.Series[Any]:
     """Minutes after midnight that clocks in ``zone`` show at UTC ``moments``."""
     local = moments.dt.tz_convert(zone).dt
-    return (local.hour * 60 + local.minute).astype("Int64")
+    clock: pd.Series[Any] = (local.hour * 60 + local.minute).astype("Int64")
+    return clock
 
 
 def first_instant(

@@ -1,0 +1,7 @@
+-- owner: research
+-- description: A filter on one stream: nothing is stored. DISTINCT has to remember every A seen.
+-- source: Arasu et al., Table 1, Q1, duplicates eliminated
+
+SELECT DISTINCT A
+FROM S
+WHERE A > 10
