@@ -1,0 +1,22 @@
+"""Data quality: metrics of every partition, expectations over them, and Data Docs.
+
+The only room that imports great_expectations, inside functions: that import takes seconds.
+"""
+
+from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_sets, check_answers
+from streambound.quality.metrics import Measures, measure
+from streambound.quality.partitions import Partition, find_partitions
+from streambound.quality.run import StreamQuality, check_stream
+
+__all__ = [
+    "AnswerSet",
+    "AnswersQuality",
+    "Measures",
+    "Partition",
+    "StreamQuality",
+    "check_answer_sets",
+    "check_answers",
+    "check_stream",
+    "find_partitions",
+    "measure",
+]

@@ -1,0 +1,126 @@
+"""One Great Expectations checkpoint over one table, and what its result says of each subject."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound.errors import DataError
+from streambound.quality.docs import page_of
+from streambound.quality.suites import Expected
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from great_expectations.data_context.data_context.file_data_context import FileDataContext
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One broken expectation: of one subject (None for a table of rows), and why."""
+
+    subject: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The outcome of a checkpoint, the number of its expectations, and its Data Docs page."""
+
+    success: bool
+    evaluated: int
+    failures: tuple[Failure, ...]
+    page: Path
+
+
+def run_checkpoint(
+    context: FileDataContext,
+    name: str,
+    source: str,
+    table: pd.DataFrame,
+    expectations: Sequence[Expected],
+    run_id: str,
+    subject: str | None = None,
+) -> Checked:
+    """Validates a table and writes its Data Docs page.
+
+    Args:
+        name: of the checkpoint, its suite and its asset.
+        source: what the table is of, for people (the data source's name).
+        subject: the column that names a row; failures are then complete and name it.
+
+    Raises:
+        DataError: an expectation could not be evaluated.
+    """
+    import great_expectations as gx
+
+    checkpoint = _checkpoint(context, name, source, expectations, subject)
+    outcome = checkpoint.run(
+        batch_parameters={"dataframe": table},
+        run_id=gx.RunIdentifier(run_name=re.sub(r"[^\w.:+-]", "-", run_id)),
+    )
+    (identifier, result), *_ = outcome.run_results.items()
+    for evaluated in result.results:
+        _refuse_exception(name, evaluated)
+    failures = [found for one in result.results if not one.success for found in _failures(one, subject)]
+    return Checked(bool(outcome.success), len(result.results), tuple(failures), page_of(identifier))
+
+
+def _checkpoint(
+    context: FileDataContext, name: str, source: str, expectations: Sequence[Expected], subject: str | None
+) -> Any:
+    import great_expectations as gx
+    from great_expectations.checkpoint.actions import UpdateDataDocsAction
+
+    asset = context.data_sources.add_or_update_pandas(source).add_dataframe_asset(name)
+    batch = asset.add_batch_definition_whole_dataframe("whole")
+    suite = gx.ExpectationSuite(name=name, expectations=[_built(one) for one in expectations])
+    suite = context.suites.add_or_update(suite)
+    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    form = (
+        {"result_format": "COMPLETE", "unexpected_index_column_names": [subject]}
+        if subject
+        else {"result_format": "SUMMARY"}
+    )
+    return context.checkpoints.add_or_update(
+        gx.Checkpoint(
+            name=name,
+            validation_definitions=[context.validation_definitions.add_or_update(definition)],
+            actions=[UpdateDataDocsAction(name="docs")],
+            result_format=form,
+        )
+    )
+
+
+def _built(expected: Expected) -> Any:
+    from great_expectations import expectations
+
+    return getattr(expectations, expected.kind)(**expected.arguments)
+
+
+def _refuse_exception(name: str, evaluated: Any) -> None:
+    info = evaluated.exception_info or {}
+    # One exception, or one a metric under its identifier.
+    found = [info, *(value for value in info.values() if isinstance(value, dict))]
+    raised = [one for one in found if one.get("raised_exception")]
+    if raised:
+        config = evaluated.expectation_config
+        raise DataError(
+            f"{config.type} of column {config.kwargs.get('column')} could not be evaluated: "
+            f"{raised[0].get('exception_message')}",
+            subject=name,
+        )
+
+
+def _failures(one: Any, subject: str | None) -> list[Failure]:
+    config = one.expectation_config
+    column = config.kwargs.get("column")
+    if subject is None:
+        unexpected = one.result.get("unexpected_count", "some")
+        return [Failure(None, f"{config.type} of {column or 'the table'}: {unexpected} unexpected")]
+    return [
+        Failure(str(row[subject]), str(config.meta["broken"]).format(found=f"{int(row[column]):,}"))
+        for row in one.result["unexpected_index_list"]
+    ]

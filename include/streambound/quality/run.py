@@ -1,0 +1,136 @@
+"""The quality of a stream: its metrics, one checkpoint over them, and one over its newest rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streambound.quality.checkpoint import Checked, run_checkpoint
+from streambound.quality.docs import docs_context
+from streambound.quality.metrics import Measures, as_json, measure, metrics_table
+from streambound.quality.partitions import Partition, find_partitions
+from streambound.quality.suites import row_expectations, stream_promises
+from streambound.query.model import Relation
+from streambound.results import QualityOutcome, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from great_expectations.data_context.data_context.file_data_context import FileDataContext
+
+# The newest partition is looked at row by row up to here; the metrics cover all of its rows.
+NEWEST_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class StreamQuality:
+    """What a run found of one stream.
+
+    ``failed_partitions`` has the reasons of each failed partition, by its name; ``evaluated`` counts
+    expectations; ``docs`` is the Data Docs page; ``measures`` has every partition checked.
+    """
+
+    stream: str
+    success: bool
+    failed_partitions: Mapping[str, tuple[str, ...]]
+    evaluated: int
+    docs: Path
+    measures: tuple[Measures, ...]
+    run_id: str
+
+    @property
+    def sound_partitions(self) -> tuple[str, ...]:
+        """The partitions that did not fail, in order."""
+        return tuple(m.partition for m in self.measures if m.partition not in self.failed_partitions)
+
+    def outcome(self) -> QualityOutcome:
+        """The record for the results database."""
+        failed = [{"partition": name, "reasons": list(why)} for name, why in self.failed_partitions.items()]
+        return QualityOutcome(
+            self.run_id, self.stream, self.success, self.evaluated, failed=failed, docs=str(self.docs)
+        )
+
+    def record(self, results: Results) -> None:
+        """Writes the outcome and the metrics of every partition."""
+        results.record_partition_metrics(
+            self.run_id, self.stream, {m.partition: as_json(m) for m in self.measures}
+        )
+        results.record_quality(self.outcome())
+
+
+def check_stream(relation: Relation, partitions: Sequence[str] | None, run_id: str) -> StreamQuality:
+    """Checks a stream's partitions (by name; None for all that exist) against its catalog entry.
+
+    A partition that is missing, corrupt or breaks a promise is in ``failed_partitions``.
+
+    Raises:
+        DataError: there is no history, no folder or no file at all.
+        StorageError: the quality folder cannot be used.
+    """
+    found = find_partitions(relation, partitions)
+    measures = measure(relation, found)
+    newest = next((p for p, m in zip(found, measures, strict=True) if m.newest), None)
+    sample = None if newest is None else newest_rows(relation, newest)
+    with docs_context() as context:
+        checked = _check_metrics(context, relation, measures, run_id)
+        rows = None if sample is None else _check_rows(context, relation, sample, run_id)
+    failed = _reasons(checked, measures)
+    # The metrics cover what the newest rows show, with counts over all rows; else these are named.
+    if rows and newest and not rows.success:
+        failed.setdefault(newest.name, _row_reasons(rows))
+    evaluated = checked.evaluated + (rows.evaluated if rows else 0)
+    ordered = {name: failed[name] for name in sorted(failed)}
+    return StreamQuality(relation.name, not failed, ordered, evaluated, checked.page, measures, run_id)
+
+
+def _check_metrics(
+    context: FileDataContext, relation: Relation, measures: Sequence[Measures], run_id: str
+) -> Checked:
+    expectations = [promise.expected() for promise in stream_promises(relation)]
+    table = metrics_table(measures)
+    return run_checkpoint(context, relation.name, "partitions", table, expectations, run_id, "partition")
+
+
+def _check_rows(context: FileDataContext, relation: Relation, rows: pd.DataFrame, run_id: str) -> Checked:
+    name = f"{relation.name}-newest"
+    return run_checkpoint(context, name, "rows", rows, row_expectations(relation), run_id)
+
+
+def _reasons(checked: Checked, measures: Sequence[Measures]) -> dict[str, tuple[str, ...]]:
+    known = {m.partition: m.reason for m in measures}
+    reasons: dict[str, tuple[str, ...]] = {}
+    for failure in checked.failures:
+        name = str(failure.subject)
+        reason = known[name] or failure.reason
+        # An unreadable partition breaks two promises for one reason.
+        reasons[name] = tuple(dict.fromkeys((*reasons.get(name, ()), reason)))
+    return reasons
+
+
+def _row_reasons(rows: Checked) -> tuple[str, ...]:
+    return tuple(f"newest rows: {failure.reason}" for failure in rows.failures)
+
+
+def newest_rows(relation: Relation, partition: Partition) -> pd.DataFrame:
+    """The first rows (at most NEWEST_ROWS) of a partition, the declared columns."""
+    columns = [column.name for column in relation.columns]
+    tables: list[pa.Table] = []
+    wanted = NEWEST_ROWS
+    for path in partition.files:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(columns=columns):
+                tables.append(pa.Table.from_batches([batch.slice(0, wanted)]))
+                wanted -= tables[-1].num_rows
+                if wanted <= 0:
+                    break
+    whole = (
+        pa.concat_tables(tables, promote_options="permissive")
+        if tables
+        else pa.table({c: [] for c in columns})
+    )
+    frame: pd.DataFrame = whole.to_pandas()
+    return frame
