@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,7 +37,8 @@ def atomic_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     except OSError as error:
         raise _refused(path, error) from None
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def write_table(table: pa.Table, path: Path) -> None:

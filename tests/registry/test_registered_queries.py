@@ -1,0 +1,71 @@
+"""Every registered query: it parses, says whose it is, and gets the verdict that its description claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streambound import settings
+from streambound.boundedness.exact import exact
+from streambound.query.catalog import load_catalog
+from streambound.query.parse import metadata, parse
+
+REGISTRY = settings.project_root() / "include" / "registry"
+CATALOG = load_catalog(REGISTRY / "streams.yml")
+
+BOUNDED = [
+    "carriers_by_origin",
+    "departures_in_snow",
+    "late_departures",
+    "late_to_the_mountains",
+    "longer_than_ten_hours",
+    "poor_visibility",
+    "rebooking",
+    "storm_flown_and_cancelled",
+    "time_made_up",
+    "wide_bodies",
+    "q1_all",
+    "q3",
+    "q4_distinct",
+    "q5",
+    "q6_distinct",
+    "q7_distinct",
+    "q9_distinct",
+]
+UNBOUNDED = [
+    "delay_pairs",
+    "flight_recovery",
+    "rotation_delays",
+    "stranded_destinations",
+    "tail_numbers_seen",
+    "weather_at_departure",
+    "q1_distinct",
+    "q2",
+    "q4_all",
+    "q6_all",
+    "q7_all",
+    "q8",
+    "q9_all",
+]
+
+
+def sql_of(name: str) -> str:
+    return (REGISTRY / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def test_every_file_is_expected_here() -> None:
+    files: list[Path] = sorted((REGISTRY / "queries").glob("*.sql"))
+    assert [file.stem for file in files] == sorted(BOUNDED + UNBOUNDED)
+
+
+@pytest.mark.parametrize("name", BOUNDED + UNBOUNDED)
+def test_verdict(name: str) -> None:
+    verdict = exact(parse(sql_of(name), CATALOG, name))
+    assert verdict.outcome.value == ("bounded" if name in BOUNDED else "unbounded")
+
+
+@pytest.mark.parametrize("name", BOUNDED + UNBOUNDED)
+def test_owner_and_description(name: str) -> None:
+    notes = dict(metadata(sql_of(name)))
+    assert notes["owner"] and notes["description"].endswith(".")
