@@ -5,33 +5,36 @@ every interface. This supervisor starts the same processes on the loopback inter
 stops each of them with everything that it started.
 
     python -m scripts.airflow_local up|down|status|run
-
-Secrets are generated once and kept in AIRFLOW_HOME, readable by their owner only.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
-import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from types import FrameType, TracebackType
 
+from scripts.airflow_layout import (
+    PROJECT,
+    AirflowFailed,
+    Layout,
+    environment,
+    free_port,
+    generated_secrets,
+    layout_from_environment,
+    write_private,
+)
 from scripts.airflow_rest import AirflowApiError, AirflowClient
+from scripts.sessions import command_line, die_with_parent, end_sessions, sessions_below
 
-PROJECT = Path(__file__).resolve().parents[1]
 SPARK_POOL = ("spark", 1, "One Spark application at a time on this machine")
 
 COMPONENTS = {
@@ -41,147 +44,6 @@ COMPONENTS = {
     "triggerer": ["triggerer", "--skip-serve-logs"],
 }
 HEALTHY = ("metadatabase", "scheduler", "dag_processor", "triggerer")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where one local Airflow keeps its things, and the loopback port that it answers on."""
-
-    airflow_home: Path = PROJECT / "var" / "airflow"
-    home: Path = PROJECT / "var"
-    registry: Path = PROJECT / "include" / "registry"
-    dags: Path = PROJECT / "dags"
-    plugins: Path = PROJECT / "plugins"
-    port: int = 8080
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def logs(self) -> Path:
-        """Folder of the processes' own logs; task logs are in ``logs`` beside it."""
-        return self.airflow_home / "processes"
-
-    @property
-    def passwords_file(self) -> Path:
-        return self.airflow_home / "passwords.json"
-
-    @property
-    def state_file(self) -> Path:
-        return self.airflow_home / "supervisor.json"
-
-
-class AirflowFailed(Exception):
-    """A process of Airflow ended by itself or did not become healthy."""
-
-
-def layout_from_environment() -> Layout:
-    """The defaults, moved by AIRFLOW_HOME, STREAMBOUND_HOME and STREAMBOUND_REGISTRY where these are set."""
-    layout = Layout()
-    home = Path(os.environ.get("STREAMBOUND_HOME") or layout.home).resolve()
-    return replace(
-        layout,
-        home=home,
-        airflow_home=Path(os.environ.get("AIRFLOW_HOME") or home / "airflow").resolve(),
-        registry=Path(os.environ.get("STREAMBOUND_REGISTRY") or layout.registry).resolve(),
-    )
-
-
-def free_port(preferred: int | None = None) -> int:
-    """``preferred`` where nobody listens on it, else a port that the system picks."""
-    for port in (preferred, 0):
-        if port is None:
-            continue
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise AirflowFailed("no free port on 127.0.0.1")
-
-
-def generated_secrets(layout: Layout) -> dict[str, str]:
-    """The secrets of this Airflow; made on the first call, then the same ones."""
-    layout.airflow_home.mkdir(parents=True, exist_ok=True)
-    path = layout.airflow_home / "secrets.json"
-    if not path.exists():
-        passwords = {name: secrets.token_urlsafe(15) for name in ("admin", "viewer")}
-        _write_private(
-            path,
-            {
-                "fernet_key": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-                "jwt_secret": secrets.token_urlsafe(64),
-                "api_secret_key": secrets.token_urlsafe(48),
-                **{f"{name}_password": word for name, word in passwords.items()},
-            },
-        )
-    kept: dict[str, str] = json.loads(path.read_text())
-    _write_private(layout.passwords_file, {name: kept[f"{name}_password"] for name in ("admin", "viewer")})
-    return kept
-
-
-def environment(layout: Layout) -> dict[str, str]:
-    """The environment of every process of this Airflow, its tasks and their Spark drivers included."""
-    import pyspark
-
-    kept = generated_secrets(layout)
-    # Settings of another Airflow, its database above all, must not leak into this one.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW__")}
-    database = env.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{layout.home / 'results.db'}"
-    connections = {
-        "AIRFLOW_CONN_SPARK_DEFAULT": {
-            "conn_type": "spark",
-            "host": "local[2]",
-            "extra": {"deploy-mode": "client"},
-        },
-        "AIRFLOW_CONN_STREAMBOUND_DB": {"conn_type": "generic", "extra": {"url": database}},
-    }
-    for name, connection in connections.items():
-        env.setdefault(name, json.dumps(connection))
-    env.update(
-        {
-            "AIRFLOW_HOME": str(layout.airflow_home),
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{layout.airflow_home / 'airflow.db'}",
-            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__DAGS_FOLDER": str(layout.dags),
-            "AIRFLOW__CORE__PLUGINS_FOLDER": str(layout.plugins),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-            "AIRFLOW__CORE__PARALLELISM": "4",
-            "AIRFLOW__CORE__MAX_ACTIVE_TASKS_PER_DAG": "3",
-            "AIRFLOW__CORE__FERNET_KEY": kept["fernet_key"],
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(layout.passwords_file),
-            # Tasks call the API by this address; with the port alone they would call 8080.
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{layout.url}/execution/",
-            "AIRFLOW__API__BASE_URL": layout.url,
-            "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": str(layout.port),
-            "AIRFLOW__API__WORKERS": "1",
-            "AIRFLOW__API__SECRET_KEY": kept["api_secret_key"],
-            "AIRFLOW__API_AUTH__JWT_SECRET": kept["jwt_secret"],
-            "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
-            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
-            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-            "GX_ANALYTICS_ENABLED": "false",
-            "NO_PROXY": ",".join(filter(None, [env.get("NO_PROXY"), "127.0.0.1", "localhost"])),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", os.defpath)]),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            # Another Spark of the user's would be picked up by spark-submit otherwise.
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "STREAMBOUND_HOME": str(layout.home),
-            "STREAMBOUND_REGISTRY": str(layout.registry),
-            "STREAMBOUND_DATABASE_URL": database,
-        }
-    )
-    env["no_proxy"] = env["NO_PROXY"]
-    return env
 
 
 class LocalAirflow:
@@ -220,6 +82,7 @@ class LocalAirflow:
         layout = self.layout
         try:
             self._take_lock()
+            self._end_leftovers()
             layout.logs.mkdir(parents=True, exist_ok=True)
             for folder in (layout.home, layout.dags, layout.plugins):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -231,9 +94,10 @@ class LocalAirflow:
             self._echo(f"starting Airflow at {layout.url}")
             for name, arguments in COMPONENTS.items():
                 self._spawn(name, arguments, env)
+            self._write_state(ready=False)
             self._wait_until_healthy(timeout)
             self.client().ensure_pool(*SPARK_POOL)
-            _write_private(layout.state_file, {"pid": os.getpid(), "port": layout.port, "url": layout.url})
+            self._write_state(ready=True)
         except BaseException:
             self.stop()
             raise
@@ -247,7 +111,7 @@ class LocalAirflow:
 
     def stop(self, grace: float = 8.0) -> None:
         """End every process and all that these started: first politely, after ``grace`` seconds by force."""
-        sessions = {process.pid for process in self._processes.values()}
+        sessions = sessions_below({process.pid for process in self._processes.values()})
         for process in self._processes.values():
             if process.poll() is None:
                 process.terminate()
@@ -255,16 +119,7 @@ class LocalAirflow:
         for process in self._processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
-        # A task moves to a process group of its own, but stays in the session of its component.
-        for number, pause in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
-            deadline = time.monotonic() + pause
-            for pid in _members(sessions):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            while _members(sessions) and time.monotonic() < deadline:
-                for process in self._processes.values():
-                    process.poll()
-                time.sleep(0.1)
+        end_sessions(sessions, reap=list(self._processes.values()))
         self._processes.clear()
         if self._lock is not None:
             self.layout.state_file.unlink(missing_ok=True)
@@ -290,6 +145,19 @@ class LocalAirflow:
             ) from None
         self._lock = lock
 
+    def _write_state(self, ready: bool) -> None:
+        sessions = [process.pid for process in self._processes.values()]
+        state = {"pid": os.getpid(), "port": self.layout.port, "ready": ready, "sessions": sessions}
+        write_private(self.layout.state_file, state)
+
+    def _end_leftovers(self) -> None:
+        # A supervisor that was killed by force leaves its scheduler waiting for the running tasks.
+        if self.layout.state_file.exists():
+            state = json.loads(self.layout.state_file.read_text())
+            ours = {pid for pid in state.get("sessions", []) if b"airflow" in command_line(pid)}
+            end_sessions(sessions_below(ours))
+            self.layout.state_file.unlink()
+
     def _spawn(self, name: str, arguments: list[str], env: dict[str, str]) -> None:
         with open(self.layout.logs / f"{name}.log", "wb") as log:
             self._processes[name] = subprocess.Popen(
@@ -300,7 +168,7 @@ class LocalAirflow:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
 
     def _wait_until_healthy(self, timeout: float) -> None:
@@ -331,7 +199,8 @@ def running(layout: Layout) -> Layout | None:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return replace(layout, port=int(json.loads(layout.state_file.read_text())["port"]))
+            state = json.loads(layout.state_file.read_text())
+            return replace(layout, port=int(state["port"])) if state["ready"] else None
     return None
 
 
@@ -351,34 +220,6 @@ def stop_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _write_private(path: Path, value: dict[str, object] | dict[str, str]) -> None:
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-        json.dump(value, out, indent=1)
-    part.replace(path)
-
-
-def _die_with_parent() -> None:
-    # So that even a supervisor that was killed by force leaves no component behind.
-    if _LIBC is not None:
-        _LIBC.prctl(1, signal.SIGTERM)
-
-
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-def _members(sessions: set[int]) -> list[int]:
-    """Living processes of these sessions."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z" and int(fields[3]) in sessions:
-                found.append(int(entry.name))
-    return found
 
 
 def describe(layout: Layout) -> str:

@@ -74,14 +74,13 @@ class AirflowClient:
         return {name: str((part or {}).get("status")) for name, part in answer.items()}
 
     def ensure_pool(self, name: str, slots: int, description: str) -> None:
-        """Create the pool, or set its slots where it exists."""
-        body = {"name": name, "slots": slots, "description": description}
+        """Create the pool; one that exists keeps the slots that its owner gave it."""
         try:
-            self.request("POST", "/pools", body)
+            self.request("GET", f"/pools/{name}")
         except AirflowApiError as error:
-            if error.status != 409:
+            if error.status != 404:
                 raise
-            self.request("PATCH", f"/pools/{name}", {"slots": slots}, {"update_mask": "slots"})
+            self.request("POST", "/pools", {"name": name, "slots": slots, "description": description})
 
     def import_errors(self) -> dict[str, str]:
         """The stack trace of each DAG file that could not be parsed."""
@@ -202,9 +201,9 @@ class AirflowClient:
                 payload = response.read()
         except urllib.error.HTTPError as error:
             detail = error.read().decode(errors="replace")
-            raise AirflowApiError(f"{method} {path}: {error.code} {detail}", error.code) from error
+            raise AirflowApiError(f"{method} {path}: {error.code} {detail}", error.code) from None
         except urllib.error.URLError as error:
-            raise AirflowApiError(f"{method} {self.url}{path}: {error.reason}") from error
+            raise AirflowApiError(f"{method} {self.url}{path}: {error.reason}") from None
         return json.loads(payload) if payload else None
 
 

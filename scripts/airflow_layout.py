@@ -1,0 +1,167 @@
+"""Folders, secrets and environment of the local Airflow.
+
+Secrets are generated once and kept in AIRFLOW_HOME, readable by their owner only.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+class AirflowFailed(Exception):
+    """A process of Airflow ended by itself or did not become healthy."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where one local Airflow keeps its things, and the loopback port that it answers on."""
+
+    airflow_home: Path = PROJECT / "var" / "airflow"
+    home: Path = PROJECT / "var"
+    registry: Path = PROJECT / "include" / "registry"
+    dags: Path = PROJECT / "dags"
+    plugins: Path = PROJECT / "plugins"
+    port: int = 8080
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the processes' own logs; task logs are in ``logs`` beside it."""
+        return self.airflow_home / "processes"
+
+    @property
+    def passwords_file(self) -> Path:
+        return self.airflow_home / "passwords.json"
+
+    @property
+    def state_file(self) -> Path:
+        return self.airflow_home / "supervisor.json"
+
+
+def layout_from_environment() -> Layout:
+    """The defaults, moved by AIRFLOW_HOME, STREAMBOUND_HOME and STREAMBOUND_REGISTRY where these are set."""
+    layout = Layout()
+    home = Path(os.environ.get("STREAMBOUND_HOME") or layout.home).resolve()
+    return replace(
+        layout,
+        home=home,
+        airflow_home=Path(os.environ.get("AIRFLOW_HOME") or home / "airflow").resolve(),
+        registry=Path(os.environ.get("STREAMBOUND_REGISTRY") or layout.registry).resolve(),
+    )
+
+
+def free_port(preferred: int | None = None) -> int:
+    """``preferred`` where nobody listens on it, else a port that the system picks."""
+    for port in (preferred, 0):
+        if port is None:
+            continue
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise AirflowFailed("no free port on 127.0.0.1")
+
+
+def generated_secrets(layout: Layout) -> dict[str, str]:
+    """The secrets of this Airflow; made on the first call, then the same ones."""
+    layout.airflow_home.mkdir(parents=True, exist_ok=True)
+    path = layout.airflow_home / "secrets.json"
+    if not path.exists():
+        passwords = {name: secrets.token_urlsafe(15) for name in ("admin", "viewer")}
+        write_private(
+            path,
+            {
+                "fernet_key": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+                "jwt_secret": secrets.token_urlsafe(64),
+                "api_secret_key": secrets.token_urlsafe(48),
+                **{f"{name}_password": word for name, word in passwords.items()},
+            },
+        )
+    kept: dict[str, str] = json.loads(path.read_text())
+    write_private(layout.passwords_file, {name: kept[f"{name}_password"] for name in ("admin", "viewer")})
+    return kept
+
+
+def environment(layout: Layout) -> dict[str, str]:
+    """The environment of every process of this Airflow, its tasks and their Spark drivers included."""
+    import pyspark
+
+    kept = generated_secrets(layout)
+    # Settings of another Airflow, its database above all, must not leak into this one.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW__")}
+    database = env.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{layout.home / 'results.db'}"
+    connections = {
+        "AIRFLOW_CONN_SPARK_DEFAULT": {
+            "conn_type": "spark",
+            "host": "local[2]",
+            "extra": {"deploy-mode": "client"},
+        },
+        "AIRFLOW_CONN_STREAMBOUND_DB": {"conn_type": "generic", "extra": {"url": database}},
+    }
+    for name, connection in connections.items():
+        env.setdefault(name, json.dumps(connection))
+    env.update(
+        {
+            "AIRFLOW_HOME": str(layout.airflow_home),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{layout.airflow_home / 'airflow.db'}",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__DAGS_FOLDER": str(layout.dags),
+            "AIRFLOW__CORE__PLUGINS_FOLDER": str(layout.plugins),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__MAX_ACTIVE_TASKS_PER_DAG": "3",
+            "AIRFLOW__CORE__FERNET_KEY": kept["fernet_key"],
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(layout.passwords_file),
+            # Tasks call the API by this address; with the port alone they would call 8080.
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{layout.url}/execution/",
+            "AIRFLOW__API__BASE_URL": layout.url,
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(layout.port),
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__API__SECRET_KEY": kept["api_secret_key"],
+            "AIRFLOW__API_AUTH__JWT_SECRET": kept["jwt_secret"],
+            "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
+            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+            "GX_ANALYTICS_ENABLED": "false",
+            "NO_PROXY": ",".join(filter(None, [env.get("NO_PROXY"), "127.0.0.1", "localhost"])),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", os.defpath)]),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            # Another Spark of the user's would be picked up by spark-submit otherwise.
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "STREAMBOUND_HOME": str(layout.home),
+            "STREAMBOUND_REGISTRY": str(layout.registry),
+            "STREAMBOUND_DATABASE_URL": database,
+        }
+    )
+    env["no_proxy"] = env["NO_PROXY"]
+    return env
+
+
+def write_private(path: Path, value: Mapping[str, object]) -> None:
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        json.dump(value, out, indent=1)
+    part.replace(path)

@@ -1,0 +1,76 @@
+"""Ending processes together with everything that they started.
+
+A component of Airflow leads a session. Its tasks move to process groups of their own and a task's
+shell even to a session of its own, so signalling the process group alone leaves orphans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def _processes() -> dict[int, tuple[int, int]]:
+    """Parent and session of every living process."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                found[int(entry.name)] = (int(fields[1]), int(fields[3]))
+    return found
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def sessions_below(leaders: set[int]) -> set[int]:
+    """These sessions and those of all descendants: a task's shell opens a session of its own."""
+    table = _processes()
+    sessions = set(leaders)
+    below = {pid for pid, (_, session) in table.items() if session in leaders}
+    while below:
+        sessions |= {table[pid][1] for pid in below}
+        below = {
+            pid
+            for pid, (parent, session) in table.items()
+            if session not in sessions and parent in table and table[parent][1] in sessions
+        }
+    return sessions
+
+
+def end_sessions(sessions: set[int], reap: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+    """End all processes of these sessions, those that do not listen by force."""
+
+    def living() -> list[int]:
+        return [pid for pid, (_, session) in _processes().items() if session in sessions]
+
+    for number, pause in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
+        for pid in living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + pause
+        while living() and time.monotonic() < deadline:
+            time.sleep(0.1)
+            for process in reap:
+                process.poll()
+
+
+def die_with_parent() -> None:
+    # So that even a supervisor that was killed by force leaves no component behind.
+    if _LIBC is not None:
+        _LIBC.prctl(1, signal.SIGTERM)
+
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
