@@ -1,0 +1,42 @@
+.POSIX:
+.PHONY: demo check test lint heavy bench up down status lock setup
+
+PY = .venv/bin/python
+
+demo:
+	./demo
+
+check:
+	./check
+
+setup:
+	sh scripts/setup
+
+test: setup
+	$(PY) -m pytest
+
+lint: setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# The long tests only; `check` runs all the others.
+heavy: setup
+	$(PY) -m pytest -m heavy
+
+bench: setup
+	$(PY) -m benchmarks
+
+up: setup
+	@$(PY) -m scripts.airflow_local up
+
+down: setup
+	@$(PY) -m scripts.airflow_local down
+
+status: setup
+	@$(PY) -m scripts.airflow_local status
+
+# An exported lock instead of uv's own, which records where each file was downloaded.
+lock: setup
+	.venv/bin/uv pip compile pyproject.toml -o requirements.lock --quiet --universal --python-version 3.11 \
+	  --extra dev --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"

@@ -1,0 +1,131 @@
+"""The main job, once, in a real Airflow: ingest the flights, check the queries, evaluate a year.
+
+Starts Airflow on a free loopback port, or uses the one that ``make up`` left running, triggers the
+DAGs one after the other through the REST API, and ends with a table of what came out.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, replace
+
+from scripts.airflow_local import (
+    AirflowFailed,
+    Layout,
+    LocalAirflow,
+    client,
+    free_port,
+    layout_from_environment,
+    running,
+    stop_on_signals,
+)
+from scripts.airflow_rest import AirflowApiError, AirflowClient, TaskStates
+
+
+@dataclass(frozen=True)
+class Step:
+    """A DAG of the demo and the longest that one run of it may take, in seconds."""
+
+    dag_id: str
+    purpose: str
+    timeout: float
+
+
+STEPS = (
+    Step("ingest_flights", "a year of departures, arrivals and weather becomes partitioned streams", 900),
+    Step("validate_queries", "each registered query is checked for bounded memory", 900),
+    Step("evaluate_history", "the bounded queries are evaluated over the year on Spark", 1800),
+)
+SETTLED = ("success", "failed", "skipped", "upstream_failed", "removed")
+
+
+class Clock:
+    """Prints lines with the time since the start."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+
+    def say(self, line: str) -> None:
+        seconds = int(time.monotonic() - self.start)
+        print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {line}", flush=True)
+
+
+def run_step(api: AirflowClient, step: Step, say: Clock) -> bool:
+    """Trigger one DAG and follow it; False if it failed, after printing why."""
+    say.say(f"{step.dag_id}: {step.purpose}")
+    api.wait_for_dag(step.dag_id)
+    before: TaskStates = {}
+
+    def progress(states: TaskStates) -> None:
+        changed = [
+            f"{name} {state}"
+            for name, state in states.items()
+            if state in ("running", *SETTLED) and before.get(name) != state
+        ]
+        before.update(states)
+        if changed:
+            done = sum(state in SETTLED for state in states.values())
+            say.say(f"  {done}/{len(states)} done: {', '.join(changed)}")
+
+    run_id = api.trigger(step.dag_id)
+    state = api.wait_for_run(step.dag_id, run_id, step.timeout, progress)
+    say.say(f"{step.dag_id}: {state}")
+    if state == "success":
+        return True
+    print(api.failure_log(step.dag_id, run_id), file=sys.stderr)
+    return False
+
+
+def print_results(layout: Layout) -> None:
+    """The table of the results database, and where everything lies."""
+    from streambound.report.tables import demo_table
+    from streambound.results import Results
+
+    with Results() as results:
+        print()
+        print(demo_table(results))
+    print()
+    print("Where to look")
+    print(f"  answers             {layout.home / 'answers'}")
+    print(f"  results database    {layout.home / 'results.db'}")
+    print(f"  data quality docs   {layout.home / 'quality'}")
+    print(f"  Airflow's logs      {layout.airflow_home / 'logs'}")
+    print(
+        "  Airflow itself      make up (or .venv/bin/python -m scripts.airflow_local up) prints address and login"
+    )
+    print("  check your own SQL  .venv/bin/streambound check FILE.sql --catalog STREAMS.yml")
+
+
+def run_all(api: AirflowClient, say: Clock) -> bool:
+    """All steps in order, up to the first that fails."""
+    return all(run_step(api, step, say) for step in STEPS)
+
+
+def main() -> int:
+    say = Clock()
+    layout = layout_from_environment()
+    try:
+        with stop_on_signals():
+            already = running(layout)
+            if already is not None:
+                say.say(f"using the Airflow that runs at {already.url}")
+                ok = run_all(client(already), say)
+            else:
+                layout = replace(layout, port=free_port())
+                with LocalAirflow(layout, echo=say.say) as airflow:
+                    ok = run_all(airflow.client(), say)
+                    say.say("stopping Airflow")
+    except (AirflowFailed, AirflowApiError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 3
+    if not ok:
+        print(f"demo: a DAG failed; its logs are in {layout.airflow_home / 'logs'}", file=sys.stderr)
+        return 1
+    print_results(layout)
+    say.say("done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
