@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.space import Space, domain_of
-from streambound.query.model import Attribute, Comparison, Constant, Membership, Never, Op, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
 
 # Search nodes per question. Queries that people write need a handful.
 SEARCH_LIMIT = 20_000
@@ -51,20 +51,31 @@ class System:
 def system(query: Query) -> System:
     """The constraints of a query over its mentioned attributes, declared domains included."""
     space = Space(query)
-    closure: Closure | None = Closure.over({a: space.step(a) for a in query.mentioned})
+    constraints, choices = constraints_of(space, query.where)
+    never = any(isinstance(atom, Never) for atom in query.where)
+    closure = None if never else unconstrained(space).assume(constraints)
+    return System(query, space, closure, tuple(choices))
+
+
+def unconstrained(space: Space) -> Closure:
+    """The closure of no constraint over a query's mentioned attributes."""
+    return Closure.over({a: space.step(a) for a in space.query.mentioned})
+
+
+def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Choice]]:
+    """Some conditions of a query, and all of its declared domains, as constraints and choices."""
     constraints: list[Difference] = []
     choices: list[Choice] = []
-    for attribute in query.mentioned:
-        _declared(query, space, attribute, constraints, choices)
-    for atom in query.where:
+    for attribute in space.query.mentioned:
+        _declared(space, attribute, constraints, choices)
+    for atom in atoms:
         if isinstance(atom, Comparison):
             _compared(space, atom, constraints, choices)
         elif isinstance(atom, Membership):
-            numbers = sorted({space.embed(space.family(atom.attribute), v.value) for v in atom.values})  # type: ignore[arg-type]
-            _enumerated(space, atom.attribute, numbers, constraints, choices)
-    assert closure is not None
-    closure = None if any(isinstance(a, Never) for a in query.where) else closure.assume(constraints)
-    return System(query, space, closure, tuple(choices))
+            family = space.family(atom.attribute)
+            numbers = {space.embed(family, v.value) for v in atom.values if v.value is not None}
+            _enumerated(space, atom.attribute, sorted(numbers), constraints, choices)
+    return constraints, choices
 
 
 def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
@@ -97,13 +108,9 @@ def _compared(space: Space, atom: Comparison, constraints: list[Difference], cho
 
 
 def _declared(
-    query: Query,
-    space: Space,
-    attribute: Attribute,
-    constraints: list[Difference],
-    choices: list[Choice],
+    space: Space, attribute: Attribute, constraints: list[Difference], choices: list[Choice]
 ) -> None:
-    domain = domain_of(query, attribute)
+    domain = domain_of(space.query, attribute)
     if domain is None:
         return
     family = space.family(attribute)

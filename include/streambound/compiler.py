@@ -1,0 +1,187 @@
+"""From SQL to verdict and plan: the stages in order, on one screen.
+
+Every stage takes the ``Compilation`` so far and returns it with one field more; a stage that does
+not apply (no plan for an unbounded query) returns it as it came. ``check`` never raises for what a
+user wrote: a query that cannot be read is reported as ``invalid``.
+
+>>> from streambound.query.catalog import catalog_from_mapping
+>>> catalog = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}})
+>>> report = check("SELECT DISTINCT A FROM S, T WHERE B < D AND A BETWEEN 11 AND 19", catalog)
+>>> report.verdict, report.units
+('bounded', 10)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from streambound.boundedness import arasu as arasu_rooms
+from streambound.boundedness import schiff_ozcep as schiff_rooms
+from streambound.boundedness.arasu import arasu
+from streambound.boundedness.exact import exact
+from streambound.boundedness.schiff_ozcep import schiff_ozcep
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.errors import StreamboundError, UnsupportedError
+from streambound.query.catalog import Catalog
+from streambound.query.model import Query
+from streambound.query.parse import parse
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan
+
+CRITERIA = ("exact", "arasu", "schiff_ozcep")
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What is known of a query after some stages."""
+
+    sql: str
+    catalog: Catalog
+    name: str
+    criterion: str = "exact"
+    query: Query | None = None
+    verdict: Verdict | None = None
+    published: dict[str, Verdict] = field(default_factory=dict)
+    plan: Plan | None = None
+    units_formula: str | None = None
+
+
+Stage = Callable[[Compilation], Compilation]
+
+
+def parsed(job: Compilation) -> Compilation:
+    """SQL text to the query model."""
+    query = parse(job.sql, job.catalog, job.name)
+    if not query.streams:
+        raise UnsupportedError(
+            "no stream is queried, so the answer never changes",
+            subject=job.name,
+            place=query.occurrences[0].place,
+            text=job.sql,
+            fix="add a stream to FROM",
+        )
+    return replace(job, query=query)
+
+
+def published(job: Compilation) -> Compilation:
+    """What the papers' criteria as printed say, where they apply."""
+    assert job.query is not None
+    said = {}
+    if arasu_rooms.applies(job.query):
+        said["arasu"] = arasu(job.query)
+    if schiff_rooms.applies(job.query):
+        said[schiff_rooms.theorem(job.query)] = schiff_ozcep(job.query)
+    return replace(job, published=said)
+
+
+def decided(job: Compilation) -> Compilation:
+    """The verdict of the chosen criterion."""
+    assert job.query is not None
+    if job.criterion == "exact":
+        return replace(job, verdict=exact(job.query))
+    theorem = schiff_rooms.theorem(job.query) if job.criterion == "schiff_ozcep" else "arasu"
+    verdict = job.published.get(theorem) or _silent(job.criterion)
+    if verdict.outcome is Outcome.NO_VERDICT:
+        verdict = replace(verdict, outcome=Outcome.UNKNOWN)
+    return replace(job, verdict=verdict)
+
+
+def _silent(criterion: str) -> Verdict:
+    reason = Reason("not-applicable", f"the query is outside the class that {criterion} speaks of")
+    return Verdict(Outcome.UNKNOWN, criterion, (reason,))
+
+
+def planned(job: Compilation) -> Compilation:
+    """The compact plan of a bounded query; a formula where static values decide its size."""
+    assert job.query is not None and job.verdict is not None
+    if not job.verdict.bounded:
+        return job
+    if _sized_by_statics(job.query):
+        columns = ", ".join(str(a) for a in job.query.mentioned if job.query.is_static(a))
+        return replace(job, units_formula=f"keys x classes of the static values of {columns}")
+    return replace(job, plan=plan(job.query))
+
+
+def _sized_by_statics(query: Query) -> bool:
+    return bool(query.statics) and (query.distinct or len(query.streams) > 1)
+
+
+class Stages(NamedTuple):
+    """The pipeline, front to back."""
+
+    parse: Stage = parsed
+    publish: Stage = published
+    decide: Stage = decided
+    plan: Stage = planned
+
+
+STAGES = Stages()
+
+
+def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact") -> Compilation:
+    """Run all stages.
+
+    Raises:
+        StreamboundError: the query cannot be read or is not supported.
+    """
+    job = Compilation(sql, catalog, name, criterion)
+    for stage in STAGES:
+        job = stage(job)
+    return job
+
+
+@dataclass(frozen=True)
+class Report:
+    """A checked query; ``verdict`` is bounded, unbounded, unknown or invalid."""
+
+    query: str
+    verdict: str
+    criterion: str
+    projection: str | None = None
+    units: int | None = None
+    units_formula: str | None = None
+    reasons: tuple[Reason, ...] = ()
+    published: dict[str, str] = field(default_factory=dict)
+    error: StreamboundError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``check --format json`` prints."""
+        found: dict[str, Any] = {
+            "query": self.query,
+            "verdict": self.verdict,
+            "projection": self.projection,
+            "units": self.units,
+            "criterion": self.criterion,
+            "reasons": [_reason_json(reason) for reason in self.reasons],
+            "published": self.published,
+            "suggestions": [],
+            "error": None if self.error is None else self.error.one_line(),
+        }
+        return found if self.units_formula is None else {**found, "units_formula": self.units_formula}
+
+
+def _reason_json(reason: Reason) -> dict[str, Any]:
+    where = None if reason.place is None else {"line": reason.place.line, "column": reason.place.column}
+    attributes = [str(attribute) for attribute in reason.attributes]
+    return {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
+
+
+def check(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact") -> Report:
+    """The verdict on a query, and why; bad SQL is a verdict, not an exception."""
+    try:
+        job = compile(sql, catalog, name, criterion)
+    except StreamboundError as error:
+        return Report(name, "invalid", criterion, error=error.about(name))
+    assert job.query is not None and job.verdict is not None
+    return Report(
+        query=name,
+        verdict=job.verdict.outcome.value,
+        criterion=job.verdict.criterion,
+        projection=job.query.projection,
+        units=None if job.plan is None else job.plan.units,
+        units_formula=job.units_formula,
+        reasons=job.verdict.reasons,
+        published={key: verdict.outcome.value for key, verdict in job.published.items()},
+    )

@@ -1,0 +1,1 @@
+"""Answers on one machine: the definition, and the plan in one pass."""

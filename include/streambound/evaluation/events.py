@@ -1,0 +1,160 @@
+"""Events and answers: a finite prefix of the streams, and what is new at each marker.
+
+An event list is in time order (arrival order where no stream declares a timestamp). A *marker*
+ends a batch: the tuples of one timestamp, or a single tuple where there is no time (Schiff &
+Özçep, execution model; Arasu et al., section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.constraints.space import BOOLEANS
+from streambound.errors import DataError
+from streambound.query.model import Column, Domain, Kind, Query, Relation
+from streambound.query.values import Family, Value
+
+Encoded = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The tuples that arrive at one marker: encoded values by column, by stream name."""
+
+    marker: Any
+    tuples: Mapping[str, Sequence[Encoded]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """New answer tuples at a marker: decoded values and their multiplicity."""
+
+    marker: Any
+    row: tuple[Any, ...]
+    count: int
+
+
+def timed(query: Query) -> bool:
+    """Whether answers are due per timestamp; otherwise they are due after every event."""
+    return any(o.relation.timestamp is not None for o in query.streams)
+
+
+def batches(query: Query, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+    """The events of a query's streams, one batch a marker.
+
+    Raises:
+        DataError: an unknown stream, a value outside its type or declared domain, time going back.
+    """
+    relations = {o.relation.name: o.relation for o in query.occurrences}
+    by_time = timed(query)
+    marker: Any = None
+    held: dict[str, list[Encoded]] = {}
+    for index, event in enumerate(events):
+        relation = _relation(relations, event, index)
+        if relation is None:
+            continue
+        when = _moment(relation, event, index) if by_time else index
+        if by_time and marker is not None and when < marker:
+            raise DataError(
+                f"event {index}: timestamp {when} comes after {marker}", fix="sort the events by time"
+            )
+        if marker is not None and when != marker:
+            yield Batch(marker, held)
+            held = {}
+        marker = when
+        held.setdefault(relation.name, []).append(encode(relation, event, f"event {index}"))
+    if held:
+        yield Batch(marker, held)
+
+
+def _relation(relations: Mapping[str, Relation], event: Mapping[str, Any], index: int) -> Relation | None:
+    name = event.get("stream")
+    if not isinstance(name, str):
+        raise DataError(f"event {index} names no stream", accepted='{"stream": "S", ...}')
+    relation = relations.get(name)
+    if relation is not None and relation.kind is Kind.STATIC:
+        raise DataError(f"event {index}: {name} is a static relation", fix='put its rows under "static"')
+    return relation
+
+
+def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
+    column = relation.timestamp
+    raw = event.get("ts") if column is None else event.get(column, event.get("ts"))
+    if raw is None:
+        raise DataError(f"event {index} of {relation.name} has no timestamp", accepted=f"a value of {column or 'ts'}")
+    return raw if column is None else relation.column(column).type.encode(raw)
+
+
+def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
+    """A tuple's values in their ordered form; a missing column is NULL.
+
+    Raises:
+        DataError: a value outside its type or its declared domain, or an unknown column.
+    """
+    known = {c.name for c in relation.columns} | {"stream", "ts"}
+    if unknown := sorted(set(row) - known):
+        raise DataError(
+            f"{where}: {relation.name} has no column {', '.join(unknown)}",
+            accepted=", ".join(c.name for c in relation.columns),
+        )
+    return {c.name: _value(relation, c, row, where) for c in relation.columns}
+
+
+def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: str) -> Value | None:
+    raw = row.get(column.name)
+    if raw is None and column.name == relation.timestamp:
+        raw = row.get("ts")
+    try:
+        value = column.type.encode(raw)
+    except DataError as error:
+        raise DataError(f"{where}: column {column.name}: {error.message}") from None
+    if value is None and not column.nullable and column.name != relation.timestamp:
+        raise DataError(f"{where}: column {column.name} is NULL", fix="remove it from not_null, or mend the data")
+    if value is not None and not within(column, value):
+        raise DataError(
+            f"{where}: {relation.name}.{column.name} = {raw!r} is outside its declared domain",
+            fix="widen the domain in the catalog, or mend the data",
+        )
+    return value
+
+
+def within(column: Column, value: Value) -> bool:
+    """Whether a value lies in its column's declared domain."""
+    domain = column.domain or (BOOLEANS if column.type.family is Family.BOOLEAN else Domain())
+    if domain.values is not None and value not in domain.values:
+        return False
+    above = domain.minimum is None or value >= domain.minimum  # type: ignore[operator]
+    return bool(above and (domain.maximum is None or value <= domain.maximum))  # type: ignore[operator]
+
+
+def encode_static(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Encoded]]:
+    """The rows of the static relations of a query, encoded, by relation name.
+
+    Raises:
+        DataError: a relation without rows given, or a value that does not fit.
+    """
+    found: dict[str, list[Encoded]] = {}
+    for occurrence in query.statics:
+        relation = occurrence.relation
+        if relation.name not in rows:
+            raise DataError(f"no rows of the static relation {relation.name} are given", subject=query.name)
+        found[relation.name] = [
+            encode(relation, row, f"{relation.name}, row {i}") for i, row in enumerate(rows[relation.name])
+        ]
+    return found
+
+
+def answers(query: Query, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
+    """Encoded answer rows of one marker, decoded and in canonical order (NULL first)."""
+    kinds = [query.column(o.term).type if hasattr(o.term, "column") else o.term.type for o in query.select]
+    ordered = sorted((row for row, n in counts.items() if n), key=_sort_key)
+    return [
+        Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), counts[row])
+        for row in ordered
+    ]
+
+
+def _sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is not None, value if value is not None else 0) for value in row)

@@ -1,0 +1,110 @@
+"""The plan on one machine: each tuple is read once, and the state stays within the plan's units.
+
+New answers of a batch are found from the tables before it and the representatives of the batch
+alone. Duplicate-preserving: the sum over the streams of the matches whose first stream (in FROM
+order) that contributes a new tuple is that one. Duplicate-eliminating: the rows of those matches
+that did not follow from the tables before, so nothing has to be remembered as emitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from streambound.errors import PlanError
+from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.query.model import Attribute, Query
+from streambound.query.values import Value
+from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.state import Table, accepts, fresh, units
+
+
+def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
+    """The sorted distinct values of every mentioned column of the static relations."""
+    found = {}
+    for attribute in query.mentioned:
+        if query.is_static(attribute):
+            rows = static[query.occurrence(attribute.occurrence).relation.name]
+            values = {row[attribute.column] for row in rows} - {None}
+            found[attribute] = tuple(sorted(values))
+    return found
+
+
+class OnePass:
+    """Evaluates a bounded query; ``peak_units`` is the most that was ever stored."""
+
+    def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
+        if not query.streams:
+            raise PlanError("no stream is queried: the answer never changes", subject=query.name)
+        self.query = query
+        self.plan = plan or make_plan(query, static_values(query, static))
+        self.joiner = Joiner(self.plan)
+        self.static = static_rows(query, static)
+        self.tables = fresh(self.plan)
+        self.peak_units = 0
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
+        """The new answers at each marker."""
+        for batch in batches:
+            yield answers(self.query, batch.marker, self.step(batch))
+
+    def step(self, batch: Batch) -> dict[tuple[Any, ...], int]:
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        if self.plan.empty:
+            return {}
+        if self.plan.stateless:
+            return self.joiner.counts({**self.static, **self._passing(batch)})
+        new = self._summary(batch)
+        counts = self._changes(new)
+        for alias, table in new.items():
+            self.tables[alias].merge(table)
+        self.peak_units = max(self.peak_units, units(self.tables))
+        return counts
+
+    def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
+        synopsis = self.plan.synopses[0]
+        name = self.query.occurrence(synopsis.alias).relation.name
+        rows = batch.tuples.get(name, ())
+        return {synopsis.alias: [Rep(row, 1) for row in rows if accepts(synopsis, row)]}
+
+    def _summary(self, batch: Batch) -> dict[str, Table]:
+        new = fresh(self.plan)
+        for alias, table in new.items():
+            for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ()):
+                table.add(row)
+        return new
+
+    def _changes(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
+        before = {alias: representatives(table) for alias, table in self.tables.items()}
+        fresh_reps = {alias: representatives(table) for alias, table in new.items()}
+        found: dict[tuple[Any, ...], int] = {}
+        for first in fresh_reps:
+            if not fresh_reps[first]:
+                continue
+            for row, weight in self.joiner.rows(self._mixture(first, before, fresh_reps)):
+                found[row] = found.get(row, 0) + weight
+        if self.query.distinct:
+            sources = {**self.static, **before}
+            return {row: 1 for row in found if not self.joiner.exists(sources, row)}
+        return found
+
+    def _mixture(
+        self, first: str, before: Mapping[str, list[Rep]], new: Mapping[str, list[Rep]]
+    ) -> dict[str, list[Rep]]:
+        """Old tuples of the streams before ``first``, new ones of it, and all of those after it."""
+        sources: dict[str, list[Rep]] = dict(self.static)
+        reached = False
+        for alias in before:
+            if alias == first:
+                reached = True
+                sources[alias] = new[alias]
+            else:
+                sources[alias] = [*before[alias], *new[alias]] if reached else before[alias]
+        return sources
+
+    def snapshot(self) -> dict[str, Table]:
+        """A copy of the tables."""
+        return deepcopy(self.tables)

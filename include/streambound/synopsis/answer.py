@@ -1,0 +1,178 @@
+"""Answers from representatives: the query's own comparisons between occurrences, on tiny tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.synopsis.plan import Condition, Plan
+from streambound.synopsis.state import ANY, Table, op_between, passes
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Rep:
+    """A representative: its column values, how many tuples it stands for, and its cell."""
+
+    values: Mapping[str, Any]
+    weight: int
+    cell: int | None = None
+
+    def __getitem__(self, column: str) -> Any:
+        return self.values.get(column, ANY)
+
+
+Sources = Mapping[str, Sequence[Rep]]
+
+
+def representatives(table: Table) -> list[Rep]:
+    """The representatives of a table."""
+    return [Rep(values, weight, cell) for values, weight, cell in table.representatives()]
+
+
+def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Rep]]:
+    """The rows of static relations that pass their own conditions, by occurrence."""
+    found = {}
+    for occurrence in query.statics:
+        own = [a for a in query.where if {x.occurrence for x in a.attributes} == {occurrence.alias}]
+        required = {x.column for a in query.where for x in a.attributes if x.occurrence == occurrence.alias}
+        found[occurrence.alias] = [
+            Rep(row, 1)
+            for row in rows.get(occurrence.relation.name, ())
+            if all(row[c] is not None for c in required) and passes(own, row)
+        ]
+    return found
+
+
+class Joiner:
+    """Joins representatives under a plan's comparisons and projects the answer rows."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.apart = _incompatible(plan)
+
+    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, int]]:
+        """(answer row, multiplicity) of every match; only of ``fixed`` if given.
+
+        ``sources`` holds the representatives of every occurrence in FROM.
+        """
+        order = sorted(sources, key=lambda alias: len(sources[alias]))
+        if any(not sources[alias] for alias in order):
+            return
+        wanted = _wanted(self.plan.query, fixed)
+        if wanted is None:
+            return
+        steps = [self._step(order[: i + 1]) for i in range(len(order))]
+        lists = [_narrowed(sources[alias], wanted.get(alias)) for alias in order]
+        yield from self._extend(order, lists, steps, 0, {}, 1)
+
+    def _step(self, bound: list[str]) -> list[Comparison]:
+        newest, seen = bound[-1], set(bound)
+        return [
+            atom
+            for atom in self.plan.joins
+            if {a.occurrence for a in atom.attributes} <= seen
+            and newest in {a.occurrence for a in atom.attributes}
+        ]
+
+    def _extend(
+        self,
+        order: list[str],
+        lists: list[Sequence[Rep]],
+        steps: list[list[Comparison]],
+        depth: int,
+        chosen: dict[str, Rep],
+        weight: int,
+    ) -> Iterator[tuple[Row, int]]:
+        if depth == len(order):
+            yield self._project(chosen), weight
+            return
+        alias = order[depth]
+        for rep in lists[depth]:
+            if all(_agrees(atom, alias, rep, chosen) for atom in steps[depth]) and self._meet(alias, rep, chosen):
+                chosen[alias] = rep
+                yield from self._extend(order, lists, steps, depth + 1, chosen, weight * rep.weight)
+                del chosen[alias]
+
+    def _meet(self, alias: str, rep: Rep, chosen: Mapping[str, Rep]) -> bool:
+        if not self.apart:
+            return True
+        return not any(
+            ((alias, rep.cell), (other, held.cell)) in self.apart for other, held in chosen.items()
+        )
+
+    def _project(self, chosen: Mapping[str, Rep]) -> Row:
+        return tuple(
+            chosen[o.term.occurrence][o.term.column] if isinstance(o.term, Attribute) else o.term.value
+            for o in self.plan.query.select
+        )
+
+    def counts(self, sources: Sources) -> dict[Row, int]:
+        """Every answer row with its multiplicity."""
+        found: dict[Row, int] = {}
+        for row, weight in self.rows(sources):
+            found[row] = found.get(row, 0) + weight
+        return found
+
+    def exists(self, sources: Sources, row: Row) -> bool:
+        """Whether an answer row follows from the sources."""
+        return next(self.rows(sources, row), None) is not None
+
+
+def _agrees(atom: Comparison, alias: str, rep: Rep, chosen: Mapping[str, Rep]) -> bool:
+    left, right = atom.left, atom.right
+    assert isinstance(right, Attribute)
+    one = rep if left.occurrence == alias else chosen[left.occurrence]
+    other = rep if right.occurrence == alias else chosen[right.occurrence]
+    return op_between(atom, one[left.column], other[right.column])
+
+
+def _wanted(query: Query, fixed: Row | None) -> dict[str, dict[str, Any]] | None:
+    """The values that a fixed answer row demands of each occurrence; None if it cannot be an answer."""
+    demanded: dict[str, dict[str, Any]] = {}
+    for output, value in zip(query.select, fixed or (), strict=False):
+        if not isinstance(output.term, Attribute):
+            continue
+        columns = demanded.setdefault(output.term.occurrence, {})
+        if columns.setdefault(output.term.column, value) != value:
+            return None
+    return demanded
+
+
+def _narrowed(reps: Sequence[Rep], wanted: Mapping[str, Any] | None) -> Sequence[Rep]:
+    if not wanted:
+        return reps
+    return [rep for rep in reps if all(rep[column] == value for column, value in wanted.items())]
+
+
+Place = tuple[str, int | None]
+
+
+def _incompatible(plan: Plan) -> frozenset[tuple[Place, Place]]:
+    """Pairs of cells, both ways, of which one's context excludes the other."""
+    pairs: set[tuple[Place, Place]] = set()
+    for one in plan.synopses:
+        for number, cell in enumerate(one.cells):
+            for other in plan.synopses:
+                mine = [c for c in cell.context if c.attribute.occurrence == other.alias]
+                for index, partner in enumerate(other.cells):
+                    if not all(_within(partner.conditions, c) for c in mine):
+                        pairs.add(((one.alias, number), (other.alias, index)))
+                        pairs.add(((other.alias, index), (one.alias, number)))
+    return frozenset(pairs)
+
+
+def _within(conditions: tuple[Condition, ...], context: Condition) -> bool:
+    """Whether a cell that was cut at a context's bound lies on the context's side of it."""
+    upper = context.op in (Op.LT, Op.LE)
+    for condition in conditions:
+        if condition.attribute != context.attribute or (condition.op in (Op.LT, Op.LE)) is not upper:
+            continue
+        tighter = condition.value < context.value if upper else condition.value > context.value  # type: ignore[operator]
+        strict_enough = condition.op is context.op or condition.op in (Op.LT, Op.GT)
+        if tighter or (condition.value == context.value and strict_enough):
+            return True
+    return False

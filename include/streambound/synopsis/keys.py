@@ -1,0 +1,167 @@
+"""Classes of a key column: the values that its partners can tell apart (theory of plans, section 5)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from streambound.constraints.closure import Closure
+from streambound.constraints.space import domain_of
+from streambound.query.model import Attribute, Op
+from streambound.query.values import Value
+from streambound.synopsis.known import Known, Pair
+from streambound.synopsis.plan import Key
+
+
+def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | None:
+    """The column itself as a key, if it has finitely many values in ``closure``; else None.
+
+    A column that no condition names may be NULL, which is one more value.
+    """
+    size = _count(facts, closure, attribute)
+    if size is None:
+        return None
+    named = {a for atom in facts.query.where for a in atom.attributes}
+    nullable = attribute not in named and facts.query.column(attribute).nullable
+    return Key(attribute, size + nullable)
+
+
+def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
+    if (values := facts.finite_values(attribute, closure)) is not None:
+        return len(values)
+    upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.facts.space.step(attribute)
+    if upper is None or lower is None:
+        return _equal_to_static(facts, closure, attribute)
+    if step is None:
+        return 1 if upper == lower and not upper[1] else _equal_to_static(facts, closure, attribute)
+    return (upper[0] - lower[0]) // step + 1
+
+
+def _equal_to_static(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
+    """A column that equals a static one has at most its values."""
+    sizes = [
+        len(facts.static_values[other])
+        for own, op, other in facts.joined(attribute.occurrence)
+        if own == attribute and op is Op.EQ and other in facts.static_values
+    ]
+    return min(sizes, default=None)
+
+
+def static_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+    """A column that is compared with static values: its position among them, and among partners."""
+    points: set[int | Value] = set()
+    for _, _, other in pairs:
+        if facts.query.is_static(other):
+            if other not in facts.static_values:
+                return None
+            points |= set(facts.static_values[other])
+        else:
+            more = _partner_points(facts, closure, attribute, other)
+            if more is None:
+                return None
+            points |= set(more)
+    return _stepped(facts, closure, attribute, sorted(points))  # type: ignore[type-var]
+
+
+def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+    """A column that is compared with other streams' columns, by the classes that they tell apart."""
+    if facts.finite_values(attribute, closure) is not None:
+        return exact_key(facts, closure, attribute)
+    if facts.facts.space.step(attribute) is None:
+        return _dense_key(facts, closure, attribute, pairs)
+    return _clipped(facts, closure, attribute, pairs)
+
+
+def _clipped(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+    step = facts.facts.space.step(attribute)
+    assert step is not None
+    lows = [_threshold_low(closure, pair, step) for pair in pairs]
+    highs = [_threshold_high(closure, pair, step) for pair in pairs]
+    low = None if None in lows else min(v for v in lows if v is not None)
+    high = None if None in highs else max(v for v in highs if v is not None)
+    lower, upper = closure.lower(attribute), closure.upper(attribute)
+    bottom = max((v for v in (low, lower and lower[0]) if v is not None), default=None)
+    top = min((v for v in (high, upper and upper[0]) if v is not None), default=None)
+    if bottom is None or top is None:
+        return None
+    alike = bottom == low and top == high and all(op is Op.NE for _, op, _ in pairs)
+    space, family = facts.facts.space, facts.facts.space.family(attribute)
+    return Key(
+        attribute,
+        (top - bottom) // step + 1 - alike,
+        None if low is None else space.value(family, low),
+        None if high is None else space.value(family, high),
+        alike,
+    )
+
+
+def _aligned(value: int, step: int, up: bool) -> int:
+    """The nearest multiple of ``step`` at or above (below) a partner's bound."""
+    return -(-value // step) * step if up else value // step * step
+
+
+def _threshold_low(closure: Closure, pair: Pair, step: int) -> int | None:
+    """The largest value such that it and all below it compare alike with every partner value."""
+    _, op, other = pair
+    bound = closure.lower(other)
+    if bound is None or op in (Op.GT, Op.GE):
+        return None
+    floor = _aligned(bound[0], step, up=False)
+    return floor if op is Op.LE and floor == bound[0] else floor - step if floor == bound[0] else floor
+
+
+def _threshold_high(closure: Closure, pair: Pair, step: int) -> int | None:
+    """The least value such that it and all above it compare alike with every partner value."""
+    _, op, other = pair
+    bound = closure.upper(other)
+    if bound is None or op in (Op.LT, Op.LE):
+        return None
+    ceiling = _aligned(bound[0], step, up=True)
+    return ceiling if op is Op.GE and ceiling == bound[0] else ceiling + step if ceiling == bound[0] else ceiling
+
+
+def _dense_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+    if _count(facts, closure, attribute) == 1:
+        return exact_key(facts, closure, attribute)
+    points: set[Value] = set()
+    for _, _, other in pairs:
+        more = _partner_points(facts, closure, attribute, other)
+        if more is None:
+            return None
+        points |= set(more)
+    return _stepped(facts, closure, attribute, sorted(points))  # type: ignore[type-var]
+
+
+def _partner_points(facts: Known, closure: Closure, attribute: Attribute, other: Attribute) -> list[Value] | None:
+    """The values around which a partner can tell two values of a column apart; None if infinitely many."""
+    space, family = facts.facts.space, facts.facts.space.family(other)
+    if (values := facts.finite_values(other, closure)) is not None:
+        return [space.value(family, v) for v in values]
+    lower, upper = closure.lower(other), closure.upper(other)
+    mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
+    if lower is not None and (lower == upper or mine_high is not None and mine_high[0] <= lower[0]):
+        return [space.value(family, lower[0])]
+    if upper is not None and mine_low is not None and mine_low[0] >= upper[0]:
+        return [space.value(family, upper[0])]
+    return None
+
+
+def _stepped(facts: Known, closure: Closure, attribute: Attribute, points: list[Value]) -> Key:
+    space, family = facts.facts.space, facts.facts.space.family(attribute)
+    lower, upper = closure.lower(attribute), closure.upper(attribute)
+    first, last = 0, 2 * len(points)
+    if lower is not None:
+        first = position(points, space.value(family, lower[0]))
+    if upper is not None:
+        last = position(points, space.value(family, upper[0]))
+    return Key(attribute, last - first + 1, points=tuple(points))
+
+
+def position(points: list[Value] | tuple[Value, ...], value: Value) -> int:
+    """The class of a value among sorted points: 2i between points i - 1 and i, 2i + 1 at point i."""
+    left = bisect_left(points, value)  # type: ignore[arg-type,type-var]
+    return 2 * left + (bisect_right(points, value) > left)  # type: ignore[arg-type,type-var]
+
+
+def declared(facts: Known, attribute: Attribute) -> bool:
+    """Whether the catalog declares a domain for a column."""
+    return domain_of(facts.query, attribute) is not None

@@ -1,0 +1,169 @@
+"""What is known of each stream alone: the facts that a plan may rely on.
+
+The plan's reasoning uses bounds of single columns and comparisons within a stream, never the
+comparison between streams that it is about to replace. Bounds that follow only through another
+stream (``A < D`` and ``D < 20`` give ``A < 19``) become filters: a tuple beyond them can never be
+part of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from streambound.constraints.closure import Closure, Difference, at_least, at_most
+from streambound.constraints.space import domain_of
+from streambound.constraints.system import System, constraints_of, differences, system, unconstrained
+from streambound.query.model import Atom, Attribute, Comparison, Kind, Membership, Op, Query
+from streambound.query.values import Value
+from streambound.synopsis.plan import Condition
+
+Pair = tuple[Attribute, Op, Attribute]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A query's facts, split into what holds of each stream alone and what joins streams.
+
+    ``local`` is the closure of local conditions and declared domains, ``alone`` adds derived bounds; ``joins`` the
+    comparisons between occurrences that nothing else implies; ``static_values`` the values of the
+    static columns that are compared, sorted.
+    """
+
+    facts: System
+    local: Closure
+    alone: Closure
+    joins: tuple[Comparison, ...]
+    static_values: Mapping[Attribute, tuple[Value, ...]]
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+        return self.facts.query
+
+    def filters(self, alias: str) -> tuple[Atom, ...]:
+        """The user's conditions on one occurrence alone."""
+        return tuple(a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias})
+
+    def joined(self, alias: str) -> list[Pair]:
+        """The comparisons of an occurrence with others, its own column on the left."""
+        pairs = []
+        for atom in self.joins:
+            assert isinstance(atom.right, Attribute)
+            if atom.left.occurrence == alias:
+                pairs.append((atom.left, atom.op, atom.right))
+            elif atom.right.occurrence == alias:
+                pairs.append((atom.right, atom.op.mirrored, atom.left))
+        return pairs
+
+    def derived(self, alias: str) -> tuple[Condition, ...]:
+        """Bounds of the occurrence's columns that hold in every answer but that no local condition gives."""
+        mine = [a for a in self.query.mentioned if a.occurrence == alias]
+        return tuple(condition for attribute in mine for condition in self._tightened(attribute))
+
+    def _tightened(self, attribute: Attribute) -> list[Condition]:
+        family, space, local = self.facts.space.family(attribute), self.facts.space, self.local
+        found = []
+        upper, lower = self.alone.upper(attribute), self.alone.lower(attribute)
+        if upper is not None and upper != local.upper(attribute):
+            op = Op.LT if upper[1] else Op.LE
+            found.append(Condition(attribute, op, space.value(family, upper[0])))
+        if lower is not None and lower != local.lower(attribute):
+            op = Op.GT if lower[1] else Op.GE
+            found.append(Condition(attribute, op, space.value(family, lower[0])))
+        return found
+
+    def finite_values(self, attribute: Attribute, within: Closure) -> list[int] | None:
+        """The finitely many values of an enumerated column inside its bounds; None if not enumerated."""
+        space, family = self.facts.space, self.facts.space.family(attribute)
+        sets = [
+            {space.embed(family, v.value) for v in atom.values if v.value is not None}
+            for atom in self.query.where
+            if isinstance(atom, Membership) and atom.attribute == attribute
+        ]
+        domain = domain_of(self.query, attribute)
+        if domain is not None and domain.values is not None:
+            sets.append({space.embed(family, v) for v in domain.values})
+        if not sets:
+            return None
+        return [v for v in sorted(set.intersection(*sets)) if _inside(v, attribute, within)]
+
+
+def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
+    upper, lower = closure.upper(attribute), closure.lower(attribute)
+    under = upper is None or value < upper[0] or (value == upper[0] and not upper[1])
+    return under and (lower is None or value > lower[0] or (value == lower[0] and not lower[1]))
+
+
+def known(query: Query, static_values: Mapping[Attribute, tuple[Value, ...]] | None = None) -> Known | None:
+    """The facts of a query; None if no tuples can ever meet its conditions together."""
+    facts = system(query)
+    if facts.closure is None or not facts.satisfiable():
+        return None
+    local = _local(facts)
+    alone = local.assume(_bounds(facts.closure, query))
+    if alone is None:
+        return None
+    return Known(facts, local, alone, _joins(facts, alone), static_values or {})
+
+
+def _local(facts: System) -> Closure:
+    own = [atom for atom in facts.query.where if len({x.occurrence for x in atom.attributes}) < 2]
+    constraints, _ = constraints_of(facts.space, own)
+    closure = unconstrained(facts.space).assume(constraints)
+    assert closure is not None
+    return closure
+
+
+def _unary(closure: Closure, attribute: Attribute) -> list[Difference]:
+    found = []
+    if (upper := closure.upper(attribute)) is not None:
+        found.append(at_most(attribute, *upper))
+    if (lower := closure.lower(attribute)) is not None:
+        found.append(at_least(attribute, *lower))
+    return found
+
+
+def _bounds(closure: Closure, query: Query) -> list[Difference]:
+    infinite = [a for a in query.mentioned if query.occurrence(a.occurrence).relation.kind is Kind.STREAM]
+    return list(chain.from_iterable(_unary(closure, a) for a in infinite))
+
+
+def _joins(facts: System, alone: Closure) -> tuple[Comparison, ...]:
+    """The comparisons between occurrences, without those that the rest of the query implies."""
+    query = facts.query
+    kept = [a for a in query.comparisons if len({x.occurrence for x in a.attributes}) == 2]
+    for atom in list(kept):
+        rest = [d for other in kept if other is not atom for d in _differences(other)]
+        without = alone.assume(rest)
+        if without is not None and implied(without, atom):
+            kept = [other for other in kept if other is not atom]
+    return tuple(kept)
+
+
+def _differences(atom: Comparison) -> list[Difference]:
+    assert isinstance(atom.right, Attribute)
+    return differences(atom.left, atom.op, atom.right)
+
+
+def implied(closure: Closure, atom: Comparison) -> bool:
+    """Whether a comparison of two columns follows from a closure."""
+    assert isinstance(atom.right, Attribute)
+    return holds_in(closure, (atom.left, atom.op, atom.right))
+
+
+def holds_in(closure: Closure, pair: Pair) -> bool:
+    """Whether ``left op right`` follows from a closure."""
+    left, op, right = pair
+    if op is Op.NE:
+        return any(closure.implies(differences(left, o, right)[0]) for o in (Op.LT, Op.GT))
+    return all(closure.implies(difference) for difference in differences(left, op, right))
+
+
+def fails_in(closure: Closure, pair: Pair) -> bool:
+    """Whether ``left op right`` contradicts a closure."""
+    left, op, right = pair
+    if op is Op.NE:
+        return closure.equates(left, right)
+    return closure.assume(differences(left, op, right)) is None

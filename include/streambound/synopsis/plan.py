@@ -1,0 +1,160 @@
+"""The compact plan: per stream the tables that stand for all of its tuples.
+
+A plan never keeps tuples, it keeps *representatives*: rows that no tuple of another stream can
+tell from the tuples that they stand for, so that the query's own comparisons between streams,
+evaluated on representatives, give the answer (Schiff & Özçep: Q(t) = Q(Syn(t))).
+
+The tuples of a stream that pass its filters fall into *cells* by local conditions. In a cell a
+tuple is filed under its *keys*: columns of which only finitely many classes matter (Arasu et al.,
+Theorem 4.2: bounded attributes, clipped to what their partners can tell apart). Under a key a
+duplicate-preserving plan counts; a duplicate-eliminating one keeps the extremum of the columns
+that wait for one and the same set of partners (Theorem 5.2), or only that there was a tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from streambound.query.model import Atom, Attribute, Comparison, Op, Query
+from streambound.query.values import Value
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of a column with an encoded constant that no user wrote: derived, or of a cell."""
+
+    attribute: Attribute
+    op: Op
+    value: Value
+
+    def __str__(self) -> str:
+        return f"{self.attribute} {self.op.value} {self.value}"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column and the classes of its values.
+
+    Without ``points`` the class is the value itself, raised to ``low`` and cut to ``high``; with
+    ``alike`` both sides outside are one class. With ``points`` (sorted) it is the position among
+    them: 2i below point i, 2i + 1 at it. ``size`` is the number of classes.
+    """
+
+    attribute: Attribute
+    size: int
+    low: Value | None = None
+    high: Value | None = None
+    alike: bool = False
+    points: tuple[Value, ...] | None = None
+
+
+class Keep(Enum):
+    """Which end of a column is kept."""
+
+    LEAST = "min"
+    GREATEST = "max"
+
+    @property
+    def other(self) -> Keep:
+        """The other end."""
+        return Keep.GREATEST if self is Keep.LEAST else Keep.LEAST
+
+
+@dataclass(frozen=True)
+class Extremum:
+    """Columns that wait for one set of partners, and which end of them is kept.
+
+    ``LEAST``: the columns must be below their partners; of a tuple the greatest counts, and of
+    several tuples the least such. ``shifts`` turns ``<`` into ``<=`` for discrete columns: the
+    column counts as value + shift. ``mixed`` columns (dense, some compared strictly) cannot be
+    shifted: tuples are told apart by which columns attain their greatest.
+    """
+
+    keep: Keep
+    attributes: tuple[Attribute, ...]
+    shifts: tuple[Value, ...]
+    mixed: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A part of a stream's tuples, and how its table is laid out.
+
+    ``follow`` are columns whose comparisons follow from others in this cell: an end of them is
+    kept for evaluation. ``context`` restricts which representatives of other streams those of this
+    cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are columns that take part in ``<>`` between streams, with the
+    number of comparisons of each.
+    """
+
+    conditions: tuple[Condition, ...]
+    keys: tuple[Key, ...]
+    extremum: Extremum | None = None
+    follow: tuple[tuple[Attribute, Keep], ...] = ()
+    unequal: tuple[tuple[Attribute, int], ...] = ()
+    context: tuple[Condition, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Stored values under one key, at most."""
+        ends = 0
+        if self.extremum is not None:
+            mixed = len(self.extremum.attributes)
+            ends = mixed * (2**mixed - 1) if self.extremum.mixed else 1
+        stored = max(1, ends + len(self.follow) + len(self.unequal))
+        return stored * 2 ** sum(count for _, count in self.unequal)
+
+    @property
+    def units(self) -> int:
+        """Keys times width: the worst case of the table."""
+        return prod(key.size for key in self.keys) * self.width
+
+
+@dataclass(frozen=True)
+class StreamSynopsis:
+    """What is kept of one occurrence of a stream.
+
+    A tuple counts if its ``required`` columns are not NULL and it passes ``filters`` (the user's)
+    and ``derived`` (bounds that follow); of it the ``carried`` columns may matter to an answer.
+    """
+
+    alias: str
+    filters: tuple[Atom, ...]
+    required: tuple[Attribute, ...]
+    derived: tuple[Condition, ...]
+    carried: tuple[Attribute, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def units(self) -> int:
+        """The sum over the cells."""
+        return sum(cell.units for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a bounded query is evaluated in one pass.
+
+    ``joins`` are the comparisons between occurrences, to be evaluated on representatives and
+    static rows. A ``stateless`` plan keeps nothing: each tuple of its one stream is answered at
+    once. ``empty`` means that the answer is always empty.
+    """
+
+    query: Query
+    joins: tuple[Comparison, ...]
+    synopses: tuple[StreamSynopsis, ...]
+    stateless: bool = False
+    empty: bool = False
+
+    @property
+    def units(self) -> int:
+        """Stored values and counts in the worst case."""
+        return 0 if self.stateless or self.empty else sum(s.units for s in self.synopses)
+
+    def synopsis(self, alias: str) -> StreamSynopsis:
+        """The synopsis of an occurrence; KeyError if it has none."""
+        for synopsis in self.synopses:
+            if synopsis.alias == alias:
+                return synopsis
+        raise KeyError(alias)

@@ -1,0 +1,309 @@
+"""From a bounded query to its compact plan (Arasu et al., Theorems 4.2 and 5.2, made small).
+
+Every column that must be remembered exactly (it is projected, equated with another stream's, or
+compared with a static relation's) becomes a key. Of a duplicate-preserving query so does every
+column that is still compared. Of a duplicate-eliminating one the planner looks, cell by cell, for
+the fewest units: one extremum where all pending columns wait for the same partners, otherwise it
+splits the cell by the constants around one column, or makes that column a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from streambound.constraints.closure import Closure, Difference
+from streambound.constraints.system import differences
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Op, Query
+from streambound.query.values import Value
+from streambound.synopsis.keys import exact_key, partner_key, static_key
+from streambound.synopsis.known import Known, Pair, fails_in, holds_in, known
+from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Plan, StreamSynopsis
+from streambound.synopsis.splits import Split, cut, halves, splits
+
+StaticValues = Mapping[Attribute, tuple[Value, ...]]
+_UP, _DOWN = (Op.LT, Op.LE), (Op.GT, Op.GE)
+
+
+def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
+    """The compact plan of a query that the exact criterion calls bounded.
+
+    Args:
+        query: a bounded query.
+        static_values: the sorted, distinct, encoded values of each compared static column; needed
+            where the query keeps state and compares with a static relation.
+
+    Raises:
+        PlanError: a column that must be a key has no finite number of classes.
+    """
+    facts = known(query, static_values)
+    if facts is None:
+        return Plan(query, (), (), empty=True)
+    if len(query.streams) == 1 and not query.distinct:
+        return Plan(query, facts.joins, (_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
+    return Plan(query, facts.joins, _agreed(facts))
+
+
+def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:
+    """Synopses whose cells are cut wherever a context of another stream asks for it."""
+    cuts: frozenset[Condition] = frozenset()
+    while True:
+        aliases = [o.alias for o in facts.query.streams]
+        synopses = tuple(_synopsis(facts, a, tuple(_Planner(facts, a, cuts).cells())) for a in aliases)
+        asked = frozenset(c for s in synopses for cell in s.cells for c in cell.context)
+        if asked <= cuts:
+            return synopses
+        cuts |= asked
+
+
+def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynopsis:
+    query = facts.query
+    joined = {own for own, _, _ in facts.joined(alias)}
+    carried = joined | {a for a in query.projected if a.occurrence == alias}
+    required = {a for atom in query.where for a in atom.attributes if a.occurrence == alias}
+    return StreamSynopsis(
+        alias=alias,
+        filters=facts.filters(alias),
+        required=tuple(sorted(required)),
+        derived=facts.derived(alias),
+        carried=tuple(sorted(carried)),
+        cells=cells,
+    )
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A cell in the making: what holds in it, its keys so far, and the pairs still to be served."""
+
+    closure: Closure
+    conditions: tuple[Condition, ...]
+    keys: tuple[Key, ...]
+    follow: tuple[tuple[Attribute, Keep], ...]
+    pairs: tuple[Pair, ...]
+    divided: frozenset[Attribute] = frozenset()
+    context: tuple[Condition, ...] = ()
+
+    def cell(self, extremum: Extremum | None = None) -> Cell:
+        counts: dict[Attribute, int] = {}
+        for own, op, _ in self.pairs:
+            if op is Op.NE:
+                counts[own] = counts.get(own, 0) + 1
+        unequal = tuple(sorted(counts.items()))
+        return Cell(self.conditions, self.keys, extremum, self.follow, unequal, self.context)
+
+
+def _units(cells: list[Cell] | None) -> float:
+    return float("inf") if cells is None else sum(cell.units for cell in cells)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """Plans the cells of one occurrence."""
+
+    facts: Known
+    alias: str
+    cuts: frozenset[Condition] = frozenset()
+
+    def cells(self) -> list[Cell]:
+        """The cells with the fewest units that were found.
+
+        Raises:
+            PlanError: there is no finite layout.
+        """
+        pairs = tuple(self.facts.joined(self.alias))
+        drafts = [_Draft(self.facts.alone, (), (), (), pairs)]
+        for condition in sorted(self.cuts, key=str):
+            if condition.attribute.occurrence == self.alias:
+                drafts = [part for draft in drafts for part in self._cut(draft, condition)]
+        return [cell for draft in drafts for cell in self._cells_of(draft)]
+
+    def _cells_of(self, draft: _Draft) -> list[Cell]:
+        pruned = self._pruned(draft)
+        if pruned is None:
+            return []
+        keyed = self._with_keys(pruned)
+        found = self._eliminating(keyed) if self.facts.query.distinct else self._preserving(keyed)
+        if found is None:
+            columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
+            raise PlanError(f"no finite table holds {columns}", subject=self.facts.query.name)
+        return found
+
+    def _cut(self, draft: _Draft, condition: Condition) -> list[_Draft]:
+        return [
+            replace(draft, closure=part.closure, conditions=(*draft.conditions, *part.conditions))
+            for part in cut(self.facts, draft.closure, condition)
+        ]
+
+    def _pruned(self, draft: _Draft) -> _Draft | None:
+        """The draft without the pairs that its cell decides; None if no tuple of it can join."""
+        if any(fails_in(draft.closure, pair) for pair in draft.pairs):
+            return None
+        return replace(draft, pairs=tuple(p for p in draft.pairs if not holds_in(draft.closure, p)))
+
+    def _with_keys(self, draft: _Draft) -> _Draft:
+        query = self.facts.query
+        projected = {a for a in query.projected if a.occurrence == self.alias}
+        equated = {own for own, op, _ in draft.pairs if op is Op.EQ}
+        keys: dict[Attribute, Key] = {}
+        for attribute in sorted(projected | equated):
+            keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
+        pairs = tuple(p for p in draft.pairs if p[0] not in keys)
+        static = {own for own, _, other in pairs if query.is_static(other)}
+        for attribute in sorted(static):
+            keys[attribute] = self._certain(
+                attribute, static_key(self.facts, draft.closure, attribute, [p for p in pairs if p[0] == attribute])
+            )
+        pairs = tuple(p for p in pairs if p[0] not in keys)
+        return replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
+
+    def _certain(self, attribute: Attribute, key: Key | None) -> Key:
+        if key is None:
+            raise PlanError(f"{attribute} has no finite number of classes", subject=self.facts.query.name)
+        return key
+
+    def _keyed(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
+        own = [p for p in draft.pairs if p[0] == attribute]
+        key = partner_key(self.facts, draft.closure, attribute, own)
+        if key is None:
+            return None
+        rest = tuple(p for p in draft.pairs if p[0] != attribute)
+        return replace(draft, keys=(*draft.keys, key), pairs=rest)
+
+    def _preserving(self, draft: _Draft) -> list[Cell] | None:
+        for attribute in sorted({own for own, _, _ in draft.pairs}):
+            keyed = self._keyed(draft, attribute)
+            if keyed is None:
+                return None
+            draft = keyed
+        return [draft.cell()]
+
+    def _eliminating(self, draft: _Draft) -> list[Cell] | None:
+        pruned = self._pruned(draft)
+        if pruned is None:
+            return []
+        ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
+        if not ordered:
+            return [pruned.cell()]
+        if (extremum := self._single_group(pruned.closure, ordered)) is not None:
+            return [pruned.cell(extremum)]
+        for attribute in sorted({own for own, _, _ in ordered}):
+            if (follower := self._following(pruned, attribute)) is not None:
+                found = self._eliminating(follower)
+                if found is not None:
+                    return found
+        columns = sorted({own for own, _, _ in ordered})
+        found = self._split(pruned, columns)
+        return found if found is not None else self._by_context(pruned)
+
+    def _by_context(self, draft: _Draft) -> list[Cell] | None:
+        """Cells for each part of a partner's range; every tuple is filed in the cells of all parts."""
+        best: list[Cell] | None = None
+        streams = {o.alias for o in self.facts.query.streams} - {self.alias}
+        for partner in sorted(a for a in self.facts.query.mentioned if a.occurrence in streams):
+            if partner in draft.divided:
+                continue
+            for pair in halves(self.facts, draft.closure, partner):
+                found = self._under(draft, pair, partner)
+                if _units(found) < _units(best):
+                    best = found
+        return best
+
+    def _under(self, draft: _Draft, parts: tuple[Split, Split], partner: Attribute) -> list[Cell] | None:
+        cells: list[Cell] = []
+        for part in parts:
+            inner = replace(
+                draft,
+                closure=part.closure,
+                context=(*draft.context, *part.conditions),
+                divided=draft.divided | {partner},
+            )
+            found = self._eliminating(inner)
+            if found is None:
+                return None
+            cells.extend(found)
+        return cells
+
+    def _split(self, draft: _Draft, attributes: list[Attribute]) -> list[Cell] | None:
+        best: list[Cell] | None = None
+        for attribute in attributes:
+            for option in self._options(draft, attribute):
+                if _units(option) < _units(best):
+                    best = option
+        return best
+
+    def _options(self, draft: _Draft, attribute: Attribute) -> list[list[Cell] | None]:
+        keyed = self._keyed(draft, attribute)
+        options = [self._eliminating(keyed)] if keyed is not None else []
+        parts = [] if attribute in draft.divided else splits(self.facts, draft.closure, attribute)
+        if parts:
+            options.append(self._each(draft, parts, attribute))
+        return options
+
+    def _each(self, draft: _Draft, parts: list[Split], attribute: Attribute) -> list[Cell] | None:
+        cells: list[Cell] = []
+        for part in parts:
+            inner: _Draft | None = replace(
+                draft,
+                closure=part.closure,
+                conditions=(*draft.conditions, *part.conditions),
+                divided=draft.divided | {attribute},
+            )
+            if part.finite:
+                inner = self._keyed(inner, attribute)  # type: ignore[arg-type]
+            found = self._eliminating(inner) if inner is not None else None
+            if found is None:
+                return None
+            cells.extend(found)
+        return cells
+
+    def _single_group(self, closure: Closure, pairs: list[Pair]) -> Extremum | None:
+        """The extremum that serves all pairs, if all columns wait for the same partners."""
+        upward = pairs[0][1] in _UP
+        if any((op in _UP) is not upward for _, op, _ in pairs):
+            return None
+        targets: dict[Attribute, set[Attribute]] = {}
+        strict: dict[Attribute, set[bool]] = {}
+        for own, op, other in pairs:
+            targets.setdefault(own, set()).add(_leader(closure, other, pairs))
+            strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
+        if len({frozenset(t) for t in targets.values()}) > 1:
+            return None
+        return self._extremum(Keep.LEAST if upward else Keep.GREATEST, pairs, strict)
+
+    def _extremum(self, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum | None:
+        attributes = tuple(sorted(strict))
+        steps = {self.facts.query.column(a).type.step for own, _, other in pairs for a in (own, other)}
+        zeros: tuple[Value, ...] = (0,) * len(attributes)
+        if len(attributes) == 1 or len(set().union(*strict.values())) == 1:
+            return Extremum(keep, attributes, zeros)
+        if all(len(s) == 1 for s in strict.values()) and len(steps) == 1 and None not in steps:
+            step = next(iter(steps))
+            assert step is not None
+            unit = step if keep is Keep.LEAST else -step
+            whole = int(unit) if unit.denominator == 1 else unit
+            return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
+        return Extremum(keep, attributes, zeros, mixed=True)
+
+    def _following(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
+        """The draft without a column whose pairs follow from those of the others, if they do."""
+        own = [p for p in draft.pairs if p[0] == attribute]
+        directions = {op in _UP for _, op, _ in own}
+        if any(op is Op.NE for _, op, _ in own) or len(directions) != 1:
+            return None
+        others = draft.closure.assume(self._other_differences(attribute))
+        if others is None or not all(holds_in(others, pair) for pair in own):
+            return None
+        keep = Keep.LEAST if True in directions else Keep.GREATEST
+        rest = tuple(p for p in draft.pairs if p[0] != attribute)
+        return replace(draft, follow=(*draft.follow, (attribute, keep)), pairs=rest)
+
+    def _other_differences(self, attribute: Attribute) -> list[Difference]:
+        pairs = [p for p in self.facts.joined(self.alias) if p[0] != attribute]
+        return [difference for pair in pairs for difference in differences(*pair)]
+
+
+def _leader(closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Attribute:
+    """One attribute for each class of partners that are equal within their stream."""
+    partners = sorted({other for _, _, other in pairs if other.occurrence == attribute.occurrence})
+    return next((p for p in partners if p == attribute or closure.equates(p, attribute)), attribute)

@@ -1,0 +1,288 @@
+"""The state of a plan: its tables, how a tuple enters them, and how two states merge.
+
+A table maps (cell, key) to what is kept there: a count, or the *ends* (least or greatest values)
+of some columns, once for each combination of values of the columns that take part in ``<>``.
+
+Law: ``merge`` is associative and commutative, and the state of two bags of tuples together is the
+merge of their states, so partitions are summarised in any order and in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streambound.query.conditions import holds
+from streambound.query.model import Atom, Attribute, Comparison, Membership, Never, Op
+from streambound.query.values import Value
+from streambound.synopsis.keys import position
+from streambound.synopsis.plan import Cell, Condition, Keep, Key, Plan, StreamSynopsis
+
+Tuple = Mapping[str, Any]
+Bucket = tuple[int, tuple[Any, ...]]
+
+
+class Anything:
+    """Stands in a representative for a column that no comparison still asks for."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+ANY = Anything()
+
+
+def passes(atoms: Iterable[Atom], row: Tuple) -> bool:
+    """Whether a tuple (encoded values by column) meets conditions on its own columns."""
+    return all(_meets(atom, row) for atom in atoms)
+
+
+def _meets(atom: Atom, row: Tuple) -> bool:
+    if isinstance(atom, Never):
+        return False
+    if isinstance(atom, Membership):
+        value = row[atom.attribute.column]
+        return value is not None and any(value == member.value for member in atom.values)
+    left = row[atom.left.column]
+    right = row[atom.right.column] if isinstance(atom.right, Attribute) else atom.right.value
+    return left is not None and right is not None and holds(atom.op, left, right)
+
+
+def meets_conditions(conditions: Iterable[Condition], row: Tuple) -> bool:
+    """Whether a tuple meets conditions of the plan's own."""
+    return all(holds(c.op, row[c.attribute.column], c.value) for c in conditions)
+
+
+def class_of(key: Key, value: Value | None) -> Any:
+    """The class of a value under a key: the clipped value, or the position among the points."""
+    if value is None:
+        return None
+    if key.points is not None:
+        return position(key.points, value)
+    outside = key.high is not None and value > key.high  # type: ignore[operator]
+    if key.alike and (outside or value == key.high):
+        return key.low
+    if outside:
+        return key.high
+    return key.low if key.low is not None and value < key.low else value  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the entries of one cell are made: which ends of which columns are kept, in order."""
+
+    cell: Cell
+    ends: tuple[tuple[Attribute | None, Keep], ...]
+
+    def bucket(self, row: Tuple) -> tuple[Any, ...]:
+        """The key of a tuple; mixed extrema add which columns attain the greatest (least)."""
+        key = tuple(class_of(k, row[k.attribute.column]) for k in self.cell.keys)
+        extremum = self.cell.extremum
+        if extremum is None or not extremum.mixed:
+            return key
+        values = [row[a.column] for a in extremum.attributes]
+        best = max(values) if extremum.keep is Keep.LEAST else min(values)
+        return (*key, tuple(value == best for value in values))
+
+    def entry(self, row: Tuple) -> tuple[Any, ...]:
+        """The ends of a single tuple."""
+        return tuple(self._combined(row) if a is None else row[a.column] for a, _ in self.ends)
+
+    def _combined(self, row: Tuple) -> Any:
+        extremum = self.cell.extremum
+        assert extremum is not None
+        shifted = [row[a.column] + s if s else row[a.column] for a, s in zip(extremum.attributes, extremum.shifts, strict=True)]
+        return max(shifted) if extremum.keep is Keep.LEAST else min(shifted)
+
+    def unequal(self, row: Tuple) -> tuple[Any, ...]:
+        """The values of the columns that take part in ``<>`` between streams."""
+        return tuple(row[a.column] for a, _ in self.cell.unequal)
+
+    def better(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The ends of two entries together."""
+        return tuple(
+            min(a, b) if keep is Keep.LEAST else max(a, b)
+            for a, b, (_, keep) in zip(one, other, self.ends, strict=True)
+        )
+
+    def representative(self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> dict[str, Any]:
+        """The column values of an entry's representative; columns not named are ANY."""
+        values: dict[str, Any] = {}
+        for k, value in zip(self.cell.keys, key, strict=False):
+            if k.points is None:
+                values[k.attribute.column] = value
+        for (attribute, _), end in zip(self.ends, ends, strict=True):
+            if attribute is not None:
+                values[attribute.column] = end
+            else:
+                extremum = self.cell.extremum
+                assert extremum is not None
+                for a, shift in zip(extremum.attributes, extremum.shifts, strict=True):
+                    values[a.column] = end - shift if shift else end
+        values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
+        return values
+
+
+def layout(cell: Cell) -> Layout:
+    """The layout of a cell."""
+    ends: list[tuple[Attribute | None, Keep]] = []
+    if cell.extremum is not None:
+        if cell.extremum.mixed:
+            ends.extend((a, cell.extremum.keep) for a in cell.extremum.attributes)
+        else:
+            ends.append((None, cell.extremum.keep))
+    ends.extend(cell.follow)
+    ends.extend((key.attribute, Keep.LEAST) for key in cell.keys if key.points is not None)
+    return Layout(cell, tuple(ends))
+
+
+# What is kept under a key: a count (duplicate-preserving), or ends by the values of <> columns.
+Entries = dict[tuple[Any, ...], tuple[Any, ...]]
+
+
+@dataclass
+class Table:
+    """The state of one stream occurrence."""
+
+    synopsis: StreamSynopsis
+    preserving: bool
+    counts: dict[Bucket, int] = field(default_factory=dict)
+    entries: dict[Bucket, Entries] = field(default_factory=dict)
+    layouts: tuple[Layout, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.layouts = self.layouts or tuple(layout(cell) for cell in self.synopsis.cells)
+
+    def add(self, row: Tuple) -> None:
+        """Take in one tuple, given as encoded values by column."""
+        if not accepts(self.synopsis, row):
+            return
+        for number, shape in enumerate(self.layouts):
+            if not meets_conditions(shape.cell.conditions, row):
+                continue
+            bucket = (number, shape.bucket(row))
+            if self.preserving:
+                # Under classes by position a representative value is needed as well as the count.
+                self.add_count(bucket, 1, shape.entry(row))
+            else:
+                self.add_entry(bucket, shape.unequal(row), shape.entry(row))
+
+    def add_count(self, bucket: Bucket, count: int, ends: tuple[Any, ...]) -> None:
+        """Count tuples under a key."""
+        self.counts[bucket] = self.counts.get(bucket, 0) + count
+        if ends:
+            self._join_ends(bucket, (), ends)
+
+    def add_entry(self, bucket: Bucket, unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> None:
+        """Keep the ends of tuples under a key, dropping entries that others serve."""
+        self._join_ends(bucket, unequal, ends)
+        if unequal:
+            self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
+
+    def _join_ends(self, bucket: Bucket, unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> None:
+        held = self.entries.setdefault(bucket, {})
+        shape = self.layouts[bucket[0]]
+        held[unequal] = shape.better(held[unequal], ends) if unequal in held else ends
+
+    def merge(self, other: Table) -> None:
+        """Take in the state of other tuples of the same stream."""
+        if self.preserving:
+            for bucket, count in other.counts.items():
+                self.counts[bucket] = self.counts.get(bucket, 0) + count
+        for bucket, held in other.entries.items():
+            for unequal, ends in held.items():
+                self._join_ends(bucket, unequal, ends)
+            if any(held):
+                self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
+
+    def representatives(self) -> Iterator[tuple[dict[str, Any], int, int]]:
+        """(column values, multiplicity, cell) of every entry."""
+        if self.preserving:
+            for (number, key), count in self.counts.items():
+                ends = self.entries.get((number, key), {}).get((), ())
+                yield self.layouts[number].representative(key, (), ends), count, number
+            return
+        for (number, key), held in self.entries.items():
+            for unequal, ends in held.items():
+                yield self.layouts[number].representative(key, unequal, ends), 1, number
+
+    @property
+    def units(self) -> int:
+        """Stored values and counts at this moment."""
+        if self.preserving:
+            return len(self.counts)
+        return sum(
+            len(held) * max(1, len(unequal) + sum(a not in self._points(number) for a, _ in shape.ends))
+            for (number, _), held in self.entries.items()
+            for shape in (self.layouts[number],)
+            for unequal in (shape.cell.unequal,)
+        )
+
+    def _points(self, number: int) -> set[Attribute]:
+        # The representative of a class by position stands for the class itself: it is the key.
+        return {key.attribute for key in self.layouts[number].cell.keys if key.points is not None}
+
+
+def accepts(synopsis: StreamSynopsis, row: Tuple) -> bool:
+    """Whether a tuple of the stream can be part of an answer at all."""
+    return (
+        all(row[a.column] is not None for a in synopsis.required)
+        and passes(synopsis.filters, row)
+        and meets_conditions(synopsis.derived, row)
+    )
+
+
+def irredundant(shape: Layout, entries: Entries) -> Entries:
+    """The entries that the rest does not serve.
+
+    An entry is served if for every choice of forbidden values that it avoids, some other entry with
+    ends as good avoids them too. At most 2^m remain for m comparisons ``<>`` (skew Bollobás pairs).
+    """
+    slots = [i for i, (_, count) in enumerate(shape.cell.unequal) for _ in range(count)]
+    kept = dict(entries)
+    # The worst entries first, so that a chain keeps its best end.
+    for unequal in sorted(entries, key=lambda u: _rank(shape, entries, u), reverse=True):
+        rest = [u for u in kept if u != unequal and shape.better(kept[u], kept[unequal]) == kept[u]]
+        if not _escapes(unequal, rest, slots):
+            del kept[unequal]
+    return kept
+
+
+def _rank(shape: Layout, entries: Entries, unequal: tuple[Any, ...]) -> int:
+    """How many entries have ends strictly better."""
+    mine = entries[unequal]
+    return sum(shape.better(e, mine) == e and e != mine for e in entries.values())
+
+
+def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
+    """Whether forbidden values can hit every other entry but not this one."""
+    if not others:
+        return True
+    first = others[0]
+    for index, slot in enumerate(slots):
+        if first[slot] != mine[slot]:
+            unhit = [o for o in others if o[slot] != first[slot]]
+            if _escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
+                return True
+    return False
+
+
+def fresh(plan: Plan) -> dict[str, Table]:
+    """Empty tables for a plan, by occurrence."""
+    return {s.alias: Table(s, not plan.query.distinct) for s in plan.synopses}
+
+
+def units(tables: Mapping[str, Table]) -> int:
+    """Stored values and counts of all tables."""
+    return sum(table.units for table in tables.values())
+
+
+def op_between(atom: Comparison, left: Any, right: Any) -> bool:
+    """A comparison between two representatives' columns."""
+    if left is ANY or right is ANY:
+        return True
+    return left is not None and right is not None and holds(atom.op, left, right)
+
+
+__all__ = ["ANY", "Layout", "Op", "Table", "accepts", "fresh", "layout", "op_between", "passes", "units"]
