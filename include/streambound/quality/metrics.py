@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.quality.aggregate import Counted, count
+from streambound.quality.aggregate import Counted, count, with_domain
 from streambound.quality.partitions import Partition
 from streambound.quality.schemas import misfit, read_footer
 from streambound.query.model import Relation
@@ -66,13 +66,13 @@ def measure(relation: Relation, partitions: Sequence[Partition]) -> tuple[Measur
     return tuple(replace(m, newest=m.partition == newest) for m in measures)
 
 
-def metrics_table(measures: Sequence[Measures]) -> pd.DataFrame:
+def metrics_table(relation: Relation, measures: Sequence[Measures]) -> pd.DataFrame:
     """The measures as a table, one row a partition; by-column counts are columns ``nulls.NAME`` and
     ``outside_domain.NAME``."""
     import pandas as pd
 
     # Counts stay whole numbers beside partitions that have none.
-    return pd.DataFrame([_flat(m) for m in measures]).convert_dtypes(
+    return pd.DataFrame([_flat(relation, m) for m in measures]).convert_dtypes(
         convert_string=False, convert_boolean=False, convert_floating=False
     )
 
@@ -87,11 +87,11 @@ def as_json(measures: Measures) -> dict[str, Any]:
     }
 
 
-def _flat(m: Measures) -> dict[str, Any]:
-    by_column = {f"nulls.{c}": n for c, n in m.nulls.items()}
-    by_column |= {f"outside_domain.{c}": n for c, n in m.outside_domain.items()}
+def _flat(relation: Relation, m: Measures) -> dict[str, Any]:
+    # All columns are there even where no partition can be read.
     flat = {k: v for k, v in vars(m).items() if k not in ("nulls", "outside_domain")}
-    return flat | {"nulls_total": m.nulls_total if m.schema_ok else None} | by_column
+    flat |= {f"nulls.{column.name}": m.nulls.get(column.name) for column in relation.columns}
+    return flat | {f"outside_domain.{c.name}": m.outside_domain.get(c.name) for c in with_domain(relation)}
 
 
 def _fault(relation: Relation, partition: Partition) -> Measures | None:

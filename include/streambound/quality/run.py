@@ -91,7 +91,7 @@ def _check_metrics(
     context: FileDataContext, relation: Relation, measures: Sequence[Measures], run_id: str
 ) -> Checked:
     expectations = [promise.expected() for promise in stream_promises(relation)]
-    table = metrics_table(measures)
+    table = metrics_table(relation, measures)
     return run_checkpoint(context, relation.name, "partitions", table, expectations, run_id, "partition")
 
 

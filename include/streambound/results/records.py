@@ -112,7 +112,8 @@ class QualityOutcome:
     """The data quality of a stream (``kind='stream'``) or of a query's answers (``kind='answers'``).
 
     ``evaluated`` counts expectations. ``failed`` has one mapping a failed partition:
-    ``{"partition": "2013-01-02", "reasons": ["..."]}``. ``docs`` is the Data Docs page.
+    ``{"partition": "2013-01-02", "reasons": ["..."]}``, or one without partition for answers. ``docs`` is
+    the Data Docs page.
     """
 
     run_id: str
@@ -127,7 +128,7 @@ class QualityOutcome:
     @property
     def failed_partitions(self) -> tuple[str, ...]:
         """The names of the failed partitions."""
-        return tuple(str(item["partition"]) for item in self.failed)
+        return tuple(str(item["partition"]) for item in self.failed if "partition" in item)
 
 
 @dataclass(frozen=True)
