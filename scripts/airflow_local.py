@@ -35,6 +35,20 @@ from scripts.airflow_layout import (
 from scripts.airflow_rest import AirflowApiError, AirflowClient
 from scripts.sessions import command_line, die_with_parent, end_sessions, sessions_below
 
+__all__ = [
+    "AirflowApiError",
+    "AirflowClient",
+    "AirflowFailed",
+    "Layout",
+    "LocalAirflow",
+    "client",
+    "environment",
+    "free_port",
+    "layout_from_environment",
+    "running",
+    "stop_on_signals",
+]
+
 SPARK_POOL = ("spark", 1, "One Spark application at a time on this machine")
 
 COMPONENTS = {

@@ -82,18 +82,15 @@ def print_results(layout: Layout) -> None:
     from streambound.report.tables import demo_table
     from streambound.results import Results
 
-    with Results() as results:
-        print()
-        print(demo_table(results))
+    print()
+    print(demo_table(Results()))
     print()
     print("Where to look")
     print(f"  answers             {layout.home / 'answers'}")
     print(f"  results database    {layout.home / 'results.db'}")
     print(f"  data quality docs   {layout.home / 'quality'}")
     print(f"  Airflow's logs      {layout.airflow_home / 'logs'}")
-    print(
-        "  Airflow itself      make up (or .venv/bin/python -m scripts.airflow_local up) prints address and login"
-    )
+    print("  Airflow itself      make up, or .venv/bin/python -m scripts.airflow_local up; prints the login")
     print("  check your own SQL  .venv/bin/streambound check FILE.sql --catalog STREAMS.yml")
 
 

@@ -1,0 +1,39 @@
+# One image for every Airflow and Spark process, from the same lock as the local .venv: the driver, the
+# workers and the executors then agree on Python and on Spark.
+FROM python:3.11.14-slim-bookworm
+
+RUN apt-get update \
+    && mkdir -p /usr/share/man/man1 \
+    && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps tini \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 50000 streambound \
+    && mkdir -p /data /opt/streambound \
+    && chown streambound:streambound /data /opt/streambound
+
+USER streambound
+WORKDIR /opt/streambound
+ENV VIRTUAL_ENV=/opt/streambound/.venv \
+    PATH=/opt/streambound/.venv/bin:/usr/local/bin:/usr/bin:/bin \
+    PYSPARK_PYTHON=/opt/streambound/.venv/bin/python \
+    SPARK_HOME=/opt/streambound/.venv/lib/python3.11/site-packages/pyspark \
+    GX_ANALYTICS_ENABLED=false \
+    STREAMBOUND_HOME=/data \
+    STREAMBOUND_REGISTRY=/opt/streambound/include/registry \
+    AIRFLOW_HOME=/opt/streambound/airflow
+
+# The packages before the sources, so that a change of a DAG does not install everything again.
+COPY --chown=streambound requirements.lock ./
+RUN python -m venv .venv \
+    && .venv/bin/python -m pip install --no-cache-dir -q "$(grep '^uv==' requirements.lock)" \
+    && .venv/bin/uv pip sync -q --no-cache --compile-bytecode requirements.lock
+
+COPY --chown=streambound pyproject.toml README.md ./
+COPY --chown=streambound include ./include
+RUN .venv/bin/uv pip install -q --no-cache --no-deps --editable . && mkdir -p airflow
+COPY --chown=streambound scripts ./scripts
+COPY --chown=streambound spark_apps ./spark_apps
+COPY --chown=streambound plugins ./plugins
+COPY --chown=streambound dags ./dags
+
+ENTRYPOINT ["tini", "--"]
+CMD ["airflow", "version"]
