@@ -24,7 +24,9 @@ def applies(query: Query) -> bool:
     """Whether the query is in the class that the theorems speak of."""
     names = [o.relation.name for o in query.occurrences]
     crossing = any(
-        atom.op is Op.NE and isinstance(atom.right, Attribute) and atom.left.occurrence != atom.right.occurrence
+        atom.op is Op.NE
+        and isinstance(atom.right, Attribute)
+        and atom.left.occurrence != atom.right.occurrence
         for atom in query.comparisons
     )
     return not query.statics and not crossing and len(set(names)) == len(names)

@@ -135,10 +135,8 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     said = " and ".join(map(str, chain)) or f"{low} <= {high}"
     what = "equates" if equal else "compares"
     need = "matching them" if equal else "counting the pairs"
-    message = (
-        f"{said} {what} {low} with {high} of another stream and {lacks(facts, crossing.zones[0], low, high)}: "
-        f"{need} needs every value"
-    )
+    open_ends = lacks(facts, crossing.zones[0], low, high)
+    message = f"{said} {what} {low} with {high} of another stream and {open_ends}: {need} needs every value"
     code = "unbounded-equality" if equal else "unbounded-inequality"
     return Reason(code, message, (low, high), chain[0].place if chain else None)
 
@@ -188,20 +186,21 @@ def _clash(
                 yield first, second, zone, other
 
 
-def _pending(
-    facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other: Zone
-) -> Reason:
+def _pending(facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other: Zone) -> Reason:
     chains = [evidence(facts.query, c.low, c.high) for c in (first, second)]
-    said = [" and ".join(map(str, chain)) or f"{c.low} <= {c.high}" for chain, c in zip(chains, (first, second), strict=True)]
+    said = [
+        " and ".join(map(str, chain)) or f"{c.low} <= {c.high}"
+        for chain, c in zip(chains, (first, second), strict=True)
+    ]
+    ends = (lacks(facts, zone, first.low, first.high), lacks(facts, other, second.low, second.high))
     message = (
-        f"two comparisons wait for each tuple of {alias}: {said[0]} ({lacks(facts, zone, first.low, first.high)}) "
-        f"and {said[1]} ({lacks(facts, other, second.low, second.high)}); one extremum cannot serve both, "
-        "so tuples that trade one against the other must all be kept"
+        f"two comparisons wait for each tuple of {alias}: {said[0]} ({ends[0]}) and {said[1]} ({ends[1]}); "
+        "one extremum cannot serve both, so tuples that trade one against the other must all be kept"
     )
     if said[0] == said[1]:
         message = (
             f"{said[0]} links {alias} to other streams in both directions "
-            f"({lacks(facts, zone, first.low, first.high)}), so every value must be kept"
+            f"({ends[0]}), so every value must be kept"
         )
     attributes = tuple(dict.fromkeys((first.low, first.high, second.low, second.high)))
     place = next((chain[0].place for chain in chains if chain), None)

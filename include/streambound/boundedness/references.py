@@ -46,7 +46,9 @@ class References:
 
     def min_ref(self, alias: str) -> list[Attribute]:
         """Unbounded attributes of a stream below one of another in a non-redundant inequality."""
-        return [a for a in self._unbounded(alias) if any(self._joins(a, high) for high in self._others(alias))]
+        return [
+            a for a in self._unbounded(alias) if any(self._joins(a, high) for high in self._others(alias))
+        ]
 
     def classes(self, attributes: list[Attribute]) -> int:
         """The number of equivalence classes that a set of attributes falls into."""

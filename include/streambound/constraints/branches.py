@@ -10,7 +10,7 @@ branch are not ordered, since no condition of the criteria asks how they compare
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.system import System, consistent
@@ -89,6 +89,6 @@ def _positions(facts: System, attribute: Attribute) -> list[Option]:
     points = [[at_least(attribute, c), at_most(attribute, c)] for c in known]
     gaps = [
         [at_least(attribute, one, strict=True), at_most(attribute, other, strict=True)]
-        for one, other in zip(known, known[1:], strict=False)
+        for one, other in pairwise(known)
     ]
     return [*outside, *points, *gaps]

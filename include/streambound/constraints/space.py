@@ -54,7 +54,7 @@ class Space:
         for attribute in self.query.mentioned:
             domain = domain_of(self.query, attribute) or Domain()
             declared = {domain.minimum, domain.maximum, *(domain.values or ())} - {None}
-            values[self.family(attribute)] |= declared  # type: ignore[arg-type]
+            values[self.family(attribute)] |= declared
         return values
 
     @cached_property
@@ -73,8 +73,8 @@ class Space:
         if family is Family.STRING:
             return bisect_left(self._strings, str(value))
         if family is Family.NUMBER:
-            return int(Fraction(value) * self.scale)  # type: ignore[arg-type]
-        return int(value)  # type: ignore[arg-type]
+            return int(Fraction(value) * self.scale)
+        return int(value)
 
     def value(self, family: Family, number: int) -> Value:
         """The value that an integer stands for; the inverse of ``embed``."""

@@ -8,6 +8,7 @@ colouring, theory of the exact criterion, section 0).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -132,7 +133,7 @@ def _enumerated(
 ) -> None:
     constraints.extend((at_least(attribute, numbers[0]), at_most(attribute, numbers[-1])))
     step = space.step(attribute)
-    for one, other in zip(numbers, numbers[1:], strict=False):
+    for one, other in itertools.pairwise(numbers):
         if step is None or other - one > step:
             choices.append((at_most(attribute, one), at_least(attribute, other)))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
 from streambound.constraints.space import Space
@@ -67,7 +67,7 @@ def zones(space: Space, attribute: Attribute) -> Iterator[Zone]:
 
 
 def _between(family: Family, ends: list[int | None], statics: list[Attribute]) -> Iterator[Zone]:
-    for floor, ceiling in zip(ends, ends[1:], strict=False):
+    for floor, ceiling in pairwise(ends):
         for sides in product((True, False), repeat=len(statics)):
             zone = Zone(family, floor, ceiling, tuple(zip(statics, sides, strict=True)))
             if not (zone.open_above or zone.open_below):

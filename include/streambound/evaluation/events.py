@@ -83,7 +83,9 @@ def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
     column = relation.timestamp
     raw = event.get("ts") if column is None else event.get(column, event.get("ts"))
     if raw is None:
-        raise DataError(f"event {index} of {relation.name} has no timestamp", accepted=f"a value of {column or 'ts'}")
+        raise DataError(
+            f"event {index} of {relation.name} has no timestamp", accepted=f"a value of {column or 'ts'}"
+        )
     return raw if column is None else relation.column(column).type.encode(raw)
 
 
@@ -111,7 +113,9 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
     except DataError as error:
         raise DataError(f"{where}: column {column.name}: {error.message}") from None
     if value is None and not column.nullable and column.name != relation.timestamp:
-        raise DataError(f"{where}: column {column.name} is NULL", fix="remove it from not_null, or mend the data")
+        raise DataError(
+            f"{where}: column {column.name} is NULL", fix="remove it from not_null, or mend the data"
+        )
     if value is not None and not within(column, value):
         raise DataError(
             f"{where}: {relation.name}.{column.name} = {raw!r} is outside its declared domain",
@@ -125,8 +129,8 @@ def within(column: Column, value: Value) -> bool:
     domain = column.domain or (BOOLEANS if column.type.family is Family.BOOLEAN else Domain())
     if domain.values is not None and value not in domain.values:
         return False
-    above = domain.minimum is None or value >= domain.minimum  # type: ignore[operator]
-    return bool(above and (domain.maximum is None or value <= domain.maximum))  # type: ignore[operator]
+    above = domain.minimum is None or value >= domain.minimum
+    return bool(above and (domain.maximum is None or value <= domain.maximum))
 
 
 def encode_static(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Encoded]]:
@@ -148,7 +152,7 @@ def encode_static(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]])
 
 def answers(query: Query, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
     """Encoded answer rows of one marker, decoded and in canonical order (NULL first)."""
-    kinds = [query.column(o.term).type if hasattr(o.term, "column") else o.term.type for o in query.select]
+    kinds = [query.type_of(output.term) for output in query.select]
     ordered = sorted((row for row, n in counts.items() if n), key=_sort_key)
     return [
         Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), counts[row])

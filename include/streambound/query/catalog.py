@@ -216,9 +216,7 @@ def _not_null(name: str, types: dict[str, Type], columns: Any) -> set[str]:
     if not isinstance(columns, list):
         raise CatalogError(f"stream {name}: not_null is {columns!r}", accepted="a list of columns")
     if unknown := [str(c) for c in columns if c not in types]:
-        raise CatalogError(
-            f"stream {name}: not_null names {', '.join(unknown)}", accepted=", ".join(types)
-        )
+        raise CatalogError(f"stream {name}: not_null names {', '.join(unknown)}", accepted=", ".join(types))
     return set(columns)
 
 
@@ -241,11 +239,11 @@ def _domain(where: str, kind: Type, body: Any) -> Domain:
     try:
         if "values" in keys:
             encoded = {kind.encode(v) for v in body["values"]} - {None}
-            return Domain(values=tuple(sorted(v for v in encoded if v is not None)))  # type: ignore[type-var]
+            return Domain(values=tuple(sorted(v for v in encoded if v is not None)))
         low, high = kind.encode(body.get("min")), kind.encode(body.get("max"))
     except DataError as error:
         raise CatalogError(f"{where}: {error.message}") from None
-    if low is not None and high is not None and high < low:  # type: ignore[operator]
+    if low is not None and high is not None and high < low:
         raise CatalogError(f"{where}: min {body['min']} is above max {body['max']}")
     return Domain(minimum=low, maximum=high)
 
@@ -270,7 +268,9 @@ def _history(name: str, body: Any) -> History | None:
     if body is None:
         return None
     if not isinstance(body, Mapping) or "path" not in body or set(body) - {"path", "partition_by"}:
-        raise CatalogError(f"stream {name}: history is {body!r}", accepted="path, and partition_by or nothing")
+        raise CatalogError(
+            f"stream {name}: history is {body!r}", accepted="path, and partition_by or nothing"
+        )
     key = body.get("partition_by")
     if key is not None and not (isinstance(key, str) and key.isidentifier()):
         raise CatalogError(f"stream {name}: partition_by is {key!r}", accepted="a plain name such as date")

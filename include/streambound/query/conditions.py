@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Term
 from streambound.query.scope import BOOLEAN, Scope, place_of
-from streambound.query.values import Family
+from streambound.query.values import Family, Value
 
 _OPS: dict[type[exp.Expression], Op] = {
     exp.LT: Op.LT,
@@ -18,6 +20,14 @@ _OPS: dict[type[exp.Expression], Op] = {
     exp.NEQ: Op.NE,
     exp.GTE: Op.GE,
     exp.GT: Op.GT,
+}
+_HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.GE: operator.ge,
+    Op.GT: operator.gt,
 }
 _NAMES: dict[type[exp.Expression], str] = {
     exp.Or: "OR",
@@ -60,7 +70,9 @@ def _atoms(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
         if not (isinstance(node, exp.Boolean) and node.this):
             yield Never(node.sql(dialect="spark"), place_of(node, scope.sql))
     elif isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
-        yield Comparison(scope.attribute(node), Op.EQ, Constant(1, "TRUE", BOOLEAN), place_of(node, scope.sql))
+        yield Comparison(
+            scope.attribute(node), Op.EQ, Constant(1, "TRUE", BOOLEAN), place_of(node, scope.sql)
+        )
     else:
         what = _NAMES.get(type(node)) or node.sql(dialect="spark")
         raise UnsupportedError(
@@ -123,19 +135,9 @@ def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expression, sc
         yield Never(text, place)
 
 
-def holds(op: Op, left: object, right: object) -> bool:
+def holds(op: Op, left: Value, right: Value) -> bool:
     """Whether two encoded, non-NULL values of one family compare as ``op`` says."""
-    if op is Op.EQ:
-        return left == right
-    if op is Op.NE:
-        return left != right
-    if op is Op.LT:
-        return left < right  # type: ignore[operator]
-    if op is Op.LE:
-        return left <= right  # type: ignore[operator]
-    if op is Op.GT:
-        return left > right  # type: ignore[operator]
-    return left >= right  # type: ignore[operator]
+    return bool(_HOLDS[op](left, right))
 
 
 def _membership(node: exp.In, scope: Scope) -> Iterator[Atom]:

@@ -227,6 +227,10 @@ class Query:
         """The catalog column behind an attribute."""
         return self.occurrence(attribute.occurrence).relation.column(attribute.column)
 
+    def type_of(self, term: Term) -> Type:
+        """The type of an attribute or a constant."""
+        return term.type if isinstance(term, Constant) else self.column(term).type
+
     def is_static(self, attribute: Attribute) -> bool:
         """Whether the attribute belongs to a static relation."""
         return self.occurrence(attribute.occurrence).relation.kind is Kind.STATIC

@@ -149,7 +149,9 @@ def _from(
 ) -> tuple[tuple[Occurrence, ...], list[exp.Expression]]:
     source = select.args.get("from_")
     if source is None:
-        raise QueryError("there is no FROM", place=_keyword_place(sql, "SELECT"), fix="name a stream after FROM")
+        raise QueryError(
+            "there is no FROM", place=_keyword_place(sql, "SELECT"), fix="name a stream after FROM"
+        )
     tables, ons = [source.this], []
     for join in select.args.get("joins") or []:
         _refuse_join(join, sql)
@@ -218,7 +220,9 @@ def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
     taken: set[str] = set()
     for item in select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(inner, exp.Star) or isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
+        if isinstance(inner, exp.Star) or (
+            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+        ):
             raise UnsupportedError(
                 "SELECT * is not supported",
                 place=_keyword_place(scope.sql, "SELECT"),

@@ -18,7 +18,7 @@ BOOLEAN = parse_type("boolean")
 NULL = Type("null", Family.STRING, None)
 
 
-def place_of(node: exp.Expression, sql: str) -> Place:
+def place_of(node: exp.Expr, sql: str) -> Place:
     """Where ``node`` stands in ``sql``; the whole text's start if sqlglot recorded no position."""
     spans = [
         (n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta and "end" in n.meta
@@ -72,7 +72,9 @@ class Scope:
         ]
         if not found:
             known = sorted(c.name for o in owners for c in o.relation.columns)
-            whose = f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
+            whose = (
+                f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
+            )
             raise QueryError(f"{whose} {node.name}", place=place, accepted=", ".join(known))
         if len(found) > 1:
             raise QueryError(
@@ -135,7 +137,9 @@ class Scope:
 
     def _encoded(self, kind: Type, raw: object, node: exp.Expression) -> int:
         try:
-            return int(kind.encode(raw))  # type: ignore[arg-type]
+            encoded = kind.encode(raw)
+            assert isinstance(encoded, int)
+            return encoded
         except DataError as error:
             raise QueryError(
                 error.message,
@@ -162,7 +166,7 @@ class Scope:
             )
         if kind.family is Family.NUMBER and kind.step is None:
             # Spark compares a double with a literal as doubles: 0.1 means the double nearest to it.
-            return Constant(float(constant.value), constant.text, kind)  # type: ignore[arg-type]
+            return Constant(float(constant.value), constant.text, kind)
         return Constant(constant.value, constant.text, kind)
 
 

@@ -59,43 +59,26 @@ class Joiner:
 
         ``sources`` holds the representatives of every occurrence in FROM.
         """
-        order = sorted(sources, key=lambda alias: len(sources[alias]))
-        if any(not sources[alias] for alias in order):
-            return
         wanted = _wanted(self.plan.query, fixed)
-        if wanted is None:
+        if wanted is None or not all(sources.values()):
             return
-        steps = [self._step(order[: i + 1]) for i in range(len(order))]
-        lists = [_narrowed(sources[alias], wanted.get(alias)) for alias in order]
-        yield from self._extend(order, lists, steps, 0, {}, 1)
-
-    def _step(self, bound: list[str]) -> list[Comparison]:
-        newest, seen = bound[-1], set(bound)
-        return [
-            atom
-            for atom in self.plan.joins
-            if {a.occurrence for a in atom.attributes} <= seen
-            and newest in {a.occurrence for a in atom.attributes}
-        ]
+        narrowed = {alias: _narrowed(reps, wanted.get(alias)) for alias, reps in sources.items()}
+        order = sorted(narrowed, key=lambda alias: len(narrowed[alias]))
+        steps = [_Step(self.plan.joins, order[: i + 1], narrowed[order[i]]) for i in range(len(order))]
+        yield from self._extend(steps, 0, {}, 1)
 
     def _extend(
-        self,
-        order: list[str],
-        lists: list[Sequence[Rep]],
-        steps: list[list[Comparison]],
-        depth: int,
-        chosen: dict[str, Rep],
-        weight: int,
+        self, steps: list[_Step], depth: int, chosen: dict[str, Rep], weight: int
     ) -> Iterator[tuple[Row, int]]:
-        if depth == len(order):
+        if depth == len(steps):
             yield self._project(chosen), weight
             return
-        alias = order[depth]
-        for rep in lists[depth]:
-            if all(_agrees(atom, alias, rep, chosen) for atom in steps[depth]) and self._meet(alias, rep, chosen):
-                chosen[alias] = rep
-                yield from self._extend(order, lists, steps, depth + 1, chosen, weight * rep.weight)
-                del chosen[alias]
+        step = steps[depth]
+        for rep in step.candidates(chosen):
+            if self._meet(step.alias, rep, chosen):
+                chosen[step.alias] = rep
+                yield from self._extend(steps, depth + 1, chosen, weight * rep.weight)
+                del chosen[step.alias]
 
     def _meet(self, alias: str, rep: Rep, chosen: Mapping[str, Rep]) -> bool:
         if not self.apart:
@@ -122,12 +105,40 @@ class Joiner:
         return next(self.rows(sources, row), None) is not None
 
 
-def _agrees(atom: Comparison, alias: str, rep: Rep, chosen: Mapping[str, Rep]) -> bool:
+class _Step:
+    """One occurrence in the join order: its representatives that agree with those chosen before."""
+
+    def __init__(self, joins: Iterable[Comparison], bound: list[str], reps: Sequence[Rep]) -> None:
+        self.alias = bound[-1]
+        self.reps = reps
+        pairs = [pair for atom in joins if (pair := _oriented(atom, self.alias, bound)) is not None]
+        self.equal = [(mine.column, other) for mine, op, other in pairs if op is Op.EQ]
+        self.rest = [(mine.column, op, other) for mine, op, other in pairs if op is not Op.EQ]
+        self.index: dict[Row, list[Rep]] = {}
+        if self.equal:
+            for rep in reps:
+                self.index.setdefault(tuple(rep[column] for column, _ in self.equal), []).append(rep)
+
+    def candidates(self, chosen: Mapping[str, Rep]) -> Iterator[Rep]:
+        """The representatives that agree; equated columns are keys, so they are never ANY."""
+        found = self.reps
+        if self.equal:
+            values = tuple(chosen[other.occurrence][other.column] for _, other in self.equal)
+            found = self.index.get(values, []) if None not in values else []
+        partners = [(column, op, chosen[other.occurrence][other.column]) for column, op, other in self.rest]
+        for rep in found:
+            if all(op_between(op, rep[column], value) for column, op, value in partners):
+                yield rep
+
+
+def _oriented(atom: Comparison, alias: str, bound: list[str]) -> tuple[Attribute, Op, Attribute] | None:
     left, right = atom.left, atom.right
     assert isinstance(right, Attribute)
-    one = rep if left.occurrence == alias else chosen[left.occurrence]
-    other = rep if right.occurrence == alias else chosen[right.occurrence]
-    return op_between(atom, one[left.column], other[right.column])
+    if left.occurrence == alias and right.occurrence in bound:
+        return left, atom.op, right
+    if right.occurrence == alias and left.occurrence in bound:
+        return right, atom.op.mirrored, left
+    return None
 
 
 def _wanted(query: Query, fixed: Row | None) -> dict[str, dict[str, Any]] | None:
@@ -171,7 +182,7 @@ def _within(conditions: tuple[Condition, ...], context: Condition) -> bool:
     for condition in conditions:
         if condition.attribute != context.attribute or (condition.op in (Op.LT, Op.LE)) is not upper:
             continue
-        tighter = condition.value < context.value if upper else condition.value > context.value  # type: ignore[operator]
+        tighter = condition.value < context.value if upper else condition.value > context.value
         strict_enough = condition.op is context.op or condition.op in (Op.LT, Op.GT)
         if tighter or (condition.value == context.value and strict_enough):
             return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from streambound.constraints.closure import Closure
-from streambound.constraints.space import domain_of
 from streambound.query.model import Attribute, Op
 from streambound.query.values import Value
 from streambound.synopsis.known import Known, Pair
@@ -30,20 +29,10 @@ def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
         return len(values)
     upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.facts.space.step(attribute)
     if upper is None or lower is None:
-        return _equal_to_static(facts, closure, attribute)
+        return None
     if step is None:
-        return 1 if upper == lower and not upper[1] else _equal_to_static(facts, closure, attribute)
+        return 1 if upper == lower and not upper[1] else None
     return (upper[0] - lower[0]) // step + 1
-
-
-def _equal_to_static(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
-    """A column that equals a static one has at most its values."""
-    sizes = [
-        len(facts.static_values[other])
-        for own, op, other in facts.joined(attribute.occurrence)
-        if own == attribute and op is Op.EQ and other in facts.static_values
-    ]
-    return min(sizes, default=None)
 
 
 def static_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -59,7 +48,7 @@ def static_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list
             if more is None:
                 return None
             points |= set(more)
-    return _stepped(facts, closure, attribute, sorted(points))  # type: ignore[type-var]
+    return _stepped(facts, closure, attribute, sorted(points))
 
 
 def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -116,7 +105,9 @@ def _threshold_high(closure: Closure, pair: Pair, step: int) -> int | None:
     if bound is None or op in (Op.LT, Op.LE):
         return None
     ceiling = _aligned(bound[0], step, up=True)
-    return ceiling if op is Op.GE and ceiling == bound[0] else ceiling + step if ceiling == bound[0] else ceiling
+    return (
+        ceiling if op is Op.GE and ceiling == bound[0] else ceiling + step if ceiling == bound[0] else ceiling
+    )
 
 
 def _dense_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -128,17 +119,19 @@ def _dense_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list
         if more is None:
             return None
         points |= set(more)
-    return _stepped(facts, closure, attribute, sorted(points))  # type: ignore[type-var]
+    return _stepped(facts, closure, attribute, sorted(points))
 
 
-def _partner_points(facts: Known, closure: Closure, attribute: Attribute, other: Attribute) -> list[Value] | None:
+def _partner_points(
+    facts: Known, closure: Closure, attribute: Attribute, other: Attribute
+) -> list[Value] | None:
     """The values around which a partner can tell two values of a column apart; None if infinitely many."""
     space, family = facts.facts.space, facts.facts.space.family(other)
     if (values := facts.finite_values(other, closure)) is not None:
-        return [space.value(family, v) for v in values]
+        return values
     lower, upper = closure.lower(other), closure.upper(other)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
-    if lower is not None and (lower == upper or mine_high is not None and mine_high[0] <= lower[0]):
+    if lower is not None and (lower == upper or (mine_high is not None and mine_high[0] <= lower[0])):
         return [space.value(family, lower[0])]
     if upper is not None and mine_low is not None and mine_low[0] >= upper[0]:
         return [space.value(family, upper[0])]
@@ -158,10 +151,5 @@ def _stepped(facts: Known, closure: Closure, attribute: Attribute, points: list[
 
 def position(points: list[Value] | tuple[Value, ...], value: Value) -> int:
     """The class of a value among sorted points: 2i between points i - 1 and i, 2i + 1 at point i."""
-    left = bisect_left(points, value)  # type: ignore[arg-type,type-var]
-    return 2 * left + (bisect_right(points, value) > left)  # type: ignore[arg-type,type-var]
-
-
-def declared(facts: Known, attribute: Attribute) -> bool:
-    """Whether the catalog declares a domain for a column."""
-    return domain_of(facts.query, attribute) is not None
+    left = bisect_left(points, value)
+    return 2 * left + (bisect_right(points, value) > left)

@@ -26,9 +26,9 @@ Pair = tuple[Attribute, Op, Attribute]
 class Known:
     """A query's facts, split into what holds of each stream alone and what joins streams.
 
-    ``local`` is the closure of local conditions and declared domains, ``alone`` adds derived bounds; ``joins`` the
-    comparisons between occurrences that nothing else implies; ``static_values`` the values of the
-    static columns that are compared, sorted.
+    ``local`` is the closure of local conditions and declared domains, ``alone`` adds derived bounds;
+    ``joins`` the comparisons between occurrences that nothing else implies; ``static_values`` the
+    values of the static columns that are compared, sorted.
     """
 
     facts: System
@@ -74,8 +74,32 @@ class Known:
             found.append(Condition(attribute, op, space.value(family, lower[0])))
         return found
 
-    def finite_values(self, attribute: Attribute, within: Closure) -> list[int] | None:
+    def members(self, attribute: Attribute) -> tuple[Value, ...] | None:
+        """The only values that matter of a column that equals an enumerated one; None if there are none."""
+        sets = [
+            set(found)
+            for own, op, other in self.joined(attribute.occurrence)
+            if own == attribute and op is Op.EQ and (found := self._partner_values(other)) is not None
+        ]
+        return tuple(sorted(set.intersection(*sets))) if sets else None
+
+    def _partner_values(self, other: Attribute) -> tuple[Value, ...] | None:
+        if other in self.static_values:
+            return self.static_values[other]
+        numbers = self._enumerated(other, self.alone)
+        family = self.facts.space.family(other)
+        return None if numbers is None else tuple(self.facts.space.value(family, n) for n in numbers)
+
+    def finite_values(self, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The finitely many values of an enumerated column inside its bounds; None if not enumerated."""
+        family, members = self.facts.space.family(attribute), self.members(attribute)
+        numbers = self._enumerated(attribute, within)
+        if numbers is None:
+            return None if members is None else list(members)
+        values = [self.facts.space.value(family, n) for n in numbers]
+        return values if members is None else [v for v in values if v in members]
+
+    def _enumerated(self, attribute: Attribute, within: Closure) -> list[int] | None:
         space, family = self.facts.space, self.facts.space.family(attribute)
         sets = [
             {space.embed(family, v.value) for v in atom.values if v.value is not None}

@@ -84,8 +84,8 @@ class Cell:
 
     ``follow`` are columns whose comparisons follow from others in this cell: an end of them is
     kept for evaluation. ``context`` restricts which representatives of other streams those of this
-    cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are columns that take part in ``<>`` between streams, with the
-    number of comparisons of each.
+    cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are
+    columns that take part in ``<>`` between streams, with the number of comparisons of each.
     """
 
     conditions: tuple[Condition, ...]
@@ -101,9 +101,11 @@ class Cell:
         ends = 0
         if self.extremum is not None:
             mixed = len(self.extremum.attributes)
-            ends = mixed * (2**mixed - 1) if self.extremum.mixed else 1
+            patterns: int = 2**mixed - 1
+            ends = mixed * patterns if self.extremum.mixed else 1
         stored = max(1, ends + len(self.follow) + len(self.unequal))
-        return stored * 2 ** sum(count for _, count in self.unequal)
+        antichain: int = 2 ** sum(count for _, count in self.unequal)
+        return stored * antichain
 
     @property
     def units(self) -> int:
@@ -115,14 +117,16 @@ class Cell:
 class StreamSynopsis:
     """What is kept of one occurrence of a stream.
 
-    A tuple counts if its ``required`` columns are not NULL and it passes ``filters`` (the user's)
-    and ``derived`` (bounds that follow); of it the ``carried`` columns may matter to an answer.
+    A tuple counts if its ``required`` columns are not NULL and it passes ``filters`` (the user's),
+    ``derived`` (bounds that follow) and ``members`` (columns that equal an enumerated or a static
+    column, with the values that can match); of it the ``carried`` columns may matter to an answer.
     """
 
     alias: str
     filters: tuple[Atom, ...]
     required: tuple[Attribute, ...]
     derived: tuple[Condition, ...]
+    members: tuple[tuple[Attribute, tuple[Value, ...]], ...]
     carried: tuple[Attribute, ...]
     cells: tuple[Cell, ...]
 

@@ -67,6 +67,7 @@ def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynops
         filters=facts.filters(alias),
         required=tuple(sorted(required)),
         derived=facts.derived(alias),
+        members=tuple((a, m) for a in sorted(joined) if (m := facts.members(a)) is not None),
         carried=tuple(sorted(carried)),
         cells=cells,
     )
@@ -152,7 +153,8 @@ class _Planner:
         static = {own for own, _, other in pairs if query.is_static(other)}
         for attribute in sorted(static):
             keys[attribute] = self._certain(
-                attribute, static_key(self.facts, draft.closure, attribute, [p for p in pairs if p[0] == attribute])
+                attribute,
+                static_key(self.facts, draft.closure, attribute, [p for p in pairs if p[0] == attribute]),
             )
         pairs = tuple(p for p in pairs if p[0] not in keys)
         return replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
@@ -243,14 +245,13 @@ class _Planner:
     def _each(self, draft: _Draft, parts: list[Split], attribute: Attribute) -> list[Cell] | None:
         cells: list[Cell] = []
         for part in parts:
-            inner: _Draft | None = replace(
+            part_of = replace(
                 draft,
                 closure=part.closure,
                 conditions=(*draft.conditions, *part.conditions),
                 divided=draft.divided | {attribute},
             )
-            if part.finite:
-                inner = self._keyed(inner, attribute)  # type: ignore[arg-type]
+            inner = self._keyed(part_of, attribute) if part.finite else part_of
             found = self._eliminating(inner) if inner is not None else None
             if found is None:
                 return None

@@ -6,6 +6,7 @@ of them may be decided or follow from another; inside, a discrete column has fin
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
@@ -69,7 +70,7 @@ def _intervals(edges: list[int], discrete: bool) -> list[tuple[_Edge, _Edge]]:
         return [below, ((edges[0], False), (edges[-1], False)), above]
     points: list[tuple[_Edge, _Edge]] = [((e, False), (e, False)) for e in edges]
     gaps: list[tuple[_Edge, _Edge]] = [
-        ((one, True), (other, True)) for one, other in zip(edges, edges[1:], strict=False)
+        ((one, True), (other, True)) for one, other in itertools.pairwise(edges)
     ]
     return [below, *points, *gaps, above]
 

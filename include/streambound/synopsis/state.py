@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Atom, Attribute, Comparison, Membership, Never, Op
+from streambound.query.model import Atom, Attribute, Membership, Never, Op
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
 from streambound.synopsis.plan import Cell, Condition, Keep, Key, Plan, StreamSynopsis
@@ -60,12 +60,12 @@ def class_of(key: Key, value: Value | None) -> Any:
         return None
     if key.points is not None:
         return position(key.points, value)
-    outside = key.high is not None and value > key.high  # type: ignore[operator]
+    outside = key.high is not None and value > key.high
     if key.alike and (outside or value == key.high):
         return key.low
     if outside:
         return key.high
-    return key.low if key.low is not None and value < key.low else value  # type: ignore[operator]
+    return key.low if key.low is not None and value < key.low else value
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,10 @@ class Layout:
     def _combined(self, row: Tuple) -> Any:
         extremum = self.cell.extremum
         assert extremum is not None
-        shifted = [row[a.column] + s if s else row[a.column] for a, s in zip(extremum.attributes, extremum.shifts, strict=True)]
+        shifted = [
+            row[a.column] + s if s else row[a.column]
+            for a, s in zip(extremum.attributes, extremum.shifts, strict=True)
+        ]
         return max(shifted) if extremum.keep is Keep.LEAST else min(shifted)
 
     def unequal(self, row: Tuple) -> tuple[Any, ...]:
@@ -106,7 +109,9 @@ class Layout:
             for a, b, (_, keep) in zip(one, other, self.ends, strict=True)
         )
 
-    def representative(self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> dict[str, Any]:
+    def representative(
+        self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
+    ) -> dict[str, Any]:
         """The column values of an entry's representative; columns not named are ANY."""
         values: dict[str, Any] = {}
         for k, value in zip(self.cell.keys, key, strict=False):
@@ -230,6 +235,7 @@ def accepts(synopsis: StreamSynopsis, row: Tuple) -> bool:
         all(row[a.column] is not None for a in synopsis.required)
         and passes(synopsis.filters, row)
         and meets_conditions(synopsis.derived, row)
+        and all(row[a.column] in values for a, values in synopsis.members)
     )
 
 
@@ -278,11 +284,8 @@ def units(tables: Mapping[str, Table]) -> int:
     return sum(table.units for table in tables.values())
 
 
-def op_between(atom: Comparison, left: Any, right: Any) -> bool:
+def op_between(op: Op, left: Any, right: Any) -> bool:
     """A comparison between two representatives' columns."""
     if left is ANY or right is ANY:
         return True
-    return left is not None and right is not None and holds(atom.op, left, right)
-
-
-__all__ = ["ANY", "Layout", "Op", "Table", "accepts", "fresh", "layout", "op_between", "passes", "units"]
+    return left is not None and right is not None and holds(op, left, right)

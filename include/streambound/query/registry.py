@@ -1,0 +1,88 @@
+"""The registry that a user edits: ``streams.yml`` and one SQL file a query in ``queries/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from streambound.errors import QueryError
+from streambound.query.catalog import Catalog, load_catalog
+
+
+@dataclass(frozen=True)
+class RegisteredQuery:
+    """A query file: its name (the file's, without .sql), its text and where it lies."""
+
+    name: str
+    sql: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A catalog and the queries over it, sorted by name."""
+
+    catalog: Catalog
+    queries: tuple[RegisteredQuery, ...]
+
+    def chosen(self, names: Iterable[str]) -> tuple[RegisteredQuery, ...]:
+        """The queries of the given names; all of them if there are none.
+
+        Raises:
+            QueryError: a name that is not registered.
+        """
+        wanted = list(names)
+        known = {query.name: query for query in self.queries}
+        if unknown := [name for name in wanted if name not in known]:
+            raise QueryError(
+                f"no query is registered as {', '.join(unknown)}", accepted=", ".join(sorted(known))
+            )
+        return tuple(known[name] for name in wanted) or self.queries
+
+
+def load_registry(folder: Path) -> Registry:
+    """The registry in a folder.
+
+    Raises:
+        CatalogError: no or a malformed ``streams.yml``.
+        QueryError: no query files.
+    """
+    catalog = load_catalog(folder / "streams.yml")
+    queries = read_queries([folder / "queries"])
+    if not queries:
+        raise QueryError(
+            "the registry is empty",
+            subject=str(folder / "queries"),
+            accepted="one .sql file a query",
+            fix="add a file such as late_departures.sql",
+        )
+    return Registry(catalog, queries)
+
+
+def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
+    """The queries in .sql files and in folders of them, sorted by name within each path.
+
+    Raises:
+        QueryError: a path that does not exist, or a file that cannot be read.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files.extend(sorted(path.glob("*.sql")))
+        else:
+            files.append(path)
+    return tuple(RegisteredQuery(file.stem, _text(file), file) for file in files)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise QueryError(
+            f"not UTF-8 text: byte {error.start}", subject=str(file), fix="save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise QueryError(
+            f"cannot be read: {error.strerror}", subject=str(file), accepted="a .sql file or a folder of them"
+        ) from None

@@ -1,0 +1,94 @@
+"""Tables as canonical JSON: what tasks send to the driver, and what checkpoints hold.
+
+Integers, strings, booleans and None are themselves; a Fraction is ``{"q": "3/2"}``, a double
+``{"d": "0x1.8p+0"}`` (exact), NaN ``{"d": "nan"}``. Entries are sorted, so equal tables have equal
+bytes and a digest of the bytes identifies the state.
+
+Law: ``loads(synopsis, preserving, dumps(table))`` equals ``table``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from typing import Any
+
+from streambound.errors import DataError
+from streambound.query.values import NAN, NotANumber
+from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.state import Table
+
+
+def dumps(table: Table) -> bytes:
+    """The canonical bytes of a table."""
+    document = {
+        "counts": sorted(([n, _out(key), count] for (n, key), count in table.counts.items()), key=_text),
+        "entries": sorted(
+            (
+                [n, _out(key), _out(unequal), _out(ends)]
+                for (n, key), held in table.entries.items()
+                for unequal, ends in held.items()
+            ),
+            key=_text,
+        ),
+    }
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
+    """The table in canonical bytes.
+
+    Raises:
+        DataError: the bytes are no table.
+    """
+    table = Table(synopsis, preserving)
+    try:
+        document = json.loads(data)
+        for number, key, count in document["counts"]:
+            table.counts[number, _in(key)] = int(count)
+        for number, key, unequal, ends in document["entries"]:
+            table.entries.setdefault((number, _in(key)), {})[_in(unequal)] = _in(ends)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"a stored table of {synopsis.alias} cannot be read: {error}") from None
+    return table
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of canonical bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _text(entry: list[Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def _out(values: tuple[Any, ...]) -> list[Any]:
+    return [_encoded(value) for value in values]
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return {"t": _out(value)}
+    if isinstance(value, NotANumber):
+        return {"d": "nan"}
+    if isinstance(value, float):
+        # -0.0 equals 0.0 in SQL, and equal states must have equal bytes.
+        return {"d": (value + 0.0).hex()}
+    if isinstance(value, Fraction):
+        return {"q": str(value)}
+    return value
+
+
+def _in(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_decoded(value) for value in values)
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "t" in value:
+        return _in(value["t"])
+    if "q" in value:
+        return Fraction(value["q"])
+    return NAN if value["d"] == "nan" else float.fromhex(value["d"])
