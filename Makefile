@@ -10,7 +10,7 @@ check:
 	./check
 
 setup:
-	sh scripts/setup
+	@sh scripts/setup
 
 test: setup
 	$(PY) -m pytest

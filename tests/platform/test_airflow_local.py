@@ -1,0 +1,163 @@
+"""The local Airflow starts, runs a DAG through its scheduler, lets nobody in uninvited and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.airflow_local import AirflowApiError, AirflowFailed, Layout, LocalAirflow, environment, free_port
+from scripts.sessions import sessions_below
+
+DAG = """
+    from airflow.sdk import dag, get_current_context, task
+
+    @dag(schedule=None)
+    def small():
+        @task(pool="spark", map_index_template="{{ letter }}")
+        def spell(letter):
+            get_current_context()["letter"] = letter
+            print("spelt", letter)
+
+        @task
+        def fails():
+            raise ValueError("on purpose")
+
+        spell.expand(letter=["a", "b"]) >> fails()
+
+    small()
+
+    @dag(schedule=None)
+    def long():
+        @task.bash
+        def sleeps():
+            return "sleep 600 & sleep 601"
+
+        sleeps()
+
+    long()
+"""
+
+
+def layout_in(folder: Path) -> Layout:
+    return Layout(
+        airflow_home=folder / "airflow",
+        home=folder / "home",
+        dags=folder / "dags",
+        plugins=folder / "plugins",
+        port=free_port(),
+    )
+
+
+def test_secrets_are_kept_and_private(tmp_path: Path) -> None:
+    layout = layout_in(tmp_path)
+    first, second = environment(layout), environment(layout)
+    assert first == second
+    assert len(first["AIRFLOW__API_AUTH__JWT_SECRET"]) >= 64
+    for name in ("secrets.json", "passwords.json"):
+        assert stat.S_IMODE((layout.airflow_home / name).stat().st_mode) == 0o600
+
+
+def test_another_airflows_settings_do_not_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://elsewhere")
+    monkeypatch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "True")
+    env = environment(layout_in(tmp_path))
+    assert "elsewhere" not in env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS"] == "False"
+
+
+def test_connections_of_the_user_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = json.dumps({"conn_type": "spark", "host": "spark://elsewhere", "port": 7077})
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", mine)
+    monkeypatch.delenv("AIRFLOW_CONN_STREAMBOUND_DB", raising=False)
+    monkeypatch.delenv("STREAMBOUND_DATABASE_URL", raising=False)
+    env = environment(layout_in(tmp_path))
+    assert env["AIRFLOW_CONN_SPARK_DEFAULT"] == mine
+    assert json.loads(env["AIRFLOW_CONN_STREAMBOUND_DB"])["extra"]["url"].endswith("home/results.db")
+
+
+def test_a_free_port_is_found_where_the_wanted_one_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert free_port(taken.getsockname()[1]) != taken.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalAirflow]:
+    folder = tmp_path_factory.mktemp("local")
+    (folder / "dags").mkdir()
+    (folder / "dags" / "small.py").write_text(textwrap.dedent(DAG))
+    with LocalAirflow(layout_in(folder)) as started:
+        yield started
+
+
+@pytest.mark.airflow
+def test_a_run_through_the_scheduler(airflow: LocalAirflow) -> None:
+    api = airflow.client()
+    api.wait_for_dag("small")
+    run_id = api.trigger("small")
+    seen: list[dict[str, str]] = []
+    assert api.wait_for_run("small", run_id, 120, seen.append) == "failed"
+    assert seen[-1] == {"spell[a]": "success", "spell[b]": "success", "fails": "failed"}
+    assert "ValueError: on purpose" in api.failure_log("small", run_id)
+    assert "spelt a" in api.log("small", run_id, "spell", 1, 0)
+
+
+@pytest.mark.airflow
+def test_nobody_gets_in_uninvited(airflow: LocalAirflow) -> None:
+    viewer = airflow.client("viewer")
+    assert viewer.request("GET", "/dags")["total_entries"] == 2
+    with pytest.raises(AirflowApiError) as refused:
+        viewer.trigger("small")
+    assert refused.value.status == 403
+    stranger = airflow.client()
+    stranger._password = "wrong"
+    with pytest.raises(AirflowApiError) as unknown:
+        stranger.token()
+    assert unknown.value.status == 401
+
+
+@pytest.mark.airflow
+def test_a_second_airflow_in_the_same_home_is_refused(airflow: LocalAirflow) -> None:
+    with pytest.raises(AirflowFailed, match="make down"):
+        LocalAirflow(airflow.layout).start()
+    airflow.check()
+
+
+@pytest.mark.airflow
+def test_stopping_ends_what_a_task_started(airflow: LocalAirflow) -> None:
+    api = airflow.client()
+    run_id = api.trigger("long")
+    deadline = time.monotonic() + 60
+    while api.task_states("long", run_id) != {"sleeps": "running"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    time.sleep(2)
+    sessions = sessions_below({process.pid for process in airflow._processes.values()})
+    assert len(sessions) == 5, "four components and the shell of the task"
+    airflow.stop()
+    living = [entry for entry in Path("/proc").glob("[0-9]*") if _session(entry) in sessions]
+    assert living == []
+    assert not airflow.layout.state_file.exists()
+
+
+def _session(entry: Path) -> int | None:
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[3])
+
+
+def test_listens_on_loopback_only(tmp_path: Path) -> None:
+    env = environment(layout_in(tmp_path))
+    assert env["AIRFLOW__API__HOST"] == "127.0.0.1"
+    assert env["AIRFLOW__API__BASE_URL"].startswith("http://127.0.0.1:")
+    assert env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == f"{env['AIRFLOW__API__BASE_URL']}/execution/"
