@@ -37,8 +37,9 @@ def arasu(query: Query) -> Verdict:
     if len(query.streams) == 1 and not query.distinct:
         return _verdict(Outcome.BOUNDED, "filter", "one stream: every predicate is a filter (section 4)")
     try:
-        for branch in lto_branches(system(query)):
-            if broken := _violation(References(query, branch), query):
+        facts = system(query)
+        for branch in lto_branches(facts):
+            if broken := _violation(References(facts.space, branch), query):
                 return _verdict(Outcome.UNBOUNDED, "condition-violated", broken)
     except (BranchLimit, SearchLimit):
         message = f"more than {BRANCH_LIMIT:,} locally totally ordered branches"

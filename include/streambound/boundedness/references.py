@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure
+from streambound.constraints.space import Space
+from streambound.constraints.system import finite
 from streambound.query.model import Attribute, Query
 
 
@@ -16,14 +18,21 @@ class References:
     Definition 8; static attributes bound as constants do (their Definition 5).
     """
 
-    query: Query
+    space: Space
     branch: Closure
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+        return self.space.query
 
     def bounded(self, attribute: Attribute) -> bool:
         """Whether constants or static attributes bound an attribute from both sides."""
-        if self.query.is_static(attribute):
+        if self.query.is_static(attribute) or finite(self.space, self.branch, attribute):
             return True
         statics = [a for a in self.query.mentioned if self.query.is_static(a)]
+        if self.space.step(attribute) is None:
+            return any(self.branch.equates(attribute, s) for s in statics)
         above = self.branch.upper(attribute) or any(self.branch.orders(attribute, s) for s in statics)
         under = self.branch.lower(attribute) or any(self.branch.orders(s, attribute) for s in statics)
         return bool(above) and bool(under)

@@ -42,7 +42,7 @@ def schiff_ozcep(query: Query) -> Verdict:
     facts = system(query)
     try:
         for branch in lto_branches(facts, _splits(facts)):
-            if broken := _violation(References(query, branch), query):
+            if broken := _violation(References(facts.space, branch), query):
                 outcome = Outcome.NO_VERDICT if query.distinct else Outcome.UNBOUNDED
                 return _verdict(outcome, "condition-violated", broken)
     except (BranchLimit, SearchLimit):

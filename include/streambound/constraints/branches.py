@@ -4,7 +4,8 @@ A branch fixes for each attribute of an infinite stream its zone, or that it lie
 constants (then it is bounded, and its exact value does not matter to the criteria), and totally
 orders the attributes of a stream that share a zone. Each such condition is a filter on single
 tuples. Contradictory branches are cut as soon as they arise; two attributes that are bounded in a
-branch are not ordered, since no condition of the criteria asks how they compare.
+branch are not ordered, since no condition of the criteria asks how they compare, and attributes that are neither
+projected nor compared with another stream's are left alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
-from streambound.constraints.system import System, consistent
+from streambound.constraints.system import System, consistent, finite
 from streambound.query.model import Attribute
 
 # Leaves visited before the enumeration gives up; a query of Table 1 has at most a few hundred.
@@ -46,29 +47,40 @@ def lto_branches(facts: System, splits: Iterable[list[Option]] = ()) -> Iterator
             if consistent(closure, facts.choices):
                 yield closure
             continue
-        for option in _still_open(closure, decisions[depth]):
+        for option in _still_open(facts, closure, decisions[depth]):
             if (narrowed := closure.assume(option)) is not None:
                 pending.append((narrowed, depth + 1))
 
 
-def _still_open(closure: Closure, options: list[Option]) -> list[Option]:
+def _still_open(facts: System, closure: Closure, options: list[Option]) -> list[Option]:
     """The options to try: none but the empty one where the closure has decided, or has bounded."""
     if any(option and all(closure.implies(part) for part in option) for option in options):
         return [[]]
     named = {a for option in options for part in option for a in (part.high, part.low)}
-    if None not in named and all(closure.upper(a) and closure.lower(a) for a in named if a):
+    if all(finite(facts.space, closure, a) for a in named if a is not None):
         return [[]]
     return options
 
 
 def _decisions(facts: System) -> Iterator[list[Option]]:
+    relevant = _relevant(facts)
     for occurrence in facts.query.streams:
-        attributes = [a for a in facts.query.mentioned if a.occurrence == occurrence.alias]
+        attributes = [a for a in relevant if a.occurrence == occurrence.alias]
         for attribute in attributes:
             yield _positions(facts, attribute)
         for one, other in combinations(attributes, 2):
             if facts.space.family(one) is facts.space.family(other):
                 yield _orders(one, other)
+
+
+def _relevant(facts: System) -> list[Attribute]:
+    """The attributes that the criteria ask about: projected, or compared with another stream's."""
+    query = facts.query
+    asked = set(query.projected)
+    for atom in query.comparisons:
+        if len({a.occurrence for a in atom.attributes}) == 2:
+            asked.update(atom.attributes)
+    return sorted(asked)
 
 
 def _orders(one: Attribute, other: Attribute) -> list[Option]:

@@ -92,6 +92,12 @@ class Space:
             return None
         return int(step * self.scale) if self.family(attribute) is Family.NUMBER else 1
 
+    def enumerated(self, attribute: Attribute) -> bool:
+        """Whether IN or the catalog lists the values of an attribute."""
+        domain = domain_of(self.query, attribute)
+        listed = any(isinstance(a, Membership) and a.attribute == attribute for a in self.query.where)
+        return listed or (domain is not None and domain.values is not None)
+
     def constants(self, family: Family) -> list[int]:
         """The constants of a family, embedded and sorted: of conditions and of declared domains."""
         return sorted(self.embed(family, value) for value in self._values[family])

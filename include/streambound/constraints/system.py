@@ -49,6 +49,14 @@ class System:
         return start is not None and consistent(start, (*self.choices, *choices))
 
 
+def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
+    """Whether constants leave an attribute finitely many values (Arasu et al., section 6: |sat(A, P)|)."""
+    upper, lower = closure.upper(attribute), closure.lower(attribute)
+    if upper is None or lower is None:
+        return False
+    return space.step(attribute) is not None or upper == lower or space.enumerated(attribute)
+
+
 def system(query: Query) -> System:
     """The constraints of a query over its mentioned attributes, declared domains included."""
     space = Space(query)

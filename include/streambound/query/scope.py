@@ -13,6 +13,7 @@ from streambound.query.model import Attribute, Constant, Occurrence, Term
 from streambound.query.values import Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
+INTEGER = parse_type("bigint")
 STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 NULL = Type("null", Family.STRING, None)
@@ -111,9 +112,9 @@ class Scope:
         text = node.sql(dialect="spark")
         if isinstance(node, exp.Neg):
             inner = self._literal(node.this)
-            if inner is None or inner.type is not NUMBER or not isinstance(inner.value, (int, Fraction)):
+            if inner is None or inner.type not in (NUMBER, INTEGER) or inner.value is None:
                 return None
-            return Constant(-inner.value, text, NUMBER)
+            return Constant(-inner.value, text, inner.type)
         if isinstance(node, exp.Literal):
             return Constant(node.this, text, STRING) if node.is_string else self._number(node, text)
         if isinstance(node, exp.Boolean):
@@ -126,7 +127,9 @@ class Scope:
 
     def _number(self, node: exp.Expression, text: str) -> Constant:
         value = Fraction(Decimal(str(node.this)))
-        return Constant(int(value) if value.denominator == 1 else value, text, NUMBER)
+        if value.denominator == 1:
+            return Constant(int(value), text, INTEGER)
+        return Constant(value, text, NUMBER)
 
     def _typed(self, node: exp.Cast, text: str) -> Constant | None:
         name = node.to.sql(dialect="spark").lower()

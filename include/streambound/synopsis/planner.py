@@ -145,7 +145,8 @@ class _Planner:
     def _with_keys(self, draft: _Draft) -> _Draft:
         query = self.facts.query
         projected = {a for a in query.projected if a.occurrence == self.alias}
-        equated = {own for own, op, _ in draft.pairs if op is Op.EQ}
+        # Also where this cell decides it: the join looks equated columns up.
+        equated = {own for own, op, _ in self.facts.joined(self.alias) if op is Op.EQ}
         keys: dict[Attribute, Key] = {}
         for attribute in sorted(projected | equated):
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))

@@ -1,0 +1,64 @@
+"""Corpus lines evaluated on one machine, as the JSON objects that ``streambound run`` prints."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from streambound.errors import StreamboundError
+from streambound.evaluation.events import Answer, batches, encode_static
+from streambound.evaluation.onepass import OnePass
+from streambound.evaluation.reference import reference
+from streambound.query.corpus import CorpusLine
+from streambound.query.parse import parse
+
+
+def run_line(line: CorpusLine, engine: str) -> tuple[dict[str, Any], int]:
+    """The answers of one line by ``onepass`` or ``reference``, and the exit code that it asks for."""
+    try:
+        return _evaluated(line, engine), 0
+    except StreamboundError as error:
+        return failed(line.id, error), error.exit_code
+
+
+def failed(query: str, error: StreamboundError) -> dict[str, Any]:
+    """The object that stands for a query that was not evaluated."""
+    return {"query": query, "answers": [], "peak_units": None, "error": error.about(query).one_line()}
+
+
+def _evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
+    if line.error is not None or line.catalog is None:
+        raise line.error or StreamboundError("the line has no catalog")
+    query = parse(line.sql, line.catalog, line.id)
+    static = encode_static(query, line.static)
+    arriving = batches(query, line.events)
+    if engine == "reference":
+        return document(line.id, reference(query, arriving, static), lambda: None)
+    evaluation = OnePass(query, static)
+    return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
+
+
+def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
+    """The JSON object of a query's answers; ``peak`` is asked once all answers are in."""
+    answers = [answer_json(answer) for marker in found for answer in marker]
+    return {"query": query, "answers": answers, "peak_units": peak()}
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """One answer row as JSON."""
+    return {"ts": answer.marker, "row": list(_plain(answer.row)), "count": answer.count}
+
+
+def _plain(row: Iterable[Any]) -> Iterator[Any]:
+    for value in row:
+        if isinstance(value, (dt.date, dt.datetime)):
+            yield value.isoformat()
+        elif isinstance(value, Decimal):
+            yield str(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield str(value)
+        else:
+            yield value

@@ -1,0 +1,108 @@
+"""Verdicts and plans as text for a terminal."""
+
+from __future__ import annotations
+
+from streambound.boundedness.verdict import Reason
+from streambound.compiler import Compilation, Report
+from streambound.errors import underlined
+from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, StreamSynopsis
+
+
+def verdict_text(report: Report, sql: str) -> str:
+    """A report as a few lines: the verdict, its size, and each reason with the SQL underlined."""
+    if report.error is not None:
+        return f"invalid    {report.query}\n{_indented(str(report.error))}"
+    size = "" if report.verdict != "bounded" else f"  {size_text(report.units, report.units_formula)}"
+    lines = [f"{report.verdict:<10} {report.query}{size}"]
+    for reason in report.reasons:
+        lines.extend(_reason_lines(reason, sql))
+    said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
+    opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
+    if opposite in report.published.values():
+        lines.append(f"  published criteria say otherwise: {said}")
+    return "\n".join(lines)
+
+
+def size_text(units: int | None, formula: str | None) -> str:
+    """The size of a plan's state in words."""
+    if units is None:
+        return f"state: {formula}" if formula else ""
+    return "no state" if units == 0 else f"at most {units:,} units of state"
+
+
+def _reason_lines(reason: Reason, sql: str) -> list[str]:
+    lines = [f"  {reason.code}: {reason.message}"]
+    if reason.place is not None:
+        lines.extend(underlined(sql, reason.place))
+    return lines
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def plan_text(job: Compilation) -> str:
+    """The plan of a bounded query: what is kept of each stream, and why that is enough."""
+    assert job.query is not None
+    if job.units_formula is not None:
+        return f"The state is sized by the static relations when the query is run: {job.units_formula}."
+    assert job.plan is not None
+    if job.plan.empty:
+        return "The conditions contradict each other: nothing is read, nothing is kept."
+    if job.plan.stateless:
+        return "Nothing is kept: each tuple is tested when it arrives and answered at once."
+    parts = [_synopsis_text(s, job.query.distinct) for s in job.plan.synopses]
+    joined = " and ".join(map(str, job.plan.joins))
+    last = f"An answer joins what is kept on {joined}." if joined else "An answer combines what is kept."
+    return "\n".join([*parts, last])
+
+
+def _synopsis_text(synopsis: StreamSynopsis, distinct: bool) -> str:
+    lines = [f"{synopsis.alias}: {synopsis.units:,} units"]
+    conditions = [*map(str, synopsis.filters), *map(str, synopsis.derived)]
+    if conditions:
+        lines.append(f"  of the tuples with {' and '.join(conditions)}")
+    lines.extend(_cell_text(cell, distinct) for cell in synopsis.cells)
+    return "\n".join(lines)
+
+
+def _cell_text(cell: Cell, distinct: bool) -> str:
+    where = f"where {_and(cell.conditions)}: " if cell.conditions else ""
+    meets = f" (for partners with {_and(cell.context)})" if cell.context else ""
+    keys = f"per {', '.join(map(_key_text, cell.keys))} " if cell.keys else ""
+    kept = _kept_text(cell) if distinct else "the number of tuples"
+    return f"  {where}{keys}keep {kept}{meets}: {cell.units:,} units"
+
+
+def _and(conditions: tuple[Condition, ...]) -> str:
+    return " and ".join(map(str, conditions))
+
+
+def _key_text(key: Key) -> str:
+    if key.points is not None:
+        return f"position of {key.attribute} among {len(key.points)} values ({key.size:,} classes)"
+    clip = ", ".join(
+        f"{word} {bound}" for word, bound in (("from", key.low), ("to", key.high)) if bound is not None
+    )
+    return f"{key.attribute} ({key.size:,} values{', clipped ' + clip if clip else ''})"
+
+
+def _kept_text(cell: Cell) -> str:
+    kept = [] if cell.extremum is None else [_extremum_text(cell.extremum)]
+    kept.extend(f"the {_end(keep)} {attribute}" for attribute, keep in cell.follow)
+    if cell.unequal:
+        columns = ", ".join(str(attribute) for attribute, _ in cell.unequal)
+        kept.append(f"a few tuples with different {columns}")
+    return " and ".join(kept) or "whether there was a tuple"
+
+
+def _extremum_text(extremum: Extremum) -> str:
+    names = ", ".join(map(str, extremum.attributes))
+    if len(extremum.attributes) == 1:
+        return f"the {_end(extremum.keep)} {names}"
+    inner = "max" if extremum.keep is Keep.LEAST else "min"
+    return f"the {_end(extremum.keep)} {inner}({names})"
+
+
+def _end(keep: Keep) -> str:
+    return "least" if keep is Keep.LEAST else "greatest"
