@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from streambound.quality.partitions import Partition
+from streambound.query.partitions import Partition
 from streambound.query.model import Column, Domain, Relation
 from streambound.query.values import Family
 

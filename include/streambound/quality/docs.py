@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from great_expectations.data_context.data_context.file_data_context import FileDataContext
 
 ASSETS = Path(__file__).parent / "assets"
-# Validation results kept for each suite; older ones and their pages are deleted.
-KEPT_RESULTS = 30
+# Validation results kept for each suite (two weeks of nights); older ones and their pages are deleted:
+# the index page reads all of them at each check. The results database keeps every outcome.
+KEPT_RESULTS = 14
 SITE = "quality"
 
 # What a page asks a content network for, by file name, and what it gets instead. Popper is in

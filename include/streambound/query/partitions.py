@@ -55,7 +55,7 @@ def history_folder(relation: Relation) -> Path:
     if "://" in address:
         raise DataError(
             f"stream {relation.name}: {address} is not a local folder",
-            accepted="a folder: quality is measured where the files are",
+            accepted="a folder on this machine",
         )
     folder = Path(address)
     if not folder.is_dir():
