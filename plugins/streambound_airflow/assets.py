@@ -1,0 +1,12 @@
+"""The assets that the DAGs emit and wait for."""
+
+from __future__ import annotations
+
+from airflow.sdk import Asset
+
+GROUP = "streambound"
+
+FLIGHT_HISTORY = Asset("flight_history", uri="x-streambound://streams/flights", group=GROUP)
+ABSTRACT_HISTORY = Asset("abstract_history", uri="x-streambound://streams/abstract", group=GROUP)
+VERDICTS = Asset("verdicts", uri="x-streambound://results/verdicts", group=GROUP)
+ANSWERS = Asset("answers", uri="x-streambound://results/answers", group=GROUP)

@@ -1,0 +1,213 @@
+"""Operators: the verdict on one query, and the quality of one stream.
+
+Each template field is a constructor argument that becomes an attribute as it was given, so that
+Airflow can render it and map over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from streambound import settings
+from streambound_airflow.database import DATABASE, results
+from streambound_airflow.failures import reported
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from streambound.compiler import Report
+    from streambound.quality import StreamQuality
+
+
+class BoundedMemoryCheckOperator(BaseOperator):
+    """Decides whether the state of one query can outgrow memory, and records the verdict.
+
+    The verdict is recorded in the results database, logged with its reasons under the SQL, and returned as
+    ``streambound check --format json`` prints it. An unbounded query is a finding: the task succeeds
+    unless ``fail_on_unbounded``. A query that cannot be read always fails its task, without retries.
+
+    Args:
+        query: the query's name, that of its file in the registry.
+        sql: its text; by default the registered file's.
+        catalog: the stream catalog; by default the registry's ``streams.yml``.
+        criterion: exact, arasu or schiff_ozcep.
+        fail_on_unbounded: whether an unbounded or undecided query fails the task; text is taken as
+            Airflow renders a boolean.
+        database_conn_id: the connection of the results database.
+    """
+
+    template_fields: Sequence[str] = ("query", "sql", "catalog", "criterion", "fail_on_unbounded")
+    template_fields_renderers = {"sql": "sql"}  # noqa: RUF012 - Airflow's own declaration
+    ui_color = "#d7e8f4"
+
+    def __init__(
+        self,
+        *,
+        query: str,
+        sql: str | None = None,
+        catalog: str | None = None,
+        criterion: str = "exact",
+        fail_on_unbounded: bool | str = False,
+        database_conn_id: str = DATABASE,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.query = query
+        self.sql = sql
+        self.catalog = catalog
+        self.criterion = criterion
+        self.fail_on_unbounded = fail_on_unbounded
+        self.database_conn_id = database_conn_id
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """The verdict, as JSON."""
+        from streambound.report.verdicts import verdict_text
+
+        with reported():
+            strict = switched_on(self.fail_on_unbounded)
+            sql, report = self._check()
+            results(self.database_conn_id).record_verdicts(
+                context["run_id"], [{**report.to_json(), "sql": sql}]
+            )
+        for line in verdict_text(report, sql).splitlines():
+            self.log.info("%s", line)
+        self._judge(context, report, strict)
+        return report.to_json()
+
+    def _check(self) -> tuple[str, Report]:
+        from streambound.compiler import CRITERIA, Report, check
+        from streambound.errors import StreamboundError
+        from streambound.query.catalog import load_catalog
+
+        if self.criterion not in CRITERIA:
+            raise AirflowFailException(
+                f"criterion {self.criterion!r} is not known; accepted: {', '.join(CRITERIA)}"
+            )
+        catalog = load_catalog(catalog_file(self.catalog))
+        try:
+            sql = self._text() if self.sql is None else self.sql
+        except StreamboundError as error:
+            return "", Report(self.query, "invalid", self.criterion, error=error.about(self.query))
+        return sql, check(sql, catalog, self.query, self.criterion)
+
+    def _text(self) -> str:
+        from streambound.query.registry import read_queries
+
+        (registered,) = read_queries([settings.registry() / "queries" / f"{self.query}.sql"])
+        return registered.sql
+
+    def _judge(self, context: Context, report: Report, strict: bool) -> None:
+        if report.error is None and (report.verdict == "bounded" or not strict):
+            return
+        # A failed task returns nothing, and the verdict is wanted all the same.
+        context["ti"].xcom_push(key="return_value", value=report.to_json())
+        if report.error is not None:
+            raise AirflowFailException(str(report.error)) from None
+        raise AirflowFailException(
+            f"{self.query} is {report.verdict}: {report.reasons[0].message if report.reasons else ''}"
+        )
+
+
+class StreamQualityOperator(BaseOperator):
+    """Checks the partitions of one stream against its catalog entry, and records what was found.
+
+    A partition that fails is a finding: the task succeeds, and returns the partition's name. A stream
+    without any history fails the task, one without partitions in the chosen days does not.
+
+    Args:
+        stream: the relation's name in the catalog.
+        first: first day checked (``YYYY-MM-DD``), for a stream partitioned by date; empty for all.
+        last: last day checked, included.
+        catalog: the stream catalog; by default the registry's ``streams.yml``.
+        database_conn_id: the connection of the results database.
+    """
+
+    template_fields: Sequence[str] = ("stream", "first", "last", "catalog")
+    ui_color = "#e4f1de"
+
+    def __init__(
+        self,
+        *,
+        stream: str,
+        first: str | None = None,
+        last: str | None = None,
+        catalog: str | None = None,
+        database_conn_id: str = DATABASE,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.stream = stream
+        self.first = first
+        self.last = last
+        self.catalog = catalog
+        self.database_conn_id = database_conn_id
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """The stream, the names of its partitions that failed, and how many were checked."""
+        import logging
+
+        from streambound.quality import check_stream
+        from streambound.query.catalog import load_catalog
+        from streambound_airflow.partitions import in_range
+
+        # Great Expectations would write hundreds of lines about its own configuration.
+        logging.getLogger("great_expectations").setLevel(logging.WARNING)
+        with reported():
+            catalog = load_catalog(
+                Path(self.catalog) if self.catalog else settings.registry() / "streams.yml"
+            )
+            relation = catalog.find(self.stream)
+            if relation is None:
+                raise AirflowFailException(
+                    f"the catalog {catalog.source} has no stream {self.stream}; "
+                    f"accepted: {', '.join(catalog.names)}"
+                )
+            partitions = in_range(relation, self.first, self.last)
+            if not partitions:
+                self.log.warning("%s has no partition in the chosen days", relation.name)
+                return {"stream": relation.name, "partitions": 0, "failed_partitions": []}
+            quality = check_stream(relation, partitions, context["run_id"])
+            quality.record(results(self.database_conn_id))
+        self._tell(quality)
+        return {
+            "stream": quality.stream,
+            "partitions": len(quality.measures),
+            "failed_partitions": list(quality.failed_partitions),
+        }
+
+    def _tell(self, quality: StreamQuality) -> None:
+        rows = sum(measures.rows or 0 for measures in quality.measures)
+        self.log.info(
+            "%s: %s rows in %s partitions, %s expectations, %s partitions failed",
+            quality.stream,
+            f"{rows:,}",
+            len(quality.measures),
+            quality.evaluated,
+            len(quality.failed_partitions),
+        )
+        for partition, reasons in quality.failed_partitions.items():
+            self.log.warning("%s, partition %s: %s", quality.stream, partition, "; ".join(reasons))
+        self.log.info("Data Docs: %s", quality.docs)
+
+
+def catalog_file(chosen: str | None) -> Path:
+    """The chosen stream catalog, or the registry's."""
+    return Path(chosen) if chosen else settings.registry() / "streams.yml"
+
+
+def switched_on(value: bool | str) -> bool:
+    """A boolean, or the text that Airflow renders one as.
+
+    Raises:
+        AirflowFailException: any other text.
+    """
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+    found = known.get(str(value).strip().lower())
+    if found is None:
+        raise AirflowFailException(f"{value!r} is neither true nor false")
+    return found
