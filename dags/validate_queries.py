@@ -20,7 +20,6 @@ from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import CronTriggerTimetable, Param, TriggerRule, dag, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from streambound_airflow import forms
 from streambound_airflow.assets import VERDICTS
@@ -63,29 +62,27 @@ def validate_queries() -> None:
             record_start(results(), context["run_id"], JOB, context["params"])
         return names
 
-    @task(trigger_rule=TriggerRule.ALL_DONE, outlets=[VERDICTS])
-    def summarise(**context: Any) -> dict[str, int]:
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[VERDICTS])
+    def summarise(names: list[str], **context: Any) -> dict[str, int]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
         from streambound_airflow.validation import conclude
 
-        names = context["ti"].xcom_pull(task_ids="choose")
-        if not names:
-            raise AirflowSkipException("no query was chosen; see the log of choose")
         with reported():
             strict = context["params"]["fail_on_unbounded"]
             verdicts = conclude(results(), context["run_id"], names, strict)
         context["outlet_events"][VERDICTS].extra = verdicts
         return verdicts
 
+    names = choose()
     checked = BoundedMemoryCheckOperator.partial(
         task_id="check",
         criterion="{{ params.criterion }}",
         fail_on_unbounded="{{ params.fail_on_unbounded }}",
         map_index_template="{{ task.query }}",
-    ).expand(query=choose())
+    ).expand(query=names)
     # A run whose queries did not all pass ends as failed, after everything has been recorded.
-    checked >> [summarise(), EmptyOperator(task_id="all_passed")]
+    checked >> [summarise(names), EmptyOperator(task_id="all_passed")]
 
 
 validate_queries()

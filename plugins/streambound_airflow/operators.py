@@ -6,6 +6,7 @@ Airflow can render it and map over it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,8 +75,9 @@ class BoundedMemoryCheckOperator(BaseOperator):
             results(self.database_conn_id).record_verdicts(
                 context["run_id"], [{**report.to_json(), "sql": sql}]
             )
+        level = logging.INFO if report.verdict == "bounded" else logging.WARNING
         for line in verdict_text(report, sql).splitlines():
-            self.log.info("%s", line)
+            self.log.log(level, "%s", line)
         self._judge(context, report, strict)
         return report.to_json()
 
@@ -149,8 +151,6 @@ class StreamQualityOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """The stream, the names of its partitions that failed, and how many were checked."""
-        import logging
-
         from streambound.quality import check_stream
         from streambound.query.catalog import load_catalog
         from streambound_airflow.partitions import in_range

@@ -16,7 +16,7 @@ def in_range(relation: Relation, first: str | None, last: str | None) -> list[st
     Raises:
         DataError: there is no history at all.
     """
-    from streambound.quality import find_partitions
+    from streambound.query.partitions import find_partitions
 
     dated = relation.history is not None and relation.history.partition_by == "date"
     low, high = (first, last) if dated else (None, None)

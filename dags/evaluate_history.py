@@ -1,0 +1,130 @@
+"""
+### The bounded queries over the history, on Spark
+
+1. **choose**: the chosen queries whose newest verdict is *bounded*; the others are named with the reason.
+2. **quality**: one mapped task a stream that these queries read. A partition that breaks a promise of
+   the catalog is named and **kept out**, unless *Include failed partitions* is switched on.
+3. **evaluate**: one Spark application for all queries; a stream that several queries read is scanned once.
+4. **record**: the answers are checked and recorded with the partitions that are missing; Data Docs are built.
+5. **all_answered** fails naming every query that could not be evaluated or whose answers are wrong. The
+   others are recorded by then.
+
+Answers are in `answers/QUERY`, quality pages in `quality/docs/index.html`, below the working folder.
+
+**Schedule**: whenever `validate_queries` has emitted `verdicts`, and every night at 04:00 UTC. The DAG has no
+start date and does not catch up: when it is unpaused for the first time nothing runs until the next night or
+the next verdicts. When it is unpaused again after a pause that missed nights, the latest missed night runs
+once.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
+
+from streambound import settings
+from streambound_airflow import forms
+from streambound_airflow.assets import ANSWERS, VERDICTS
+from streambound_airflow.operators import StreamQualityOperator
+
+NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=timedelta(0))
+
+
+@dag(
+    dag_id="evaluate_history",
+    doc_md=__doc__,
+    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=[VERDICTS]),
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(hours=3),
+    default_args=forms.DEFAULTS,
+    tags=["streambound", "queries", "spark"],
+    params={
+        "queries": forms.queries(),
+        **forms.days(),
+        "include_failed_partitions": forms.switch(
+            False,
+            "Include failed partitions",
+            "Evaluate partitions that failed their quality checks all the same. One that cannot be read "
+            "fails the queries that need it.",
+        ),
+    },
+)
+def evaluate_history() -> None:
+    @task
+    def choose(**context: Any) -> list[str]:
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+        from streambound_airflow.recording import JOB
+        from streambound_airflow.runs import record_start
+        from streambound_airflow.selection import select
+
+        with reported():
+            store = results()
+            reads = select(store, context["params"]["queries"])
+            record_start(store, context["run_id"], JOB, context["params"])
+        # Airflow maps over a task's own return value only.
+        context["ti"].xcom_push(key="reads", value=reads)
+        return sorted(set().union(*reads.values()))
+
+    # Streams that could not be checked cost the queries that read them, not the others.
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, multiple_outputs=True)
+    def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> dict[str, Any]:
+        from streambound_airflow import selection
+        from streambound_airflow.failures import reported
+
+        params = context["params"]
+        with reported():
+            chosen = selection.keep_out(reads, checked, params["include_failed_partitions"])
+            arguments = selection.spark_arguments(context["run_id"], chosen, params["from"], params["to"])
+        return {**chosen, "arguments": arguments}
+
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[ANSWERS])
+    def record(chosen: dict[str, Any], **context: Any) -> dict[str, str]:
+        from streambound_airflow import recording
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        with reported():
+            found = recording.record(results(), context["run_id"], chosen)
+        context["outlet_events"][ANSWERS].extra = found
+        return found["failures"]
+
+    @task(trigger_rule=TriggerRule.ALL_DONE)
+    def all_answered(failures: dict[str, str] | None, **context: Any) -> None:
+        from streambound_airflow import recording
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        with reported():
+            recording.conclude(results(), context["run_id"], failures)
+
+    streams = choose()
+    quality = StreamQualityOperator.partial(
+        task_id="quality",
+        first="{{ params['from'] or '' }}",
+        last="{{ params['to'] or '' }}",
+        map_index_template="{{ task.stream }}",
+    ).expand(stream=streams)
+    chosen = keep_out(streams["reads"], quality.output)
+    evaluate = SparkSubmitOperator(
+        task_id="evaluate",
+        conn_id="spark_default",
+        pool="spark",
+        application=str(settings.project_root() / "spark_apps" / "evaluate_history.py"),
+        application_args=chosen["arguments"],
+        name="streambound-evaluate-history",
+        # The driver and its workers must be the Python that has streambound installed.
+        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        execution_timeout=timedelta(hours=2),
+    )
+    recorded = record(chosen)
+    evaluate >> recorded
+    all_answered(recorded)
+
+
+evaluate_history()

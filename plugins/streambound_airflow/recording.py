@@ -1,0 +1,127 @@
+"""What an evaluation gave: its answers are checked, everything is recorded, failures are named."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound import settings
+from streambound.errors import DataError
+from streambound_airflow.runs import record_end
+from streambound_airflow.selection import run_folder
+
+if TYPE_CHECKING:
+    from streambound.quality import AnswerSet
+    from streambound.results import Results
+
+JOB = "evaluate_history"
+log = logging.getLogger(__name__)
+
+
+def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Records the answers of every query that was evaluated, and their quality.
+
+    Args:
+        chosen: what ``selection.keep_out`` returned.
+
+    Returns ``evaluated`` (how many queries), ``rows_read`` (of all queries), ``failures`` (reasons by query)
+    and ``kept_out`` (how many partitions by stream).
+
+    Raises:
+        DataError: the Spark application left no summary.
+    """
+    from streambound.quality import check_answer_sets
+
+    summary = _summary(run_folder(run_id) / "summary.json")
+    failures = dict(chosen["dropped"])
+    failures |= {q: "the summary does not mention it" for q in chosen["reads"] if q not in summary}
+    failures |= {query: str(body["error"]) for query, body in summary.items() if body.get("error")}
+    sound = [summary[query] for query in sorted(summary) if query not in failures]
+    for body in sound:
+        store.record_answer(_answer(run_id, body, chosen["reads"][body["query"]]))
+        _tell(body)
+    for quality in check_answer_sets([_answer_set(body) for body in sound], run_id):
+        quality.record(store)
+        if not quality.success:
+            failures[quality.query] = "; ".join(quality.reasons)
+    for query, why in sorted(failures.items()):
+        log.error("%s: %s", query, why)
+    return {
+        "evaluated": len(sound),
+        "rows_read": sum(int(body["rows_read"]) for body in sound),
+        "failures": failures,
+        "kept_out": {stream: len(names) for stream, names in chosen["excluded"].items()},
+    }
+
+
+def _summary(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["queries"]
+    except FileNotFoundError:
+        raise DataError(
+            "the Spark application left no summary", subject=str(path), fix="see the log of task evaluate"
+        ) from None
+    return {str(body["query"]): body for body in bodies}
+
+
+def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Any:
+    from streambound.results import Answer
+
+    return Answer(
+        run_id=run_id,
+        query=str(body["query"]),
+        partitions=int(body["partitions"]),
+        rows_read=int(body["rows_read"]),
+        answer_rows=int(body["answer_rows"]),
+        answer_count=body.get("answer_count"),
+        missing_partitions=tuple(body.get("missing_partitions") or ()),
+        streams=tuple(streams),
+        peak_units=body.get("peak_units"),
+        units=body.get("units"),
+        seconds=body.get("seconds"),
+        digest=body.get("digest"),
+    )
+
+
+def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
+    from streambound.quality import AnswerSet
+
+    query = str(body["query"])
+    return AnswerSet(
+        query,
+        settings.answers_root() / query,
+        distinct=bool(body["distinct"]),
+        units=body.get("units"),
+        peak_units=body.get("peak_units"),
+        row_columns=body.get("columns"),
+    )
+
+
+def _tell(body: Mapping[str, Any]) -> None:
+    missing = body.get("missing_partitions") or ()
+    log.info(
+        "%s: %s rows read, %s answer rows, %s units at most, %s partitions%s",
+        body["query"],
+        *(f"{body[key]:,}" for key in ("rows_read", "answer_rows", "peak_units", "partitions")),
+        f", without {', '.join(missing)}" if missing else "",
+    )
+
+
+def conclude(store: Results, run_id: str, failures: Mapping[str, str] | None) -> None:
+    """Records how the run ended.
+
+    Args:
+        failures: the reasons by query that ``record`` returned; None if it did not get there.
+
+    Raises:
+        DataError: naming every query that failed.
+    """
+    record_end(store, run_id, JOB, succeeded=failures is not None and not failures, engine="spark")
+    if failures is None:
+        raise DataError("the run ended before its answers were recorded", fix="see the tasks that failed")
+    if failures:
+        told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
+        raise DataError(f"{len(failures)} queries failed; the others are recorded\n{told}")

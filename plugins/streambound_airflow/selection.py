@@ -1,0 +1,147 @@
+"""What one evaluation is about: the queries that can be evaluated, and the partitions kept out of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound import settings
+from streambound.errors import DataError, PlanError
+from streambound_airflow.validation import chosen_queries
+
+if TYPE_CHECKING:
+    from streambound.query.catalog import Catalog
+    from streambound.query.registry import RegisteredQuery
+    from streambound.results import Results, VerdictRecord
+
+log = logging.getLogger(__name__)
+
+
+def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]:
+    """The relations that each chosen query reads whose newest verdict is bounded; the others are logged.
+
+    Raises:
+        CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
+        PlanError: no query can be evaluated.
+    """
+    from streambound.query.catalog import load_catalog
+    from streambound.query.registry import read_queries
+
+    folder = settings.registry()
+    catalog = load_catalog(folder / "streams.yml")
+    verdicts = {verdict.query: verdict for verdict in store.latest_verdicts()}
+    reads: dict[str, list[str]] = {}
+    for name in chosen_queries(wanted):
+        (query,) = read_queries([folder / "queries" / f"{name}.sql"])
+        reason = _why_not(query, verdicts.get(name))
+        if reason is None:
+            reads[name] = _relations(query, catalog)
+        else:
+            log.warning("left out: %s, %s", name, reason)
+    if not reads:
+        raise PlanError(
+            "none of the chosen queries can be evaluated",
+            accepted="queries whose newest verdict is bounded",
+            fix="run validate_queries, or choose other queries",
+        )
+    for name, relations in reads.items():
+        log.info("%s reads %s", name, ", ".join(relations))
+    return reads
+
+
+def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | None:
+    if verdict is None:
+        return "not checked yet: run validate_queries"
+    if verdict.sql != query.sql:
+        return "changed since it was checked: run validate_queries"
+    if verdict.verdict == "bounded":
+        return None
+    why = verdict.error or "; ".join(str(reason.get("message")) for reason in verdict.reasons[:1])
+    return f"{verdict.verdict}: {why}"
+
+
+def _relations(query: RegisteredQuery, catalog: Catalog) -> list[str]:
+    from streambound.query.parse import parse
+
+    return sorted({o.relation.name for o in parse(query.sql, catalog, query.name).occurrences})
+
+
+def keep_out(
+    reads: Mapping[str, Sequence[str]], checked: Iterable[Mapping[str, Any]], include_failed: bool
+) -> dict[str, Any]:
+    """Which partitions are kept out of the evaluation, and which queries have nothing left to read.
+
+    Args:
+        reads: the relations that each query reads.
+        checked: what StreamQualityOperator returned for each stream; one that could not be checked is absent.
+        include_failed: evaluate partitions that failed all the same.
+
+    Returns ``reads`` (the relations of each query that is evaluated), ``excluded`` (partitions by stream) and
+    ``dropped`` (reasons by query).
+
+    Raises:
+        DataError: no query has anything to read.
+    """
+    found = {str(body["stream"]): body for body in checked}
+    excluded: dict[str, list[str]] = {}
+    for stream, body in sorted(found.items()):
+        if failed := list(body["failed_partitions"]):
+            word = "evaluated all the same" if include_failed else "kept out"
+            log.warning("%s: partitions that failed, %s: %s", stream, word, ", ".join(failed))
+            if not include_failed:
+                excluded[stream] = failed
+    dropped = {
+        query: "; ".join(reasons)
+        for query, relations in reads.items()
+        if (reasons := [why for name in relations if (why := _unusable(name, found, excluded))])
+    }
+    for query, why in dropped.items():
+        log.error("%s is not evaluated: %s", query, why)
+    left = {query: list(names) for query, names in reads.items() if query not in dropped}
+    if not left:
+        raise DataError(
+            f"no query has anything to read: {'; '.join(sorted(set(dropped.values())))}",
+            fix="choose other days, or run ingest_flights",
+        )
+    return {"reads": left, "excluded": excluded, "dropped": dropped}
+
+
+def _unusable(
+    stream: str, found: Mapping[str, Mapping[str, Any]], excluded: Mapping[str, Sequence[str]]
+) -> str | None:
+    if stream not in found:
+        return f"stream {stream} could not be checked"
+    partitions = int(found[stream]["partitions"])
+    if partitions == 0:
+        return f"stream {stream} has no partition in the chosen days"
+    if len(excluded.get(stream, ())) >= partitions:
+        return f"every partition of {stream} failed"
+    return None
+
+
+def run_folder(run_id: str) -> Path:
+    """The folder of what the tasks of one run hand to each other in files."""
+    return settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
+
+
+def spark_arguments(run_id: str, chosen: Mapping[str, Any], first: str | None, last: str | None) -> list[str]:
+    """The arguments of ``spark_apps/evaluate_history.py``; the partitions kept out are written for it."""
+    folder = run_folder(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    exclude, summary = folder / "exclude.json", folder / "summary.json"
+    exclude.write_text(json.dumps(chosen["excluded"]), encoding="utf-8")
+    # A summary of an earlier try must not pass for this one's.
+    summary.unlink(missing_ok=True)
+    days = [f"--{end}={day}" for end, day in (("from", first), ("to", last)) if day]
+    return [
+        f"--queries={','.join(chosen['reads'])}",
+        *days,
+        f"--run-id={run_id}",
+        f"--exclude={exclude}",
+        f"--output={settings.answers_root()}",
+        f"--summary={summary}",
+    ]
