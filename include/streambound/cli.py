@@ -57,7 +57,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
     command = commands.add_parser(name, help=text, description=text)
-    command.add_argument("--catalog", type=Path, metavar="FILE", help="stream catalog (default: the registry's)")
+    command.add_argument(
+        "--catalog", type=Path, metavar="FILE", help="stream catalog (default: the registry's)"
+    )
     command.set_defaults(run=run)
     return command
 
@@ -82,9 +84,13 @@ def _run_parser(commands: Any) -> None:
     command.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
     command.add_argument("--output", type=Path, metavar="DIR", help="folder for the answers")
     command.add_argument("--engine", choices=ENGINES, default="spark")
-    command.add_argument("--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01")
+    command.add_argument(
+        "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
+    )
     command.add_argument("--to", dest="last", metavar="PARTITION", help="last partition")
-    command.add_argument("--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines")
+    command.add_argument(
+        "--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines"
+    )
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -110,7 +116,9 @@ def _queries(paths: list[Path], catalog_file: Path | None) -> tuple[tuple[Regist
     queries = read_queries(paths or [settings.registry() / "queries"])
     if not queries:
         places = ", ".join(map(str, paths))
-        raise QueryError("there are no .sql files", subject=places, accepted="a .sql file or a folder of them")
+        raise QueryError(
+            "there are no .sql files", subject=places, accepted="a .sql file or a folder of them"
+        )
     return queries, catalog
 
 
@@ -162,7 +170,9 @@ def _one(name: str, catalog_file: Path | None) -> tuple[RegisteredQuery, Catalog
     from streambound.query.registry import load_registry, read_queries
 
     if name.endswith(".sql"):
-        return read_queries([Path(name)])[0], load_catalog(catalog_file or settings.registry() / "streams.yml")
+        return read_queries([Path(name)])[0], load_catalog(
+            catalog_file or settings.registry() / "streams.yml"
+        )
     registry = load_registry(settings.registry())
     catalog = load_catalog(catalog_file) if catalog_file else registry.catalog
     return registry.chosen([name])[0], catalog
@@ -208,3 +218,32 @@ def _run_corpus(path: Path, engine: str) -> int:
         print(json.dumps(document, ensure_ascii=False), flush=True)
         codes.append(code)
     return max(codes)
+
+
+def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.compiler import compile
+    from streambound.evaluation.corpus import document
+    from streambound.evaluation.history import history_batches, static_history
+    from streambound.evaluation.onepass import OnePass
+    from streambound.evaluation.output import write_document
+    from streambound.evaluation.reference import reference
+
+    _use_input(options.input)
+    job = compile(query.sql, catalog, query.name)
+    assert job.query is not None
+    batches = history_batches(job.query, options.first, options.last)
+    static = static_history(job.query)
+    if options.engine == "reference":
+        found = document(query.name, reference(job.query, batches, static), lambda: None)
+    else:
+        evaluation = OnePass(job.query, static)
+        found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
+    if options.output is not None:
+        found = write_document(found, options.output)
+    print(json.dumps(found, ensure_ascii=False))
+    return 0
+
+
+def _use_input(folder: Path | None) -> None:
+    if folder is not None:
+        os.environ["STREAMBOUND_STREAMS"] = str(folder.resolve())

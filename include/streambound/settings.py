@@ -1,6 +1,7 @@
 """Where things lie: paths and addresses, from the environment, with defaults for one machine.
 
 ``STREAMBOUND_HOME``      working folder (streams, answers, quality, results); default ``var`` in the project.
+``STREAMBOUND_STREAMS``   folder of the streams' histories; default ``streams`` in the home.
 ``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 """
@@ -29,7 +30,7 @@ def registry() -> Path:
 
 def streams_root() -> Path:
     """Folder below which relative ``path`` entries of the catalog lie."""
-    return home() / "streams"
+    return Path(os.environ.get("STREAMBOUND_STREAMS") or home() / "streams")
 
 
 def answers_root() -> Path:

@@ -8,13 +8,14 @@ declared domains name. Dense families stay dense: between two ranks there is roo
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
 from streambound.query.model import Attribute, Comparison, Constant, Domain, Membership, Query
-from streambound.query.values import Family, Value
+from streambound.query.values import Family, NotANumber, Value
 
 BOOLEANS = Domain(values=(0, 1))
 
@@ -29,9 +30,13 @@ def domain_of(query: Query, attribute: Attribute) -> Domain | None:
 
 @dataclass(frozen=True)
 class Space:
-    """The embedding of a query's values into integers, one family apart from the other."""
+    """The embedding of a query's values into integers, one family apart from the other.
+
+    ``static`` gives the sorted values of static columns, once their relations are read.
+    """
 
     query: Query
+    static: Mapping[Attribute, tuple[Value, ...]] = field(default_factory=dict)
 
     def family(self, attribute: Attribute) -> Family:
         """The family that an attribute compares within."""
@@ -55,7 +60,15 @@ class Space:
             domain = domain_of(self.query, attribute) or Domain()
             declared = {domain.minimum, domain.maximum, *(domain.values or ())} - {None}
             values[self.family(attribute)] |= declared
+        for attribute in self.static:
+            values[self.family(attribute)].update(v for v in self.ends(attribute) if v is not None)
         return values
+
+    def ends(self, attribute: Attribute) -> tuple[Value | None, Value | None]:
+        """The least and the greatest value of a static column; None for NaN, which is no number."""
+        known = self.static[attribute]
+        low, high = (None if isinstance(v, NotANumber) else v for v in (known[0], known[-1]))
+        return low, high
 
     @cached_property
     def _strings(self) -> list[str]:

@@ -9,12 +9,13 @@ colouring, theory of the exact criterion, section 0).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.space import Space, domain_of
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
+from streambound.query.values import Value
 
 # Search nodes per question. Queries that people write need a handful.
 SEARCH_LIMIT = 20_000
@@ -57,9 +58,12 @@ def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
     return space.step(attribute) is not None or upper == lower or space.enumerated(attribute)
 
 
-def system(query: Query) -> System:
-    """The constraints of a query over its mentioned attributes, declared domains included."""
-    space = Space(query)
+def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = None) -> System:
+    """The constraints of a query over its mentioned attributes, declared domains included.
+
+    ``static`` gives the sorted, non-empty values of static columns, where they are known.
+    """
+    space = Space(query, static or {})
     constraints, choices = constraints_of(space, query.where)
     never = any(isinstance(atom, Never) for atom in query.where)
     closure = None if never else unconstrained(space).assume(constraints)
@@ -77,6 +81,12 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
     choices: list[Choice] = []
     for attribute in space.query.mentioned:
         _declared(space, attribute, constraints, choices)
+    for attribute in space.static:
+        family, (low, high) = space.family(attribute), space.ends(attribute)
+        if low is not None:
+            constraints.append(at_least(attribute, space.embed(family, low)))
+        if high is not None:
+            constraints.append(at_most(attribute, space.embed(family, high)))
     for atom in atoms:
         if isinstance(atom, Comparison):
             _compared(space, atom, constraints, choices)

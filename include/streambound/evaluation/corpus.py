@@ -56,9 +56,7 @@ def _plain(row: Iterable[Any]) -> Iterator[Any]:
     for value in row:
         if isinstance(value, (dt.date, dt.datetime)):
             yield value.isoformat()
-        elif isinstance(value, Decimal):
-            yield str(value)
-        elif isinstance(value, float) and not math.isfinite(value):
+        elif isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value)):
             yield str(value)
         else:
             yield value

@@ -122,14 +122,19 @@ def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
 
 def known(query: Query, static_values: Mapping[Attribute, tuple[Value, ...]] | None = None) -> Known | None:
     """The facts of a query; None if no tuples can ever meet its conditions together."""
-    facts = system(query)
+    compared = {a for atom in query.where for a in atom.attributes}
+    values = {a: found for a, found in (static_values or {}).items() if a in compared}
+    if not all(values.values()):
+        # A compared static column without a value: no static row can meet the conditions.
+        return None
+    facts = system(query, values)
     if facts.closure is None or not facts.satisfiable():
         return None
     local = _local(facts)
     alone = local.assume(_bounds(facts.closure, query))
     if alone is None:
         return None
-    return Known(facts, local, alone, _joins(facts, alone), static_values or {})
+    return Known(facts, local, alone, _joins(facts, alone), values)
 
 
 def _local(facts: System) -> Closure:

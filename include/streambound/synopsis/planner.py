@@ -127,7 +127,7 @@ class _Planner:
         found = self._eliminating(keyed) if self.facts.query.distinct else self._preserving(keyed)
         if found is None:
             columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
-            raise PlanError(f"no finite table holds {columns}", subject=self.facts.query.name)
+            raise self._error(f"no finite table holds {columns}")
         return found
 
     def _cut(self, draft: _Draft, condition: Condition) -> list[_Draft]:
@@ -162,8 +162,15 @@ class _Planner:
 
     def _certain(self, attribute: Attribute, key: Key | None) -> Key:
         if key is None:
-            raise PlanError(f"{attribute} has no finite number of classes", subject=self.facts.query.name)
+            raise self._error(f"{attribute} has no finite number of classes")
         return key
+
+    def _error(self, message: str) -> PlanError:
+        return PlanError(
+            f"the query has no bounded plan: {message}",
+            subject=self.facts.query.name,
+            fix="streambound check says which bound is missing; --engine reference keeps every tuple",
+        )
 
     def _keyed(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
         own = [p for p in draft.pairs if p[0] == attribute]

@@ -1,0 +1,117 @@
+"""A query's Parquet history as batches, for the engines that run on one machine.
+
+Partitions are read one after the other, so memory holds one partition of each stream. Where no
+stream declares a timestamp there is no order between streams; a partition's tuples then arrive
+stream by stream, in FROM order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streambound.errors import DataError
+from streambound.evaluation.events import Batch, Encoded, encode, timed
+from streambound.query.model import Query, Relation
+from streambound.query.partitions import Partition, find_partitions
+
+
+def history_batches(query: Query, first: str | None = None, last: str | None = None) -> Iterator[Batch]:
+    """The batches of the partitions from ``first`` to ``last`` (inclusive, by name; None: all).
+
+    Raises:
+        DataError: a history is missing, a file is corrupt or does not fit the catalog.
+    """
+    relations = {o.relation.name: o.relation for o in query.streams}
+    found = {name: _chosen(relation, first, last) for name, relation in relations.items()}
+    number = 0
+    for partition in sorted({name for parts in found.values() for name in parts}):
+        here = {name: parts[partition] for name, parts in found.items() if partition in parts}
+        arriving = [_arrivals(relations[name], part) for name, part in here.items()]
+        if timed(query):
+            yield from _by_time(merge(*map(sorted, arriving), key=lambda arrival: arrival[0]))
+            continue
+        for _, name, row in (arrival for stream in arriving for arrival in stream):
+            yield Batch(number, {name: [row]})
+            number += 1
+
+
+def static_history(query: Query) -> dict[str, list[Encoded]]:
+    """The rows of the static relations of a query, encoded, by relation name."""
+    relations = {o.relation.name: o.relation for o in query.statics}
+    return {
+        name: [row for part in find_partitions(r) for row in _rows(r, part)] for name, r in relations.items()
+    }
+
+
+def _chosen(relation: Relation, first: str | None, last: str | None) -> dict[str, Partition]:
+    inside = {
+        part.name: part
+        for part in find_partitions(relation)
+        if (first is None or part.name >= first) and (last is None or part.name <= last)
+    }
+    if not inside:
+        raise DataError(
+            f"stream {relation.name} has no partition from {first or 'the first'} to {last or 'the last'}",
+            fix="widen --from and --to",
+        )
+    return inside
+
+
+class _Arrival(tuple[Any, str, Encoded]):
+    """(moment, stream, tuple), ordered by moment alone."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        return bool(self[0] < other[0])
+
+
+def _arrivals(relation: Relation, partition: Partition) -> Iterator[_Arrival]:
+    for row in _rows(relation, partition):
+        moment = row[relation.timestamp] if relation.timestamp is not None else 0
+        yield _Arrival((moment, relation.name, row))
+
+
+def _by_time(arrivals: Iterator[_Arrival]) -> Iterator[Batch]:
+    marker: Any = None
+    held: dict[str, list[Encoded]] = {}
+    for moment, name, row in arrivals:
+        if held and moment != marker:
+            yield Batch(marker, held)
+            held = {}
+        marker = moment
+        held.setdefault(name, []).append(row)
+    if held:
+        yield Batch(marker, held)
+
+
+def _rows(relation: Relation, partition: Partition) -> Iterator[Encoded]:
+    columns = [column.name for column in relation.columns]
+    for file in partition.files:
+        for index, row in enumerate(_read(file, columns, relation).to_pylist()):
+            yield encode(relation, row, f"{file}, row {index}")
+
+
+def _read(file: Path, columns: list[str], relation: Relation) -> pa.Table:
+    try:
+        missing = [column for column in columns if column not in pq.read_schema(file).names]
+        if missing:
+            raise DataError(
+                f"{relation.name} lacks the column {', '.join(missing)}",
+                subject=str(file),
+                accepted=", ".join(columns),
+                fix="write the partition again, or correct the catalog",
+            )
+        # A single file: no partition columns are to be guessed from the folders above it.
+        return pq.ParquetFile(file).read(columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"not a readable Parquet file: {reason}", subject=str(file), fix="write the partition again"
+        ) from None

@@ -1,0 +1,105 @@
+"""The one-pass engine against the definition, at every event.
+
+Groups: random queries over each mix of types; the corpus answers; what the state may hold; what
+the engine refuses.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.strategies import cases, events, static
+
+from streambound.boundedness.exact import exact
+from streambound.errors import PlanError
+from streambound.evaluation.corpus import run_line
+from streambound.evaluation.events import batches, encode_static
+from streambound.evaluation.onepass import OnePass, static_values
+from streambound.evaluation.reference import reference
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.corpus import read_corpus
+from streambound.query.parse import parse
+from streambound.synopsis.planner import plan
+
+ANSWERS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"
+MIXES = [
+    ("int",),
+    ("double",),
+    ("int", "double", "decimal(3,1)"),
+    ("string", "boolean"),
+    ("date", "int"),
+]
+
+
+@pytest.mark.parametrize("types", MIXES, ids="-".join)
+@given(data=st.data())
+def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], data: st.DataObject) -> None:
+    case = data.draw(cases(types))
+    assume(exact(case.query).bounded)
+    rows = encode_static(case.query, data.draw(static(case)))
+    arriving = list(batches(case.query, data.draw(events(case))))
+    engine = OnePass(case.query, rows)
+    assert list(engine.run(arriving)) == list(reference(case.query, arriving, rows)), case.sql
+    assert engine.peak_units <= engine.plan.units
+
+
+@pytest.mark.parametrize("types", MIXES, ids="-".join)
+@given(data=st.data())
+def test_a_plan_exists_exactly_for_bounded_queries(types: tuple[str, ...], data: st.DataObject) -> None:
+    case = data.draw(cases(types))
+    values = static_values(case.query, encode_static(case.query, data.draw(static(case))))
+    if exact(case.query).bounded:
+        assert plan(case.query, values).units >= 0
+    elif not case.query.statics:
+        with pytest.raises(PlanError):
+            plan(case.query, values)
+
+
+@pytest.mark.parametrize("engine", ["reference", "onepass"])
+def test_corpus_answers(engine: str) -> None:
+    lines = list(read_corpus(ANSWERS))
+    expected = [json.loads(text)["answers"] for text in ANSWERS.read_text().splitlines()]
+    assert len(lines) == len(expected) > 0
+    for line, answers in zip(lines, expected, strict=True):
+        document, code = run_line(line, engine)
+        assert (code, document["answers"]) == (0, answers), line.sql
+
+
+def test_answers_of_one_timestamp_come_together() -> None:
+    catalog = catalog_from_mapping(
+        {"S": {"A": "int", "ts": "timestamp"}, "T": {"D": "int", "ts": "timestamp"}}
+    )
+    query = parse("SELECT A FROM S, T WHERE A = D AND A BETWEEN 0 AND 3", catalog)
+    stamps = ["2026-01-01 00:00:00", "2026-01-01 00:00:00", "2026-01-01 00:00:01"]
+    rows = [
+        {"stream": "S", "A": 1, "ts": stamps[0]},
+        {"stream": "T", "D": 1, "ts": stamps[1]},
+        {"stream": "T", "D": 1, "ts": stamps[2]},
+    ]
+    found = list(OnePass(query, {}).run(batches(query, rows)))
+    assert [[(a.row, a.count) for a in marker] for marker in found] == [[((1,), 1)], [((1,), 1)]]
+
+
+def test_counts_are_exact_beyond_64_bits() -> None:
+    catalog = catalog_from_mapping({name: {"A": "int"} for name in ("S", "T", "U")})
+    query = parse("SELECT 1 FROM S, T, U WHERE S.A = 0 AND T.A = 0 AND U.A = 0", catalog)
+    engine = OnePass(query, {})
+    for batch in batches(query, [{"stream": "S", "A": 0}, {"stream": "T", "A": 0}]):
+        engine.step(batch)
+    for alias in ("S", "T"):
+        bucket = next(iter(engine.tables[alias].counts))
+        engine.tables[alias].counts[bucket] = 2**40
+    (batch,) = batches(query, [{"stream": "U", "A": 0}])
+    assert engine.step(batch) == {(1,): 2**80}
+
+
+def test_an_unbounded_query_is_refused_with_the_way_out() -> None:
+    catalog = catalog_from_mapping({"S": {"A": "int"}, "T": {"D": "int"}})
+    query = parse("SELECT A FROM S, T WHERE A = D", catalog, "q2")
+    with pytest.raises(PlanError, match="no bounded plan") as caught:
+        OnePass(query, {})
+    assert "q2" in str(caught.value) and "streambound check" in str(caught.value)

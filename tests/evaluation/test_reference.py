@@ -1,0 +1,61 @@
+"""The definition against DuckDB running the plain SQL on the same finite data."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import Case, cases, events, static
+
+from streambound.evaluation.events import batches, encode_static
+from streambound.evaluation.reference import reference
+from streambound.query.model import Kind
+
+MIXED = ("int", "double", "decimal(3,1)", "string", "boolean", "date")
+
+
+@given(data=st.data())
+def test_the_reference_equals_duckdb(data: st.DataObject) -> None:
+    case = data.draw(cases(MIXED))
+    rows, arrivals = data.draw(static(case)), data.draw(events(case))
+    found: Counter[tuple[Any, ...]] = Counter()
+    for marker in reference(case.query, batches(case.query, arrivals), encode_static(case.query, rows)):
+        for answer in marker:
+            found[_comparable(answer.row)] += answer.count
+    assert found == _plain_sql(case, arrivals, rows), case.sql
+
+
+def _plain_sql(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> Counter[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        for occurrence in case.query.occurrences:
+            relation = occurrence.relation
+            columns = ", ".join(f"{c.name} {c.type.name}" for c in relation.columns)
+            connection.execute(f"CREATE TABLE {relation.name} ({columns})")
+            tuples = (
+                rows[relation.name]
+                if relation.kind is Kind.STATIC
+                else [event for event in arrivals if event["stream"] == relation.name]
+            )
+            for row in tuples:
+                marks = ", ".join("?" for _ in relation.columns)
+                values = [row[c.name] for c in relation.columns]
+                connection.execute(f"INSERT INTO {relation.name} VALUES ({marks})", values)
+        return Counter(_comparable(row) for row in connection.execute(case.sql).fetchall())
+
+
+def _comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_plain(value) for value in row)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,154 @@
+"""Random catalogs, queries and streams for property tests.
+
+``cases`` draws a query over two or three streams (sometimes a static relation), biased towards the
+shapes that matter: few constants close together, equal columns, comparisons between streams, ties,
+duplicates and NULLs. ``events`` draws arrivals whose values straddle the constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import Query
+from streambound.query.parse import parse
+
+OPS = ["<", "<=", "=", ">=", ">", "<>"]
+VALUES: dict[str, list[Any]] = {
+    "int": [-1, 0, 1, 2, 3, 4],
+    "double": [-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, float("nan")],
+    "string": ["", "a", "b", "bb", "c"],
+    "boolean": [False, True],
+    "decimal(3,1)": ["-0.5", "0.0", "0.5", "1.0", "2.5"],
+    "date": ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-05"],
+}
+LITERALS: dict[str, list[str]] = {
+    "int": ["0", "1", "2", "3"],
+    "double": ["0", "0.5", "1", "1.5"],
+    "string": ["'a'", "'b'", "'c'"],
+    "boolean": ["TRUE", "FALSE"],
+    "decimal(3,1)": ["0", "0.5", "1.25", "2"],
+    "date": ["DATE '2026-01-01'", "DATE '2026-01-02'", "DATE '2026-01-04'"],
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """A query with its catalog as a mapping, and the column types by relation."""
+
+    streams: dict[str, Any]
+    sql: str
+    catalog: Catalog
+    query: Query
+
+    def __repr__(self) -> str:
+        return f"{self.sql} over {self.streams}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+    def columns(self, name: str) -> dict[str, str]:
+        """Column types of a relation."""
+        return dict(self.streams[name]["columns"])
+
+
+@st.composite
+def cases(draw: st.DrawFn, types: tuple[str, ...] = ("int",), statics: bool = True) -> Case:
+    """A random query without time comparisons and without self-joins."""
+    count = draw(st.integers(1, 3))
+    names = ["S", "T", "U"][:count]
+    streams: dict[str, Any] = {}
+    for name in names:
+        streams[name] = draw(_relation(types))
+    if statics and draw(st.integers(0, 5)) == 0:
+        names.append("R")
+        streams["R"] = {**draw(_relation(types)), "kind": "static"}
+    columns = [(f"{n}.{c}", t) for n in names for c, t in streams[n]["columns"].items()]
+    atoms = draw(st.lists(_atom(columns), max_size=6))
+    atoms += draw(_bounds(columns))
+    select = draw(st.lists(st.sampled_from([c for c, _ in columns] + ["1", "1"]), min_size=1, max_size=2))
+    distinct = draw(st.booleans())
+    where = f" WHERE {' AND '.join(atoms)}" if atoms else ""
+    sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(select)} FROM {', '.join(names)}{where}"
+    catalog = catalog_from_mapping(streams)
+    return Case(streams, sql, catalog, parse(sql, catalog))
+
+
+@st.composite
+def _relation(draw: st.DrawFn, types: tuple[str, ...]) -> dict[str, Any]:
+    columns = {c: draw(st.sampled_from(types)) for c in "AB"[: draw(st.integers(1, 2))]}
+    found: dict[str, Any] = {"columns": columns}
+    if draw(st.integers(0, 3)) == 0:
+        found["not_null"] = ["A"]
+    if columns["A"] == "int" and draw(st.integers(0, 3)) == 0:
+        found["domains"] = {
+            "A": draw(st.sampled_from([{"min": 0, "max": 2}, {"values": [0, 1, 3]}, {"min": 1}]))
+        }
+    return found
+
+
+@st.composite
+def _atom(draw: st.DrawFn, columns: list[tuple[str, str]]) -> str:
+    left, kind = draw(st.sampled_from(columns))
+    op = draw(st.sampled_from(OPS))
+    partners = [c for c, t in columns if _family(t) == _family(kind) and c != left]
+    if partners and draw(st.integers(0, 3)) > 0:
+        return f"{left} {op} {draw(st.sampled_from(partners))}"
+    literal = draw(st.sampled_from(LITERALS[kind]))
+    if draw(st.integers(0, 4)) == 0:
+        others = draw(st.lists(st.sampled_from(LITERALS[kind]), max_size=2))
+        return f"{left} IN ({', '.join([literal, *others])})"
+    return f"{left} {op} {literal}"
+
+
+def _family(kind: str) -> str:
+    return "number" if kind in ("int", "double", "decimal(3,1)") else kind
+
+
+@st.composite
+def _bounds(draw: st.DrawFn, columns: list[tuple[str, str]]) -> list[str]:
+    """Bounds on some columns, so that bounded queries are not rare."""
+    found = []
+    for column, kind in columns:
+        low, high = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+        if low == 0:
+            found.append(f"{column} >= {draw(st.sampled_from(LITERALS[kind]))}")
+        if high == 0:
+            found.append(f"{column} <= {draw(st.sampled_from(LITERALS[kind]))}")
+    return found
+
+
+@st.composite
+def events(draw: st.DrawFn, case: Case, size: int = 14) -> list[dict[str, Any]]:
+    """Arrivals on the streams of a case, values within declared domains, duplicates likely."""
+    names = [o.relation.name for o in case.query.streams]
+    return draw(st.lists(st.sampled_from(names).flatmap(lambda n: _row(case, n, True)), max_size=size))
+
+
+@st.composite
+def static(draw: st.DrawFn, case: Case) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the static relations of a case."""
+    names = [o.relation.name for o in case.query.statics]
+    return {n: draw(st.lists(_row(case, n, False), max_size=4)) for n in names}
+
+
+@st.composite
+def _row(draw: st.DrawFn, case: Case, name: str, event: bool) -> dict[str, Any]:
+    body = case.streams[name]
+    row: dict[str, Any] = {"stream": name} if event else {}
+    for column, kind in body["columns"].items():
+        nullable = column not in body.get("not_null", [])
+        choices = _allowed(body.get("domains", {}).get(column), VALUES[kind])
+        row[column] = draw(st.sampled_from([*choices, None] if nullable else choices))
+    return row
+
+
+def _allowed(domain: dict[str, Any] | None, values: list[Any]) -> list[Any]:
+    if domain is None:
+        return values
+    if "values" in domain:
+        return list(domain["values"])
+    return [v for v in values if domain.get("min", v) <= v <= domain.get("max", v)]
