@@ -4,8 +4,8 @@ A branch fixes for each attribute of an infinite stream its zone, or that it lie
 constants (then it is bounded, and its exact value does not matter to the criteria), and totally
 orders the attributes of a stream that share a zone. Each such condition is a filter on single
 tuples. Contradictory branches are cut as soon as they arise; two attributes that are bounded in a
-branch are not ordered, since no condition of the criteria asks how they compare, and attributes that are neither
-projected nor compared with another stream's are left alone.
+branch are not ordered, since no condition of the criteria asks how they compare, and attributes
+that are neither projected nor compared with another stream's are left alone.
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.constraints.space import BOOLEANS
 from streambound.errors import DataError
 from streambound.query.model import Column, Domain, Kind, Query, Relation
-from streambound.query.values import Family, Value
+from streambound.query.values import Value
 
 Encoded = dict[str, Any]
 
@@ -126,7 +125,7 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
 
 def within(column: Column, value: Value) -> bool:
     """Whether a value lies in its column's declared domain."""
-    domain = column.domain or (BOOLEANS if column.type.family is Family.BOOLEAN else Domain())
+    domain = column.domain or Domain()
     if domain.values is not None and value not in domain.values:
         return False
     above = domain.minimum is None or value >= domain.minimum
