@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 FINISHED = frozenset({"success", "failed"})
@@ -114,6 +115,20 @@ class AirflowClient:
         answer = self.request("POST", f"/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf or {}})
         return str(answer["dag_run_id"])
 
+    def asset_run(self, dag_id: str, since: str, timeout: float = 20.0) -> str | None:
+        """Id of a run that an asset's event started after the moment ``since``; None if none comes in time."""
+        deadline = time.monotonic() + timeout
+        while True:
+            answer = self.request(
+                "GET", f"/dags/{dag_id}/dagRuns", params={"order_by": "-run_after", "limit": 20}
+            )
+            for run in answer["dag_runs"]:
+                if run["run_type"] == "asset_triggered" and _moment(run["queued_at"]) >= _moment(since):
+                    return str(run["dag_run_id"])
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.5)
+
     def wait_for_run(
         self,
         dag_id: str,
@@ -205,6 +220,10 @@ class AirflowClient:
         except urllib.error.URLError as error:
             raise AirflowApiError(f"{method} {self.url}{path}: {error.reason}") from None
         return json.loads(payload) if payload else None
+
+
+def _moment(text: str | None) -> datetime:
+    return datetime.fromisoformat(text) if text else datetime.min.replace(tzinfo=UTC)
 
 
 def label(task: dict[str, Any]) -> str:
