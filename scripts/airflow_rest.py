@@ -116,7 +116,7 @@ class AirflowClient:
         return str(answer["dag_run_id"])
 
     def asset_run(self, dag_id: str, since: str, timeout: float = 20.0) -> str | None:
-        """Id of a run that an asset's event started after the moment ``since``; None if none comes in time."""
+        """Id of a run that an asset's event started after the moment ``since``; None if none comes."""
         deadline = time.monotonic() + timeout
         while True:
             answer = self.request(
