@@ -1,0 +1,212 @@
+"""New answers of a partition as a Parquet file, and a digest that does not depend on the partitions.
+
+A query's folder has one folder ``key=value`` a partition with new answers, each with the columns of
+SELECT and their multiplicity ``count``, in canonical row order, and ``_answer.json`` about the whole.
+Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from streambound.errors import CountOverflow, StorageError
+from streambound.evaluation.events import Answer
+from streambound.query.model import Attribute, Query
+from streambound.query.values import Family, Type
+from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
+from streambound.spark.ordered import DIGITS
+
+COUNT = "count"
+SUMMARY = "_answer.json"
+COUNTS = pa.decimal128(DIGITS, 0)
+_MODULUS = 1 << 256
+
+
+def answer_schema(query: Query) -> pa.Schema:
+    """The columns of an answer file: those of SELECT, numbered where names repeat, and ``count``."""
+    fields, taken = [], {COUNT}
+    for output in query.select:
+        name, again = output.name, 2
+        while name.lower() in taken:
+            name, again = f"{output.name}_{again}", again + 1
+        taken.add(name.lower())
+        fields.append(pa.field(name, arrow_type(query.type_of(output.term))))
+    return pa.schema([*fields, pa.field(COUNT, COUNTS, nullable=False)])
+
+
+def arrow_type(kind: Type) -> pa.DataType:
+    """How answers store a type; integers have one width, since a type's width bounds nothing."""
+    if kind.family is not Family.NUMBER:
+        return _ARROW[kind.family]
+    if kind.name.startswith("decimal"):
+        precision, scale = kind.name[len("decimal(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    if kind.step is None:
+        return pa.float32() if kind.name in ("float", "real") else pa.float64()
+    return pa.int64()
+
+
+_ARROW = {
+    Family.BOOLEAN: pa.bool_(),
+    Family.DATE: pa.date32(),
+    Family.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    Family.STRING: pa.string(),
+}
+
+
+def answer_table(query: Query, rows: Sequence[Answer]) -> pa.Table:
+    """Answers as a table with the schema of an answer file.
+
+    Raises:
+        CountOverflow: a multiplicity has more than 38 digits.
+    """
+    schema = answer_schema(query)
+    columns = [[answer.row[i] for answer in rows] for i in range(len(query.select))]
+    arrays = [pa.array(c, schema.field(i).type) for i, c in enumerate(columns)]
+    return pa.Table.from_arrays([*arrays, _counts(query, [a.count for a in rows])], schema=schema)
+
+
+def _counts(query: Query, counts: Sequence[int]) -> pa.Array:
+    if any(count >= 10**DIGITS for count in counts):
+        raise CountOverflow(
+            f"an answer row has a multiplicity of more than {DIGITS} digits",
+            subject=query.name,
+            fix="evaluate fewer partitions, or use SELECT DISTINCT",
+        )
+    return pa.array([Decimal(count) for count in counts], COUNTS)
+
+
+def projected_batch(query: Query, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Projected columns in ordered form and their count (a statement's result) as answer rows."""
+    schema = answer_schema(query)
+    at = {attribute: i for i, attribute in enumerate(query.projected)}
+    arrays = []
+    for i, output in enumerate(query.select):
+        kind, wanted = query.type_of(output.term), schema.field(i).type
+        if isinstance(output.term, Attribute):
+            arrays.append(batch.column(at[output.term]).cast(wanted))
+        else:
+            arrays.append(pa.array([kind.decode(output.term.value)] * batch.num_rows, wanted))
+    counts = batch.column(batch.num_columns - 1).cast(COUNTS)
+    return pa.RecordBatch.from_arrays([*arrays, counts], schema=schema)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A bag of answer rows: different rows seen, their multiplicities, and the hash of the bag.
+
+    The hash is the sum over rows of multiplicity times SHA-256 of the row, modulo 2^256: partial digests
+    add up in any order, so the digest of an answer does not depend on how its history was cut.
+    ``rows`` adds up only where no row is in two parts.
+    """
+
+    rows: int = 0
+    count: int = 0
+    hash: int = 0
+
+    def __add__(self, other: Digest) -> Digest:
+        return Digest(self.rows + other.rows, self.count + other.count, (self.hash + other.hash) % _MODULUS)
+
+    def __str__(self) -> str:
+        return f"{self.hash:064x}"
+
+
+def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
+    """The digest of answer rows; they must be different rows."""
+    total = Digest()
+    for batch in batches:
+        for row, count in _canonical(batch):
+            total += Digest(1, count, count * int(hashlib.sha256(row).hexdigest(), 16) % _MODULUS)
+    return total
+
+
+def _canonical(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
+    columns = [_plain(batch.column(i)) for i in range(batch.num_columns - 1)]
+    counts = batch.column(batch.num_columns - 1).to_pylist()
+    for i, count in enumerate(counts):
+        row = json.dumps([column[i] for column in columns], separators=(",", ":"), ensure_ascii=False)
+        yield row.encode(), int(count)
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    if types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    elif types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_decimal(array.type):
+        array = array.cast(pa.string())
+    found: list[Any] = array.to_pylist()
+    if types.is_floating(array.type):
+        # -0.0 equals 0.0, and equal rows must have equal bytes.
+        return [None if value is None else (value + 0.0).hex() for value in found]
+    return found
+
+
+def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Digest:
+    """Write a partition's answer rows, and their digest; no rows give no file and remove an older one.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    total, pending = Digest(), iter(batches)
+    first = next((batch for batch in pending if batch.num_rows), None)
+    if first is None:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            path.parent.rmdir()
+        return total
+    with atomic_writer(path, schema) as writer:
+        for batch in chain([first], pending):
+            total += digest([batch])
+            writer.write_batch(batch)
+    return total
+
+
+def answer_path(folder: Path, key: str | None, partition: str) -> Path:
+    """Where the new answers of a partition lie; a history without partitions has one file."""
+    return folder / FILE_NAME if key is None else folder / f"{key}={partition}" / FILE_NAME
+
+
+def drop_others(folder: Path, kept: Iterable[Path]) -> None:
+    """Remove the answers of partitions that the newest evaluation did not produce.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    keep = {path.relative_to(folder).parts[0] for path in kept}
+    present = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    drop_stale(folder, [name for name in present if "=" in name], keep)
+    if FILE_NAME not in keep:
+        (folder / FILE_NAME).unlink(missing_ok=True)
+
+
+def write_summary(folder: Path, body: Mapping[str, Any]) -> None:
+    """Write ``_answer.json`` of a query in one step.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    path = folder / SUMMARY
+    draft = path.with_name(f".{SUMMARY}.{os.getpid()}.draft")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write: {error.strerror or error}",
+            subject=str(path),
+            fix="free space or permit writing there",
+        ) from None

@@ -1,0 +1,139 @@
+"""A plan's cells as SQL: one grouped SELECT a cell, which gives what adding row by row would.
+
+The statements read the table ``tuples`` of one partition, whose columns are in ordered form (see
+``ordered``). A cell's SELECT yields its buckets: key classes, the pattern of a mixed extremum, the
+columns that take part in ``<>``, a count, and the ends. Where there are ``<>`` columns only as many of
+their values as can matter leave the engine. Constant lists too long for SQL text travel as lookup
+tables. Nodes are sqlglot's, so another dialect can render them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streambound.query.model import Atom, Query
+from streambound.spark import ordered
+from streambound.spark.clauses import Clauses, Lookup
+from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
+from streambound.synopsis.state import Layout, layout
+
+TUPLES = "tuples"
+COUNT = "n"
+
+Named = tuple[str, exp.Expr]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT and the lookup tables that it names."""
+
+    select: exp.Select
+    lookups: tuple[Lookup, ...] = ()
+
+    def sql(self, dialect: str = ordered.DIALECT) -> str:
+        """The text in a dialect."""
+        return self.select.sql(dialect=dialect)
+
+
+def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Statement:
+    """The summary of one cell: columns k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
+    cell, shape = synopsis.cells[number], layout(synopsis.cells[number])
+    build = Clauses(plan.query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
+    groups = [(f"k{i}", build.key(key)) for i, key in enumerate(cell.keys)]
+    if cell.extremum is not None and cell.extremum.mixed:
+        groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(cell.extremum))]
+    groups += [(f"u{i}", build.outward(a)) for i, (a, _) in enumerate(cell.unequal)]
+    conditions = [*build.accepted(synopsis), *(build.condition(c) for c in cell.conditions)]
+    select = _grouped(groups, _ends(build, shape)).from_(ordered.table(TUPLES))
+    for join in build.joins:
+        select = select.join(join)
+    select = select.where(*conditions) if conditions else select
+    return Statement(_few(select, shape, len(groups)), tuple(build.lookups))
+
+
+def _ends(build: Clauses, shape: Layout) -> list[Named]:
+    found: list[Named] = []
+    for index, (attribute, keep) in enumerate(shape.ends):
+        extremum = shape.cell.extremum
+        if attribute is None:
+            assert extremum is not None
+            value = build.combined(extremum)
+        else:
+            value = build.outward(attribute)
+        end = exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)
+        found.append((f"e{index}", end))
+    return found
+
+
+def _grouped(groups: Sequence[Named], ends: Sequence[Named]) -> exp.Select:
+    columns: list[Named] = [*groups, (COUNT, exp.Count(this=exp.Star())), *ends]
+    select = exp.select(*(exp.alias_(e, name, quoted=True) for name, e in columns))
+    if groups:
+        return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+    # Without keys there is one bucket, and none if no tuple counts.
+    return select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)))
+
+
+def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
+    """Of each ``<>`` column only the values that can matter: one more than it has comparisons.
+
+    Under equal other columns, the best entries of that many values escape any choice of forbidden
+    ones as well as all do. With several ends "best" is no total order, and all are kept.
+    """
+    unequal = shape.cell.unequal
+    if len(shape.ends) > 1:
+        return select
+    names = [str(e.alias) for e in select.expressions]
+    for index, (_, count) in enumerate(unequal):
+        others = [ordered.column(n, "few") for n in names[:groups] if n != f"u{index}"]
+        order: list[exp.Expr] = [ordered.column(f"u{index}", "few")]
+        if shape.ends:
+            least = shape.ends[0][1] is Keep.LEAST
+            order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
+        window = exp.Window(
+            this=exp.RowNumber(), partition_by=others or None, order=exp.Order(expressions=order)
+        )
+        ranked = exp.select(
+            *(ordered.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
+        ).from_(exp.alias_(select.subquery(), "few", table=True, quoted=True))
+        select = (
+            exp.select(*(ordered.column(n, "ranked") for n in names))
+            .from_(exp.alias_(ranked.subquery(), "ranked", table=True, quoted=True))
+            .where(exp.LTE(this=ordered.column("rank", "ranked"), expression=exp.Literal.number(count + 1)))
+        )
+    return select
+
+
+def stateless_statement(plan: Plan) -> Statement:
+    """The answer rows of one partition: a column a projected attribute (c*), then their number.
+
+    Static relations are tables under their aliases; rows come in canonical order (NULL first).
+    """
+    synopsis, query = plan.synopses[0], plan.query
+    statics = {o.alias: static_table(o.relation.name) for o in query.statics}
+    build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
+    columns = [(f"c{i}", build.column(a)) for i, a in enumerate(query.projected)]
+    select = _grouped(columns, []).from_(ordered.table(TUPLES))
+    for alias, table in statics.items():
+        select = select.join(
+            exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
+        )
+    own = [atom for atom in query.where if _is_static_filter(query, atom)]
+    conditions = [*build.accepted(synopsis), *(build.atom(a) for a in (*plan.joins, *own))]
+    if conditions:
+        select = select.where(*conditions)
+    order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
+    return Statement(select.order_by(*order) if order else select, tuple(build.lookups))
+
+
+def _is_static_filter(query: Query, atom: Atom) -> bool:
+    occurrences = {a.occurrence for a in atom.attributes}
+    return len(occurrences) == 1 and all(query.is_static(a) for a in atom.attributes)
+
+
+def static_table(relation: str) -> str:
+    """The name under which the rows of a static relation are known."""
+    return f"static {relation}"
