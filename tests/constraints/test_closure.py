@@ -61,7 +61,7 @@ def test_the_order_of_constraints_does_not_matter(constraints: list[Difference],
 @given(st.lists(differences, max_size=5))
 def test_dense_closure_contradicts_only_on_a_strict_cycle(constraints: list[Difference]) -> None:
     dense = Closure.over(dict.fromkeys(ATTRIBUTES)).assume(constraints)
-    # Half steps are dense enough for cycles of integers: an integer model of the doubled constraints is a model.
+    # Eighths are fine enough for cycles of at most four nodes: each strict step costs one of them.
     doubled = [Difference(c.high, c.low, 8 * c.by - c.strict, False) for c in constraints]
     integer = Closure.over(dict.fromkeys(ATTRIBUTES, 1)).assume(doubled)
     assert (dense is None) is (integer is None)
