@@ -57,7 +57,13 @@ class OnePass:
             return {}
         if self.plan.stateless:
             return self.joiner.counts({**self.static, **self._passing(batch)})
-        new = self._summary(batch)
+        return self.advance(self._summary(batch))
+
+    def advance(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
+        """Take in summarised tuples (a table an occurrence) and return the new answer rows.
+
+        Rows are encoded, with their multiplicities; the plan must keep state.
+        """
         counts = self._changes(new)
         for alias, table in new.items():
             self.tables[alias].merge(table)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound import errors
-from streambound.errors import StreamboundError
+from streambound.errors import DataError, StreamboundError
 from streambound.query.model import Query, Relation
 from streambound.spark import emit, engine
 from streambound.spark.engine import Engine, translated
@@ -110,6 +110,12 @@ def summarise(session: Engine, reading: Reading, task: Task) -> Iterator[Summary
     relation, readers = reading.relation, list(reading.readers)
     columns = sorted({name for reader in readers for name in reader.columns})
     try:
+        if not task.files:
+            raise DataError(
+                f"partition {task.partition} has no Parquet files",
+                subject=f"stream {task.stream}",
+                fix="write the partition again, or exclude it",
+            )
         found = footers(relation, columns, task.files)
         faults: dict[str, StreamboundError] = dict(found.faults)
         sound = [name for name in columns if name not in faults]

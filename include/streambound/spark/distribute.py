@@ -1,0 +1,190 @@
+"""Partitions to Spark tasks: one job over all streams and queries, with progress.
+
+A task is a group of partitions of about equal bytes. Each group is one row of a DataFrame with one
+partition a group, mapped through ``mapInArrow``: that works on Spark Connect as well, where there are no
+RDDs. What comes back is one row a reader and partition, never a row of a stream.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from streambound.errors import StorageError
+from streambound.spark import emit
+from streambound.spark.engine import MEMORY_MB, opened
+from streambound.spark.summarise import Reading, Summary, Task, error_of, error_text, summarise
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str], None]
+# More groups than cores even out what sizes in bytes do not tell.
+GROUPS_PER_CORE = 4
+POLL_SECONDS = 2.0
+
+FIELDS = pa.schema(
+    [
+        ("query", pa.string()),
+        ("alias", pa.string()),
+        ("stream", pa.string()),
+        ("partition", pa.string()),
+        ("rows", pa.int64()),
+        ("summary", pa.binary()),
+        ("answer_rows", pa.int64()),
+        ("answer_count", pa.string()),
+        ("answer_hash", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+_SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.binary(): "binary"}
+
+
+def run_tasks(
+    session: SparkSession,
+    tasks: Sequence[Task],
+    readings: Mapping[str, Reading],
+    progress: Progress,
+    memory_mb: int = MEMORY_MB,
+) -> list[Summary]:
+    """The summaries of all tasks, in no particular order, computed in one Spark job.
+
+    Raises:
+        StorageError: Spark lost the job.
+    """
+    if not tasks:
+        return []
+    groups = balanced(tasks, min(len(tasks), cores(session) * GROUPS_PER_CORE))
+    mapped = _mapper(groups, dict(readings), memory_mb)
+    schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
+    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
+    with _watched(session, len(groups), len(tasks), progress):
+        return [_summary(row) for row in _collected(frame)]
+
+
+def _collected(frame: Any) -> list[dict[str, Any]]:
+    from pyspark.errors import PySparkException
+
+    try:
+        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    except PySparkException as error:
+        raise _lost(error) from None
+    except Exception as error:
+        # A classic session reports a failed job as an error of its Java gateway.
+        if type(error).__name__ != "Py4JJavaError":
+            raise
+        raise _lost(error) from None
+    return rows
+
+
+def _lost(error: Exception) -> StorageError:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return StorageError(
+        f"the Spark job failed: {' '.join(lines[:2])[:500]}",
+        fix="look into the executors' logs; give executors more memory if they were killed",
+    )
+
+
+def balanced(tasks: Iterable[Task], groups: int) -> list[list[Task]]:
+    """The tasks in at most that many groups, the largest first to the group with the fewest bytes."""
+    heap: list[tuple[int, int]] = [(0, i) for i in range(groups)]
+    found: list[list[Task]] = [[] for _ in range(groups)]
+    for task in sorted(tasks, key=lambda t: (-t.size, t.stream, t.partition)):
+        size, index = heapq.heappop(heap)
+        found[index].append(task)
+        # Opening a file costs about as much as reading a hundred kilobytes of it.
+        heapq.heappush(heap, (size + task.size + 100_000, index))
+    return [group for group in found if group]
+
+
+def cores(session: SparkSession) -> int:
+    """How many tasks run at once; a guess on Spark Connect, which does not tell."""
+    try:
+        return max(1, int(session.sparkContext.defaultParallelism))
+    except Exception:
+        return int(session.conf.get("spark.default.parallelism", "8") or 8)
+
+
+def _mapper(
+    groups: list[list[Task]], readings: dict[str, Reading], memory_mb: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                yield from summarise_group(groups[index], readings, memory_mb)
+
+    return mapped
+
+
+def summarise_group(
+    tasks: Iterable[Task], readings: Mapping[str, Reading], memory_mb: int
+) -> Iterator[pa.RecordBatch]:
+    """One record batch (see FIELDS) a partition."""
+    with opened(memory_mb) as engine:
+        for task in tasks:
+            rows = [_row(summary) for summary in summarise(engine, readings[task.stream], task)]
+            yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+
+
+def _row(summary: Summary) -> dict[str, Any]:
+    answers = summary.answers
+    return {
+        "query": summary.query,
+        "alias": summary.alias,
+        "stream": summary.stream,
+        "partition": summary.partition,
+        "rows": summary.rows,
+        "summary": summary.table,
+        "answer_rows": None if answers is None else answers.rows,
+        "answer_count": None if answers is None else str(answers.count),
+        "answer_hash": None if answers is None else str(answers),
+        "error": None if summary.error is None else error_text(summary.error),
+    }
+
+
+def _summary(row: Mapping[str, Any]) -> Summary:
+    answers = None
+    if row["answer_hash"] is not None:
+        answers = emit.Digest(row["answer_rows"], int(row["answer_count"]), int(row["answer_hash"], 16))
+    return Summary(
+        query=row["query"],
+        alias=row["alias"],
+        stream=row["stream"],
+        partition=row["partition"],
+        rows=row["rows"],
+        table=row["summary"],
+        answers=answers,
+        error=None if row["error"] is None else error_of(row["error"]),
+    )
+
+
+@contextmanager
+def _watched(session: SparkSession, groups: int, tasks: int, progress: Progress) -> Iterator[None]:
+    """Report from a thread how far the job is, where Spark tells (not on Spark Connect)."""
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(session, groups, tasks, progress, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join(POLL_SECONDS)
+
+
+def _watch(session: SparkSession, groups: int, tasks: int, progress: Progress, done: threading.Event) -> None:
+    try:
+        tracker = session.sparkContext.statusTracker()
+    except Exception:
+        return
+    told = 0
+    while not done.wait(POLL_SECONDS):
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        finished = max((s.numCompletedTasks for s in stages if s and s.numTasks == groups), default=0)
+        if finished > told:
+            told = finished
+            progress(f"about {told * tasks // groups} of {tasks} partitions read")

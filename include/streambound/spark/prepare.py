@@ -1,0 +1,171 @@
+"""From registered queries to jobs: plans, partitions and static rows, or the reason why there is none."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streambound.compiler import compile
+from streambound.errors import DataError
+from streambound.evaluation.events import Encoded
+from streambound.evaluation.history import static_history
+from streambound.evaluation.onepass import static_values
+from streambound.query.catalog import Catalog
+from streambound.query.model import Query, Relation
+from streambound.query.partitions import Partition, find_partitions
+from streambound.spark.summarise import Reader, Reading, Static, Task, readers_of
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan as make_plan
+
+
+@dataclass(frozen=True)
+class Range:
+    """Partitions from ``first`` to ``last``, included, by name; None leaves an end open.
+
+    Ends that are dates choose days: histories with another key are then evaluated whole.
+    """
+
+    first: str | None = None
+    last: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.first is not None and self.last is not None and self.last < self.first:
+            raise DataError(
+                f"the range ends at {self.last} but starts at {self.first}", fix="exchange the two ends"
+            )
+
+    def holds(self, key: str | None, name: str) -> bool:
+        """Whether a partition is in the range."""
+        if key is None or (key != "date" and any(_is_day(e) for e in (self.first, self.last) if e)):
+            return True
+        return (self.first is None or self.first <= name) and (self.last is None or name <= self.last)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == len("2013-01-01")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A partition that was kept out, and why."""
+
+    stream: str
+    partition: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A query to be evaluated: its plan, what it reads, and what is kept out.
+
+    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated.
+    """
+
+    name: str
+    sql: str
+    verdict: str
+    query: Query | None = None
+    plan: Plan | None = None
+    key: str | None = None
+    static: Mapping[str, list[Encoded]] = field(default_factory=dict)
+    static_files: tuple[Static, ...] = ()
+    partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The partitions that are read of any stream, in order."""
+        return sorted({part.name for parts in self.partitions.values() for part in parts})
+
+
+Excluded = Mapping[str, Mapping[str, str]]
+
+
+def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excluded) -> Job:
+    """The job of a query.
+
+    Raises:
+        StreamboundError: the query is invalid, or its histories cannot be used.
+    """
+    found = compile(sql, catalog, name)
+    assert found.query is not None and found.verdict is not None
+    query, verdict = found.query, found.verdict.outcome.value
+    if not found.verdict.bounded:
+        return Job(name, sql, verdict, query)
+    static = static_history(query)
+    plan = found.plan or make_plan(query, static_values(query, static))
+    key, partitions, missing = _partitions(query, chosen, excluded)
+    files = tuple(_static(relation) for relation in _relations(query, static=True))
+    return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing)
+
+
+def _relations(query: Query, static: bool) -> list[Relation]:
+    found = query.statics if static else query.streams
+    return list({o.relation.name: o.relation for o in found}.values())
+
+
+def _static(relation: Relation) -> Static:
+    return Static(relation, tuple(str(f) for part in find_partitions(relation) for f in part.files))
+
+
+def _partitions(
+    query: Query, chosen: Range, excluded: Excluded
+) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
+    relations = _relations(query, static=False)
+    key = _one_key(query, relations)
+    partitions, missing = {}, []
+    for relation in relations:
+        reasons = excluded.get(relation.name, {})
+        here = [part for part in find_partitions(relation) if chosen.holds(key, part.name)]
+        partitions[relation.name] = tuple(part for part in here if part.name not in reasons)
+        missing += [Missing(relation.name, p.name, reasons[p.name]) for p in here if p.name in reasons]
+    return key, partitions, tuple(missing)
+
+
+def _one_key(query: Query, relations: Iterable[Relation]) -> str | None:
+    keys = {r.name: r.history.partition_by if r.history else None for r in relations if r.history}
+    if len(set(keys.values())) > 1:
+        listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
+        raise DataError(
+            f"its streams are partitioned differently: {listed}",
+            subject=query.name,
+            accepted="streams with the same partition_by",
+            fix="write the histories of these streams with one partition key",
+        )
+    return next(iter(keys.values()), None)
+
+
+def tasks_of(jobs: Iterable[Job]) -> list[list[Task]]:
+    """The partitions that any job reads: a list for each partition name, in order of key and name."""
+    found: dict[tuple[str, str], dict[str, Task]] = {}
+    for job in jobs:
+        for stream, parts in job.partitions.items():
+            for part in parts:
+                here = found.setdefault((job.key or "", part.name), {})
+                if stream not in here:
+                    here[stream] = _task(stream, part)
+    return [list(found[at].values()) for at in sorted(found)]
+
+
+def _task(stream: str, part: Partition) -> Task:
+    size = sum(file.stat().st_size for file in part.files if file.exists())
+    return Task(stream, part.name, tuple(map(str, part.files)), size)
+
+
+def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:
+    """What is done with the partitions of each stream, by its name."""
+    readers: dict[str, list[Reader]] = {}
+    about: dict[str, tuple[Relation, str | None]] = {}
+    for job in jobs:
+        assert job.plan is not None and job.query is not None
+        for relation in _relations(job.query, static=False):
+            about[relation.name] = (relation, job.key)
+        for stream, reader in readers_of(job.plan, output / job.name, job.static_files):
+            readers.setdefault(stream, []).append(reader)
+    return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}
