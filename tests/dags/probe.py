@@ -1,0 +1,83 @@
+"""Parses every DAG as the DAG processor would and prints what it found, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from typing import Any
+
+HEAVY = (
+    "duckdb",
+    "great_expectations",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "sqlglot",
+    "streambound.quality",
+    "streambound.results",
+    "streambound.spark",
+)
+
+
+def described(dag: Any) -> dict[str, Any]:
+    return {
+        "doc_md": dag.doc_md,
+        "owner": dag.owner,
+        "tags": sorted(dag.tags),
+        "catchup": dag.catchup,
+        "start_date": dag.start_date and dag.start_date.isoformat(),
+        "max_active_runs": dag.max_active_runs,
+        "params": {name: dag.params.get_param(name).schema for name in dag.params},
+        "timetable": type(dag.timetable).__name__,
+        "next_run": next_run(dag),
+        "tasks": {
+            task.task_id: {
+                "owner": task.owner,
+                "retries": task.retries,
+                "backoff": task.retry_exponential_backoff,
+                "timeout": task.execution_timeout and task.execution_timeout.total_seconds(),
+                "pool": task.pool,
+                "rule": str(task.trigger_rule),
+                "outlets": [asset.name for asset in task.outlets],
+                "map_name": getattr(task, "map_index_template", None),
+            }
+            for task in dag.tasks
+        },
+    }
+
+
+def next_run(dag: Any) -> str | None:
+    """When the scheduler would first run a DAG that is unpaused now."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    scheduled = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    info = scheduled.next_dagrun_info(last_automated_run_info=None)
+    return info and info.run_after.isoformat()
+
+
+def main() -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    imported = set(sys.modules)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        began = time.perf_counter()
+        bag = DagBag(sys.argv[1])
+        seconds = time.perf_counter() - began
+    new = set(sys.modules) - imported
+    found = {
+        "errors": bag.import_errors,
+        "warnings": [str(w.message) for w in caught]
+        + [str(w) for captured in bag.captured_warnings.values() for w in captured],
+        "seconds": seconds,
+        "heavy": sorted(name for name in HEAVY if name in new),
+        "dags": {dag_id: described(dag) for dag_id, dag in bag.dags.items()},
+    }
+    print("\n" + json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

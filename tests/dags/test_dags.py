@@ -1,0 +1,104 @@
+"""Every DAG parses fast and in silence, has what an operator of it needs, and starts nothing by itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+ROOT = Path(__file__).resolve().parents[2]
+DAGS = ["evaluate_history", "ingest_flights", "validate_queries"]
+# Tasks without a process of their own neither try again nor run out of time.
+EMPTY = {"all_passed"}
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], env=dict(os.environ), capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def parsed(airflow_home: Path) -> dict[str, Any]:
+    run("-m", "airflow", "db", "migrate")
+    printed = run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags"))
+    found: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return found
+
+
+def test_all_parse_without_an_error_or_a_warning(parsed: dict[str, Any]) -> None:
+    assert parsed["errors"] == {}
+    assert parsed["warnings"] == []
+    assert sorted(parsed["dags"]) == DAGS
+
+
+def test_parsing_is_light(parsed: dict[str, Any]) -> None:
+    assert parsed["heavy"] == []
+    # About 0.2 s on a quiet machine.
+    assert parsed["seconds"] < 3
+
+
+@pytest.mark.parametrize("dag_id", DAGS)
+def test_each_dag_is_documented_owned_and_limited(parsed: dict[str, Any], dag_id: str) -> None:
+    dag = parsed["dags"][dag_id]
+    assert "**Schedule**" in dag["doc_md"] and "npaus" in dag["doc_md"]
+    assert dag["owner"] == "streambound" and "streambound" in dag["tags"]
+    assert dag["max_active_runs"] == 1 and dag["catchup"] is False
+    for task_id, task in dag["tasks"].items():
+        assert task["owner"] == "streambound"
+        if task_id not in EMPTY:
+            assert task["retries"] >= 1 and task["backoff"] > 1, task_id
+            assert 0 < task["timeout"] <= 2 * 3600, task_id
+
+
+@pytest.mark.parametrize("dag_id", DAGS)
+def test_unpausing_a_dag_starts_nothing_now(parsed: dict[str, Any], dag_id: str) -> None:
+    dag = parsed["dags"][dag_id]
+    assert dag["start_date"] is None
+    if dag["next_run"] is not None:
+        assert dt.datetime.fromisoformat(dag["next_run"]) > dt.datetime.now(dt.UTC)
+
+
+def test_the_evaluation_waits_for_verdicts_or_the_night(parsed: dict[str, Any]) -> None:
+    dags = parsed["dags"]
+    assert dags["evaluate_history"]["timetable"] == "AssetOrTimeSchedule"
+    assert dags["validate_queries"]["tasks"]["summarise"]["outlets"] == ["verdicts"]
+    assert dags["evaluate_history"]["tasks"]["record"]["outlets"] == ["answers"]
+    assert dags["ingest_flights"]["tasks"]["ingest"]["outlets"] == ["flight_history"]
+    assert dags["ingest_flights"]["next_run"] is None
+
+
+def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
+    tasks = parsed["dags"]["evaluate_history"]["tasks"]
+    assert {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"} == {
+        "evaluate": "spark"
+    }
+
+
+def test_mapped_tasks_have_readable_names(parsed: dict[str, Any]) -> None:
+    assert parsed["dags"]["validate_queries"]["tasks"]["check"]["map_name"] == "{{ task.query }}"
+    assert parsed["dags"]["evaluate_history"]["tasks"]["quality"]["map_name"] == "{{ task.stream }}"
+
+
+def test_forms_offer_the_registered_queries_and_days(parsed: dict[str, Any]) -> None:
+    params = parsed["dags"]["evaluate_history"]["params"]
+    registered = sorted(path.stem for path in (ROOT / "include" / "registry" / "queries").glob("*.sql"))
+    assert params["queries"]["examples"] == registered
+    assert params["from"]["format"] == params["to"]["format"] == "date"
+    assert params["include_failed_partitions"]["type"] == "boolean"
+    assert parsed["dags"]["validate_queries"]["params"]["criterion"]["enum"][0] == "exact"
+
+
+def test_the_library_does_not_import_airflow() -> None:
+    sources = (ROOT / "include" / "streambound").rglob("*.py")
+    assert [str(p) for p in sources if "import airflow" in p.read_text() or "from airflow" in p.read_text()] == []
