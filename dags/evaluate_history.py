@@ -23,13 +23,13 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound import settings
 from streambound_airflow import forms
 from streambound_airflow.assets import ANSWERS, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
+from streambound_airflow.spark_submit import EvaluateHistoryOperator
 
 NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=timedelta(0))
 
@@ -75,12 +75,14 @@ def evaluate_history() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, multiple_outputs=True)
     def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> dict[str, Any]:
         from streambound_airflow import selection
+        from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
-        params = context["params"]
+        run_id, params = context["run_id"], context["params"]
         with reported():
-            chosen = selection.keep_out(reads, checked, params["include_failed_partitions"])
-            arguments = selection.spark_arguments(context["run_id"], chosen, params["from"], params["to"])
+            include_failed = params["include_failed_partitions"]
+            chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
+        arguments = selection.spark_arguments(run_id, chosen["reads"], params["from"], params["to"])
         return {**chosen, "arguments": arguments}
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[ANSWERS])
@@ -111,7 +113,7 @@ def evaluate_history() -> None:
         map_index_template="{{ task.stream }}",
     ).expand(stream=streams)
     chosen = keep_out(streams["reads"], quality.output)
-    evaluate = SparkSubmitOperator(
+    evaluate = EvaluateHistoryOperator(
         task_id="evaluate",
         conn_id="spark_default",
         pool="spark",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from streambound import settings
 from streambound.errors import DataError
 from streambound_airflow.runs import record_end
-from streambound_airflow.selection import run_folder
+from streambound_airflow.selection import SUMMARY, run_folder
 
 if TYPE_CHECKING:
     from streambound.quality import AnswerSet
-    from streambound.results import Results
+    from streambound.results import Answer, Results
 
 JOB = "evaluate_history"
 log = logging.getLogger(__name__)
@@ -35,11 +35,10 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     """
     from streambound.quality import check_answer_sets
 
-    summary = _summary(run_folder(run_id) / "summary.json")
+    summary = _summary(run_folder(run_id) / SUMMARY)
     failures = dict(chosen["dropped"])
-    failures |= {q: "the summary does not mention it" for q in chosen["reads"] if q not in summary}
-    failures |= {query: str(body["error"]) for query, body in summary.items() if body.get("error")}
-    sound = [summary[query] for query in sorted(summary) if query not in failures]
+    failures |= {query: why for query in chosen["reads"] if (why := _unanswered(summary.get(query)))}
+    sound = [body for query, body in sorted(summary.items()) if query not in failures]
     for body in sound:
         store.record_answer(_answer(run_id, body, chosen["reads"][body["query"]]))
         _tell(body)
@@ -53,13 +52,13 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
         "evaluated": len(sound),
         "rows_read": sum(int(body["rows_read"]) for body in sound),
         "failures": failures,
-        "kept_out": {stream: len(names) for stream, names in chosen["excluded"].items()},
+        "kept_out": chosen["excluded"],
     }
 
 
 def _summary(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["queries"]
+        bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
     except FileNotFoundError:
         raise DataError(
             "the Spark application left no summary", subject=str(path), fix="see the log of task evaluate"
@@ -67,45 +66,55 @@ def _summary(path: Path) -> dict[str, dict[str, Any]]:
     return {str(body["query"]): body for body in bodies}
 
 
-def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Any:
+def _unanswered(body: Mapping[str, Any] | None) -> str | None:
+    if body is None:
+        return "the Spark application does not mention it"
+    if body["error"]:
+        return str(body["error"])
+    return None if body["digest"] else f"not evaluated, it is {body['verdict']}"
+
+
+def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Answer:
     from streambound.results import Answer
 
     return Answer(
         run_id=run_id,
-        query=str(body["query"]),
-        partitions=int(body["partitions"]),
-        rows_read=int(body["rows_read"]),
-        answer_rows=int(body["answer_rows"]),
-        answer_count=body.get("answer_count"),
-        missing_partitions=tuple(body.get("missing_partitions") or ()),
+        query=body["query"],
+        partitions=len(body["partitions"]),
+        rows_read=body["rows_read"],
+        answer_rows=body["answer_rows"],
+        answer_count=int(body["answer_count"]),
+        missing_partitions=_missing(body),
         streams=tuple(streams),
-        peak_units=body.get("peak_units"),
-        units=body.get("units"),
-        seconds=body.get("seconds"),
-        digest=body.get("digest"),
+        peak_units=body["peak_units"],
+        units=body["units"],
+        seconds=body["seconds"],
+        digest=body["digest"],
     )
+
+
+def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{one['stream']} {one['partition']}" for one in body["missing_partitions"])
 
 
 def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
     from streambound.quality import AnswerSet
+    from streambound.query.catalog import load_catalog
+    from streambound.query.parse import parse
 
-    query = str(body["query"])
-    return AnswerSet(
-        query,
-        settings.answers_root() / query,
-        distinct=bool(body["distinct"]),
-        units=body.get("units"),
-        peak_units=body.get("peak_units"),
-        row_columns=body.get("columns"),
-    )
+    name = str(body["query"])
+    query = parse(body["sql"], load_catalog(settings.registry() / "streams.yml"), name)
+    folder = settings.answers_root() / name
+    return AnswerSet(name, folder, query.distinct, body["units"], body["peak_units"])
 
 
 def _tell(body: Mapping[str, Any]) -> None:
-    missing = body.get("missing_partitions") or ()
+    missing = _missing(body)
     log.info(
-        "%s: %s rows read, %s answer rows, %s units at most, %s partitions%s",
+        "%s: %s rows read, %s answer rows, at most %s of %s units, %s partitions%s",
         body["query"],
-        *(f"{body[key]:,}" for key in ("rows_read", "answer_rows", "peak_units", "partitions")),
+        *(f"{body[key]:,}" for key in ("rows_read", "answer_rows", "peak_units", "units")),
+        len(body["partitions"]),
         f", without {', '.join(missing)}" if missing else "",
     )
 

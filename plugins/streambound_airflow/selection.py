@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from streambound.query.registry import RegisteredQuery
     from streambound.results import Results, VerdictRecord
 
+EXCLUDE = "exclude.json"
+SUMMARY = "summary.json"
+
 log = logging.getLogger(__name__)
 
 
@@ -71,29 +74,33 @@ def _relations(query: RegisteredQuery, catalog: Catalog) -> list[str]:
 
 
 def keep_out(
-    reads: Mapping[str, Sequence[str]], checked: Iterable[Mapping[str, Any]], include_failed: bool
+    store: Results,
+    run_id: str,
+    reads: Mapping[str, Sequence[str]],
+    checked: Iterable[Mapping[str, Any]],
+    include_failed: bool,
 ) -> dict[str, Any]:
     """Which partitions are kept out of the evaluation, and which queries have nothing left to read.
 
     Args:
+        store: where the run's quality is recorded, with the reasons of each failed partition.
         reads: the relations that each query reads.
         checked: what StreamQualityOperator returned for each stream; one that could not be checked is absent.
         include_failed: evaluate partitions that failed all the same.
 
-    Returns ``reads`` (the relations of each query that is evaluated), ``excluded`` (partitions by stream) and
-    ``dropped`` (reasons by query).
+    Returns ``reads`` (the relations of each query that is evaluated), ``excluded`` (how many partitions by
+    stream) and ``dropped`` (reasons by query). The partitions are written to ``exclude.json`` for Spark.
 
     Raises:
         DataError: no query has anything to read.
     """
     found = {str(body["stream"]): body for body in checked}
-    excluded: dict[str, list[str]] = {}
-    for stream, body in sorted(found.items()):
-        if failed := list(body["failed_partitions"]):
-            word = "evaluated all the same" if include_failed else "kept out"
-            log.warning("%s: partitions that failed, %s: %s", stream, word, ", ".join(failed))
-            if not include_failed:
-                excluded[stream] = failed
+    failed = _failed(store, run_id, found)
+    for stream, reasons in failed.items():
+        word = "evaluated all the same" if include_failed else "kept out"
+        for partition, why in reasons.items():
+            log.warning("%s, partition %s failed and is %s: %s", stream, partition, word, why)
+    excluded = {} if include_failed else failed
     dropped = {
         query: "; ".join(reasons)
         for query, relations in reads.items()
@@ -107,11 +114,25 @@ def keep_out(
             f"no query has anything to read: {'; '.join(sorted(set(dropped.values())))}",
             fix="choose other days, or run ingest_flights",
         )
-    return {"reads": left, "excluded": excluded, "dropped": dropped}
+    folder = run_folder(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / EXCLUDE).write_text(json.dumps(excluded, indent=1), encoding="utf-8")
+    # A summary of an earlier try must not pass for this one's.
+    (folder / SUMMARY).unlink(missing_ok=True)
+    return {"reads": left, "excluded": {s: len(names) for s, names in excluded.items()}, "dropped": dropped}
+
+
+def _failed(store: Results, run_id: str, streams: Iterable[str]) -> dict[str, dict[str, str]]:
+    outcomes = {o.subject: o for o in store.quality(run_id) if o.kind == "stream" and not o.success}
+    return {
+        name: {str(item["partition"]): "; ".join(item["reasons"]) for item in outcomes[name].failed}
+        for name in sorted(streams)
+        if name in outcomes
+    }
 
 
 def _unusable(
-    stream: str, found: Mapping[str, Mapping[str, Any]], excluded: Mapping[str, Sequence[str]]
+    stream: str, found: Mapping[str, Mapping[str, Any]], excluded: Mapping[str, Mapping[str, str]]
 ) -> str | None:
     if stream not in found:
         return f"stream {stream} could not be checked"
@@ -128,20 +149,15 @@ def run_folder(run_id: str) -> Path:
     return settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
 
 
-def spark_arguments(run_id: str, chosen: Mapping[str, Any], first: str | None, last: str | None) -> list[str]:
-    """The arguments of ``spark_apps/evaluate_history.py``; the partitions kept out are written for it."""
+def spark_arguments(run_id: str, queries: Iterable[str], first: str | None, last: str | None) -> list[str]:
+    """The arguments of ``spark_apps/evaluate_history.py``."""
     folder = run_folder(run_id)
-    folder.mkdir(parents=True, exist_ok=True)
-    exclude, summary = folder / "exclude.json", folder / "summary.json"
-    exclude.write_text(json.dumps(chosen["excluded"]), encoding="utf-8")
-    # A summary of an earlier try must not pass for this one's.
-    summary.unlink(missing_ok=True)
     days = [f"--{end}={day}" for end, day in (("from", first), ("to", last)) if day]
     return [
-        f"--queries={','.join(chosen['reads'])}",
+        f"--queries={','.join(queries)}",
         *days,
         f"--run-id={run_id}",
-        f"--exclude={exclude}",
+        f"--exclude={folder / EXCLUDE}",
         f"--output={settings.answers_root()}",
-        f"--summary={summary}",
+        f"--summary={folder / SUMMARY}",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -36,8 +37,8 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.delenv("STREAMBOUND_DATABASE_URL", raising=False)
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)
-    url = f"sqlite:///{tmp_path}/connected.db"
-    monkeypatch.setenv("AIRFLOW_CONN_STREAMBOUND_DB", f'{{"conn_type": "generic", "extra": {{"url": "{url}"}}}}')
+    connection = {"conn_type": "generic", "extra": {"url": f"sqlite:///{tmp_path}/connected.db"}}
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMBOUND_DB", json.dumps(connection))
     return tmp_path
 
 
@@ -51,7 +52,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "bounded": "SELECT DISTINCT origin FROM departures",
         "unbounded": "-- owner: tests\nSELECT DISTINCT tailnum\nFROM departures",
         "typo": "SELECT DISTINCT orgin FROM departures",
-        "snow": "SELECT d.carrier\nFROM departures d, weather w\nWHERE d.origin = w.origin AND w.wind_knots > 40",
+        "windy": "SELECT d.carrier\nFROM departures d, weather w\nWHERE d.origin = w.origin",
     }
     for name, sql in queries.items():
         (folder / "queries" / f"{name}.sql").write_text(sql)
