@@ -23,7 +23,7 @@ from streambound.boundedness.arasu import arasu
 from streambound.boundedness.exact import exact
 from streambound.boundedness.schiff_ozcep import schiff_ozcep
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.errors import StreamboundError, UnsupportedError
+from streambound.errors import PlanError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query
 from streambound.query.parse import parse
@@ -103,7 +103,11 @@ def planned(job: Compilation) -> Compilation:
     if _sized_by_statics(job.query):
         columns = ", ".join(str(a) for a in job.query.mentioned if job.query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {columns}")
-    return replace(job, plan=plan(job.query))
+    try:
+        return replace(job, plan=plan(job.query))
+    except PlanError as error:
+        # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
+        return replace(job, units_formula=error.message)
 
 
 def _sized_by_statics(query: Query) -> bool:

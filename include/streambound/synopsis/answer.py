@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.query.model import Attribute, Comparison, Op, Query
-from streambound.synopsis.plan import Condition, Plan
-from streambound.synopsis.state import ANY, Table, op_between, passes
+from streambound.synopsis.plan import Condition, Pair, Plan
+from streambound.synopsis.state import ANY, Table, op_between, passes, static_side
 
 Row = tuple[Any, ...]
 
@@ -20,9 +20,15 @@ class Rep:
     values: Mapping[str, Any]
     weight: int
     cell: int | None = None
+    settled: frozenset[Pair] = frozenset()
 
     def __getitem__(self, column: str) -> Any:
         return self.values.get(column, ANY)
+
+    def towards_static(self, column: str) -> Any:
+        """The value to compare with static columns."""
+        name = static_side(column)
+        return self.values[name] if name in self.values else self[column]
 
 
 Sources = Mapping[str, Sequence[Rep]]
@@ -30,7 +36,10 @@ Sources = Mapping[str, Sequence[Rep]]
 
 def representatives(table: Table) -> list[Rep]:
     """The representatives of a table."""
-    return [Rep(values, weight, cell) for values, weight, cell in table.representatives()]
+    cells = table.synopsis.cells
+    return [
+        Rep(values, weight, cell, cells[cell].settled) for values, weight, cell in table.representatives()
+    ]
 
 
 def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Rep]]:
@@ -64,7 +73,7 @@ class Joiner:
             return
         narrowed = {alias: _narrowed(reps, wanted.get(alias)) for alias, reps in sources.items()}
         order = sorted(narrowed, key=lambda alias: len(narrowed[alias]))
-        steps = [_Step(self.plan.joins, order[: i + 1], narrowed[order[i]]) for i in range(len(order))]
+        steps = [_Step(self.plan, order[: i + 1], narrowed[order[i]]) for i in range(len(order))]
         yield from self._extend(steps, 0, {}, 1)
 
     def _extend(
@@ -108,30 +117,41 @@ class Joiner:
 class _Step:
     """One occurrence in the join order: its representatives that agree with those chosen before."""
 
-    def __init__(self, joins: Iterable[Comparison], bound: list[str], reps: Sequence[Rep]) -> None:
+    def __init__(self, plan: Plan, bound: list[str], reps: Sequence[Rep]) -> None:
         self.alias = bound[-1]
         self.reps = reps
-        pairs = [pair for atom in joins if (pair := _oriented(atom, self.alias, bound)) is not None]
-        self.equal = [(mine.column, other) for mine, op, other in pairs if op is Op.EQ]
-        self.rest = [(mine.column, op, other) for mine, op, other in pairs if op is not Op.EQ]
+        self.static = {o.alias for o in plan.query.statics}
+        pairs = [pair for atom in plan.joins if (pair := _oriented(atom, self.alias, bound)) is not None]
+        self.equal = [pair for pair in pairs if pair[1] is Op.EQ]
+        self.rest = [pair for pair in pairs if pair[1] is not Op.EQ]
         self.index: dict[Row, list[Rep]] = {}
         if self.equal:
             for rep in reps:
-                self.index.setdefault(tuple(rep[column] for column, _ in self.equal), []).append(rep)
+                self.index.setdefault(tuple(rep[mine.column] for mine, _, _ in self.equal), []).append(rep)
 
     def candidates(self, chosen: Mapping[str, Rep]) -> Iterator[Rep]:
-        """The representatives that agree; equated columns are keys, so they are never ANY."""
+        """The representatives that agree; equated columns are keys, so they are always faithful."""
         found = self.reps
         if self.equal:
-            values = tuple(chosen[other.occurrence][other.column] for _, other in self.equal)
+            values = tuple(chosen[other.occurrence][other.column] for _, _, other in self.equal)
             found = self.index.get(values, []) if None not in values else []
-        partners = [(column, op, chosen[other.occurrence][other.column]) for column, op, other in self.rest]
+        partners = [(pair, chosen[pair[2].occurrence]) for pair in self.rest]
         for rep in found:
-            if all(op_between(op, rep[column], value) for column, op, value in partners):
+            if all(self._agrees(pair, rep, partner) for pair, partner in partners):
                 yield rep
 
+    def _agrees(self, pair: Pair, rep: Rep, partner: Rep) -> bool:
+        mine, op, other = pair
+        if pair in rep.settled or (partner.settled and (other, op.mirrored, mine) in partner.settled):
+            return True
+        if other.occurrence in self.static:
+            return op_between(op, rep.towards_static(mine.column), partner[other.column])
+        if self.alias in self.static:
+            return op_between(op, rep[mine.column], partner.towards_static(other.column))
+        return op_between(op, rep[mine.column], partner[other.column])
 
-def _oriented(atom: Comparison, alias: str, bound: list[str]) -> tuple[Attribute, Op, Attribute] | None:
+
+def _oriented(atom: Comparison, alias: str, bound: list[str]) -> Pair | None:
     left, right = atom.left, atom.right
     assert isinstance(right, Attribute)
     if left.occurrence == alias and right.occurrence in bound:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 
 from streambound.constraints.closure import Closure
 from streambound.query.model import Attribute, Op
 from streambound.query.values import Value
-from streambound.synopsis.known import Known, Pair
-from streambound.synopsis.plan import Key
+from streambound.synopsis.known import Known
+from streambound.synopsis.plan import Key, Pair
 
 
 def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | None:
@@ -35,20 +36,15 @@ def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
     return (upper[0] - lower[0]) // step + 1
 
 
-def static_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
-    """A column that is compared with static values: its position among them, and among partners."""
-    points: set[int | Value] = set()
-    for _, _, other in pairs:
-        if facts.query.is_static(other):
+def static_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | None:
+    """A column that is compared with static columns: its position among their values."""
+    points: set[Value] = set()
+    for own, _, other in facts.joined(attribute.occurrence):
+        if own == attribute and facts.query.is_static(other):
             if other not in facts.static_values:
                 return None
             points |= set(facts.static_values[other])
-        else:
-            more = _partner_points(facts, closure, attribute, other)
-            if more is None:
-                return None
-            points |= set(more)
-    return _stepped(facts, closure, attribute, sorted(points))
+    return replace(_stepped(facts, closure, attribute, sorted(points)), static=True)
 
 
 def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -129,6 +125,8 @@ def _partner_points(
     space, family = facts.facts.space, facts.facts.space.family(other)
     if (values := facts.finite_values(other, closure)) is not None:
         return values
+    if (grid := facts.grid(other, closure)) is not None:
+        return grid
     lower, upper = closure.lower(other), closure.upper(other)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
     if lower is not None and (lower == upper or (mine_high is not None and mine_high[0] <= lower[0])):

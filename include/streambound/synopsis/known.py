@@ -8,7 +8,7 @@ part of an answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,9 +17,10 @@ from streambound.constraints.space import domain_of
 from streambound.constraints.system import System, constraints_of, differences, system, unconstrained
 from streambound.query.model import Atom, Attribute, Comparison, Kind, Membership, Op, Query
 from streambound.query.values import Value
-from streambound.synopsis.plan import Condition
+from streambound.synopsis.plan import Condition, Pair
 
-Pair = tuple[Attribute, Op, Attribute]
+# Where a dense column meets a discrete one, the values of the latter are listed, up to this many.
+GRID_LIMIT = 10_000
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,27 @@ class Known:
         sets = [
             set(found)
             for own, op, other in self.joined(attribute.occurrence)
-            if own == attribute and op is Op.EQ and (found := self._partner_values(other)) is not None
+            if own == attribute and op is Op.EQ and (found := self._partner_values(own, other)) is not None
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 
-    def _partner_values(self, other: Attribute) -> tuple[Value, ...] | None:
+    def _partner_values(self, own: Attribute, other: Attribute) -> Iterable[Value] | None:
         if other in self.static_values:
             return self.static_values[other]
         numbers = self._enumerated(other, self.alone)
+        if numbers is None:
+            # Only a dense column needs the list: a discrete one has the same bounds as its partner.
+            return self.grid(other, self.alone) if self.facts.space.step(own) is None else None
         family = self.facts.space.family(other)
-        return None if numbers is None else tuple(self.facts.space.value(family, n) for n in numbers)
+        return [self.facts.space.value(family, n) for n in numbers]
+
+    def grid(self, attribute: Attribute, within: Closure) -> list[Value] | None:
+        """The values of a discrete column between its bounds; None if it is dense, or has too many."""
+        space, family = self.facts.space, self.facts.space.family(attribute)
+        step, lower, upper = space.step(attribute), within.lower(attribute), within.upper(attribute)
+        if step is None or lower is None or upper is None or (upper[0] - lower[0]) // step >= GRID_LIMIT:
+            return None
+        return [space.value(family, v) for v in range(lower[0], upper[0] + 1, step)]
 
     def finite_values(self, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The finitely many values of an enumerated column inside its bounds; None if not enumerated."""

@@ -20,6 +20,9 @@ from math import prod
 from streambound.query.model import Atom, Attribute, Comparison, Op, Query
 from streambound.query.values import Value
 
+# A comparison of an occurrence's own column (left) with one of another occurrence.
+Pair = tuple[Attribute, Op, Attribute]
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -39,7 +42,8 @@ class Key:
 
     Without ``points`` the class is the value itself, raised to ``low`` and cut to ``high``; with
     ``alike`` both sides outside are one class. With ``points`` (sorted) it is the position among
-    them: 2i below point i, 2i + 1 at it. ``size`` is the number of classes.
+    them: 2i below point i, 2i + 1 at it; ``static`` points are those of static columns, and the class
+    then serves the comparisons with those alone. ``size`` is the number of classes.
     """
 
     attribute: Attribute
@@ -48,6 +52,7 @@ class Key:
     high: Value | None = None
     alike: bool = False
     points: tuple[Value, ...] | None = None
+    static: bool = False
 
 
 class Keep(Enum):
@@ -86,6 +91,8 @@ class Cell:
     kept for evaluation. ``context`` restricts which representatives of other streams those of this
     cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are
     columns that take part in ``<>`` between streams, with the number of comparisons of each.
+    ``settled`` are the comparisons with other occurrences that hold for every tuple of this cell:
+    representatives are not asked, since of such columns they need not be faithful.
     """
 
     conditions: tuple[Condition, ...]
@@ -94,6 +101,7 @@ class Cell:
     follow: tuple[tuple[Attribute, Keep], ...] = ()
     unequal: tuple[tuple[Attribute, int], ...] = ()
     context: tuple[Condition, ...] = ()
+    settled: frozenset[Pair] = frozenset()
 
     @property
     def width(self) -> int:

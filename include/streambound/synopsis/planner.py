@@ -18,8 +18,8 @@ from streambound.errors import PlanError
 from streambound.query.model import Attribute, Op, Query
 from streambound.query.values import Value
 from streambound.synopsis.keys import exact_key, partner_key, static_key
-from streambound.synopsis.known import Known, Pair, fails_in, holds_in, known
-from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Plan, StreamSynopsis
+from streambound.synopsis.known import Known, fails_in, holds_in, known
+from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair, Plan, StreamSynopsis
 from streambound.synopsis.splits import Split, cut, halves, splits
 
 StaticValues = Mapping[Attribute, tuple[Value, ...]]
@@ -84,6 +84,7 @@ class _Draft:
     pairs: tuple[Pair, ...]
     divided: frozenset[Attribute] = frozenset()
     context: tuple[Condition, ...] = ()
+    settled: frozenset[Pair] = frozenset()
 
     def cell(self, extremum: Extremum | None = None) -> Cell:
         counts: dict[Attribute, int] = {}
@@ -91,7 +92,7 @@ class _Draft:
             if op is Op.NE:
                 counts[own] = counts.get(own, 0) + 1
         unequal = tuple(sorted(counts.items()))
-        return Cell(self.conditions, self.keys, extremum, self.follow, unequal, self.context)
+        return Cell(self.conditions, self.keys, extremum, self.follow, unequal, self.context, self.settled)
 
 
 def _units(cells: list[Cell] | None) -> float:
@@ -140,7 +141,9 @@ class _Planner:
         """The draft without the pairs that its cell decides; None if no tuple of it can join."""
         if any(fails_in(draft.closure, pair) for pair in draft.pairs):
             return None
-        return replace(draft, pairs=tuple(p for p in draft.pairs if not holds_in(draft.closure, p)))
+        settled = frozenset(p for p in draft.pairs if holds_in(draft.closure, p))
+        rest = tuple(p for p in draft.pairs if p not in settled)
+        return replace(draft, pairs=rest, settled=draft.settled | settled)
 
     def _with_keys(self, draft: _Draft) -> _Draft:
         query = self.facts.query
@@ -152,13 +155,9 @@ class _Planner:
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
         pairs = tuple(p for p in draft.pairs if p[0] not in keys)
         static = {own for own, _, other in pairs if query.is_static(other)}
-        for attribute in sorted(static):
-            keys[attribute] = self._certain(
-                attribute,
-                static_key(self.facts, draft.closure, attribute, [p for p in pairs if p[0] == attribute]),
-            )
-        pairs = tuple(p for p in pairs if p[0] not in keys)
-        return replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
+        classes = [self._certain(a, static_key(self.facts, draft.closure, a)) for a in sorted(static)]
+        pairs = tuple(p for p in pairs if not query.is_static(p[2]))
+        return replace(draft, keys=(*draft.keys, *keys.values(), *classes), pairs=pairs)
 
     def _certain(self, attribute: Attribute, key: Key | None) -> Key:
         if key is None:

@@ -117,16 +117,28 @@ class Layout:
         for k, value in zip(self.cell.keys, key, strict=False):
             if k.points is None:
                 values[k.attribute.column] = value
-        for (attribute, _), end in zip(self.ends, ends, strict=True):
-            if attribute is not None:
-                values[attribute.column] = end
-            else:
-                extremum = self.cell.extremum
-                assert extremum is not None
-                for a, shift in zip(extremum.attributes, extremum.shifts, strict=True):
-                    values[a.column] = end - shift if shift else end
+        values.update(zip(self._names(), ends, strict=True))
         values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
+        extremum = self.cell.extremum
+        if extremum is not None and not extremum.mixed:
+            end = values.pop(_COMBINED)
+            for a, shift in zip(extremum.attributes, extremum.shifts, strict=True):
+                values[a.column] = end - shift if shift else end
         return values
+
+    def _names(self) -> list[str]:
+        """The name under which a representative has each end."""
+        points = [key for key in self.cell.keys if key.points is not None]
+        main = [_COMBINED if a is None else a.column for a, _ in self.ends[: len(self.ends) - len(points)]]
+        return main + [static_side(k.attribute.column) if k.static else k.attribute.column for k in points]
+
+
+_COMBINED = "(combined)"
+
+
+def static_side(column: str) -> str:
+    """The name of a column's representative for comparisons with static relations alone."""
+    return f"{column} (static)"
 
 
 def layout(cell: Cell) -> Layout:
