@@ -41,8 +41,9 @@ ALLOWED: dict[str, list[str]] = {
     "results": ["query"],
     "quality": ["query", "synopsis", "results"],
     "report": [room for room in ALL if room not in ("spark", "quality", "report")],
+    "api": [*BELOW_CERTIFICATE, "certificate", "compiler", "caching"],
     "cli": ALL,
-    "__init__": ALL,
+    "__init__": ["api"],
 }
 ONLY_IN = {
     "pyspark": ["spark"],

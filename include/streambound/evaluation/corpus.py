@@ -19,7 +19,7 @@ from streambound.query.parse import parse
 def run_line(line: CorpusLine, engine: str) -> tuple[dict[str, Any], int]:
     """The answers of one line by ``onepass`` or ``reference``, and the exit code that it asks for."""
     try:
-        return _evaluated(line, engine), 0
+        return evaluated(line, engine), 0
     except StreamboundError as error:
         return failed(line.id, error), error.exit_code
 
@@ -29,7 +29,12 @@ def failed(query: str, error: StreamboundError) -> dict[str, Any]:
     return {"query": query, "answers": [], "peak_units": None, "error": error.about(query).one_line()}
 
 
-def _evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
+def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
+    """The answers of one line by ``onepass`` or ``reference``.
+
+    Raises:
+        StreamboundError: the line, its query or its events are no good, or there is no bounded plan.
+    """
     if line.error is not None or line.catalog is None:
         raise line.error or StreamboundError("the line has no catalog")
     query = parse(line.sql, line.catalog, line.id)

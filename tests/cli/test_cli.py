@@ -1,0 +1,183 @@
+"""The command as a user meets it: exit codes, JSON, one clear error, no traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streambound.cli import main
+
+CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
+BOUNDED = "SELECT A FROM S WHERE A > 10"
+UNBOUNDED = "SELECT DISTINCT A FROM S"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "streams.yml").write_text(CATALOG)
+    return tmp_path
+
+
+def write(folder: Path, name: str, sql: str) -> str:
+    (folder / f"{name}.sql").write_text(sql)
+    return str(folder / f"{name}.sql")
+
+
+def run(folder: Path, *arguments: str) -> int:
+    command, *rest = arguments
+    return main([command, "--catalog", str(folder / "streams.yml"), *rest])
+
+
+@pytest.mark.parametrize(
+    ("queries", "code"),
+    [
+        ({"q": BOUNDED}, 0),
+        ({"q": BOUNDED, "r": UNBOUNDED}, 1),
+        ({"q": BOUNDED, "r": UNBOUNDED, "s": "SELECT"}, 2),
+    ],
+)
+def test_exit_codes(folder: Path, queries: dict[str, str], code: int) -> None:
+    paths = [write(folder, name, sql) for name, sql in queries.items()]
+    assert run(folder, "check", *paths) == code
+    assert run(folder, "check", str(folder)) == code
+
+
+def test_json_has_the_promised_fields(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "check", "--format", "json", write(folder, "q", UNBOUNDED)) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {
+        "query",
+        "verdict",
+        "projection",
+        "units",
+        "criterion",
+        "reasons",
+        "published",
+        "suggestions",
+        "error",
+    }
+    assert found["reasons"][0]["where"] == {"line": 1, "column": 17}
+    assert found["published"] == {"arasu": "unbounded", "schiff_ozcep_2": "no-verdict"}
+
+
+def test_text_underlines_the_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(folder, "check", write(folder, "q", UNBOUNDED))
+    assert "    SELECT DISTINCT A FROM S\n                    ^" in capsys.readouterr().out
+
+
+def test_other_criteria(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", UNBOUNDED)
+    for criterion, verdict in (("arasu", "unbounded"), ("schiff_ozcep", "unknown")):
+        assert run(folder, "check", "--format", "json", "--criterion", criterion, path) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert (found["verdict"], found["criterion"]) == (verdict, criterion)
+
+
+def test_a_bad_query_does_not_stop_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [write(folder, "a", "SELECT Z FROM S"), write(folder, "b", BOUNDED)]
+    assert run(folder, "check", "--format", "json", *paths) == 2
+    bad, good = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (bad["verdict"], good["verdict"]) == ("invalid", "bounded")
+    assert "line 1, column 8" in bad["error"] and "A, B, C" in bad["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "none.sql"], "none.sql"),
+        (["explain", "nothing.sql"], "nothing.sql"),
+        (["check", "--corpus", "none.jsonl"], "none.jsonl"),
+        (["run"], "no query is named"),
+    ],
+)
+def test_mistakes_are_one_clear_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run(folder, *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("streambound: ") and words in error and "Traceback" not in error
+
+
+def test_a_missing_catalog_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--catalog", str(tmp_path / "x.yml"), str(tmp_path)]) == 2
+    assert "x.yml" in capsys.readouterr().err
+
+
+def test_a_folder_without_queries_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "check", str(folder)) == 2
+    assert "there are no .sql files" in capsys.readouterr().err
+
+
+def test_corpus_lines_that_are_no_good_are_invalid_and_the_rest_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "not json",
+        json.dumps({"id": "x", "sql": "SELECT A FROM S", "streams": {"S": {"A": "number"}}}),
+        json.dumps({"id": "y", "sql": BOUNDED, "streams": {"S": {"A": "int"}}}),
+        "[1]",
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(lines))
+    assert main(["check", "--corpus", str(path)]) == 2
+    found = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert [f["verdict"] for f in found] == ["invalid", "invalid", "bounded", "invalid"]
+    assert found[0]["query"] == "corpus.jsonl:1"
+
+
+def test_explain_says_what_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", "SELECT DISTINCT A FROM S, T WHERE B < D AND A BETWEEN 11 AND 19")
+    assert run(folder, "explain", path) == 0
+    text = capsys.readouterr().out
+    assert "per S.A (9 values) keep the least S.B: 9 units" in text
+    assert "keep the greatest T.D: 1 units" in text
+
+
+def test_run_corpus_prints_new_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {
+        "id": "x",
+        "streams": {"S": {"A": "int"}, "T": {"D": "int"}},
+        "sql": "SELECT A FROM S, T WHERE A = D AND A BETWEEN 1 AND 3",
+        "events": [{"stream": "S", "A": 2}, {"stream": "T", "D": 2}, {"stream": "T", "D": 2}],
+    }
+    bad = {**line, "id": "bad", "events": [{"stream": "S", "A": "two"}]}
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps(line) + "\n" + json.dumps(bad) + "\n")
+    assert main(["run", "--corpus", str(path), "--engine", "onepass"]) == 2
+    good, failed = map(json.loads, capsys.readouterr().out.splitlines())
+    assert good == {
+        "query": "x",
+        "answers": [{"ts": 1, "row": [2], "count": 1}, {"ts": 2, "row": [2], "count": 1}],
+        "peak_units": 2,
+    }
+    assert "event 0: column A: 'two' is not a value of type int" in failed["error"]
+
+
+def test_a_closed_pipe_is_no_error(folder: Path) -> None:
+    corpus = Path(__file__).parents[1] / "corpus" / "untimed.jsonl"
+    call = f"main(['check', '--corpus', {str(corpus)!r}])"
+    code = f"import sys; from streambound.cli import main; sys.exit({call})"
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" | head -n 1', sys.executable, code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr and len(done.stdout.splitlines()) == 1
+
+
+def test_the_lint_path_loads_neither_spark_nor_airflow(folder: Path) -> None:
+    path = write(folder, "q", BOUNDED)
+    catalog = str(folder / "streams.yml")
+    code = (
+        "import sys; from streambound.cli import main; "
+        f"main(['check', '--catalog', {catalog!r}, {path!r}]); "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & "
+        "{'pyspark', 'airflow', 'great_expectations', 'pandas', 'duckdb', 'pyarrow', 'sqlalchemy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

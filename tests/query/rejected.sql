@@ -1,0 +1,79 @@
+-- Each query must be refused; the line above it says how: a part of the message, and the column it points to.
+-- syntax error @ 29
+SELECT S.A FROM S WHERE S.A >
+-- unknown stream X @ 15
+SELECT 1 FROM X
+-- has no column Z @ 8
+SELECT S.Z FROM S
+-- unknown stream or alias x @ 8
+SELECT x.A FROM S
+-- the column A is ambiguous @ 8
+SELECT A FROM S, U
+-- no stream in FROM has a column Q @ 8
+SELECT Q FROM S, T
+-- the alias S is used twice @ 18
+SELECT 1 FROM S, S
+-- SELECT * is not supported @ 1
+SELECT * FROM S
+-- SELECT * is not supported @ 1
+SELECT S.* FROM S
+-- the aggregate COUNT(*) @ 8
+SELECT COUNT(*) FROM S
+-- the function call UPPER(S.K) @ 8
+SELECT upper(S.K) FROM S
+-- the expression S.A + 1 @ 8
+SELECT S.A + 1 FROM S
+-- LEFT JOIN is not supported yet @ 19
+SELECT S.A FROM S LEFT JOIN T ON S.A = T.D
+-- USING is not supported yet @ 26
+SELECT S.A FROM S JOIN U USING (A)
+-- GROUP BY is not supported yet @ 17
+SELECT A FROM S GROUP BY A
+-- ORDER BY is not supported yet @ 17
+SELECT A FROM S ORDER BY A
+-- LIMIT is not supported yet @ 17
+SELECT A FROM S LIMIT 3
+-- HAVING is not supported yet @ 17
+SELECT A FROM S HAVING A > 1
+-- WITH is not supported yet @ 1
+WITH x AS (SELECT 1) SELECT A FROM S
+-- UNION is not supported yet @ 17
+SELECT A FROM S UNION ALL SELECT D FROM T
+-- a sub-query in FROM @
+SELECT 1 FROM (SELECT A FROM S) x
+-- OR is not supported yet @ 23
+SELECT A FROM S WHERE A < 1 OR A > 2
+-- NOT is not supported yet @
+SELECT A FROM S WHERE NOT A < 1
+-- IS [NOT] NULL is not supported yet @
+SELECT A FROM S WHERE A IS NULL
+-- LIKE is not supported yet @
+SELECT K FROM S WHERE K LIKE 'a%'
+-- IN with columns in the list @
+SELECT A FROM S WHERE A IN (B, 1)
+-- cannot be compared with a number @
+SELECT A FROM S WHERE A < 'x'
+-- cannot be compared with S.K (string) @
+SELECT A FROM S WHERE A < K
+-- cannot be compared with a date @
+SELECT A FROM S WHERE DAY > 3
+-- 'never' is not a value of type date @
+SELECT A FROM S WHERE DAY > 'never'
+-- S.ts is an application timestamp and is compared with an ordinary column @
+SELECT A FROM S WHERE ts < SEEN
+-- cannot be compared with a timestamp @
+SELECT A FROM S WHERE ts > 5
+-- comparing the application timestamp S.ts is not supported yet @
+SELECT A FROM S WHERE ts > TIMESTAMP '2026-01-01 00:00:00'
+-- there is no FROM @ 1
+SELECT 1
+-- found 2 statements @
+SELECT A FROM S; SELECT D FROM T
+-- found 0 statements @
+
+-- F is a finite stream @
+SELECT A FROM F
+-- too many parts @
+SELECT a.b.S.A FROM S
+-- no stream is queried @
+SELECT K FROM R

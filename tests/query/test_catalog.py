@@ -1,0 +1,138 @@
+"""The stream catalog: both forms, and one clear error for each way to get it wrong."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streambound.errors import CatalogError, DataError, QueryError
+from streambound.query.catalog import catalog_from_mapping, load_catalog
+from streambound.query.model import Kind
+from streambound.query.registry import load_registry
+from streambound.query.values import NAN, parse_type
+
+LONG = """
+streams:
+  departures:
+    timestamp: departed_at
+    granularity: minute
+    columns: {departed_at: timestamp, origin: string, delay: int, ratio: double}
+    not_null: [origin]
+    domains: {origin: {values: [LGA, EWR, JFK]}, delay: {min: -120, max: 2000}}
+    max_rows_per_timestamp: 60
+    allowed_lateness: 2 days
+    history: {path: departures, partition_by: date}
+"""
+
+
+def test_the_long_form(tmp_path: Path) -> None:
+    (tmp_path / "streams.yml").write_text(LONG)
+    (relation,) = load_catalog(tmp_path / "streams.yml").relations
+    assert (relation.kind, relation.timestamp, relation.max_rows_per_timestamp) == (
+        Kind.STREAM,
+        "departed_at",
+        60,
+    )
+    assert [c.nullable for c in relation.columns] == [False, False, True, True]
+    assert relation.column("origin").domain.values == ("EWR", "JFK", "LGA")  # type: ignore[union-attr]
+    assert relation.history is not None and relation.history.partition_by == "date"
+
+
+def test_the_short_form_finds_its_timestamp() -> None:
+    (relation,) = catalog_from_mapping({"S": {"A": "int", "when": "timestamp"}}).relations
+    assert relation.timestamp == "when"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "no streams are declared"),
+        ({"S": {}}, "columns is"),
+        ({"S": {"columns": {"A": "int"}, "colour": 1}}, "unknown key colour"),
+        ({"S": {"A": "number"}}, "unknown column type 'number'"),
+        ({"S": {"A": "decimal(3,9)"}}, "unknown column type"),
+        ({"S": {"A": "int", "a": "int"}}, "differ only in case"),
+        ({"S": {"A": "int"}, "s": {"A": "int"}}, "differ only in case"),
+        ({"S": {"x": "timestamp", "y": "timestamp"}}, "several timestamp columns"),
+        ({"S": {"columns": {"A": "int"}, "kind": "table"}}, "kind is 'table'"),
+        ({"S": {"columns": {"A": "string"}, "timestamp": "A"}}, "has type string"),
+        ({"S": {"columns": {"A": "int"}, "timestamp": "B"}}, "not a column"),
+        ({"S": {"columns": {"A": "int"}, "not_null": ["B"]}}, "not_null names B"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"B": {"min": 1}}}}, "domains names B"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"least": 1}}}}, "found {'least': 1}"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": 3, "max": 1}}}}, "min 3 is above max 1"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"values": []}}}}, "values is []"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": "x"}}}}, "'x' is not a value of type int"),
+        ({"S": {"columns": {"A": "int"}, "max_rows_per_timestamp": 0}}, "max_rows_per_timestamp is 0"),
+        ({"S": {"columns": {"A": "int"}, "granularity": "year"}}, "granularity is 'year'"),
+        ({"S": {"columns": {"A": "int"}, "history": "here"}}, "history is 'here'"),
+        ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "partition_by": "a/b"}}}, "partition_by"),
+        ({"S": 3}, "found 3"),
+    ],
+)
+def test_each_mistake_has_its_error(body: Any, message: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog_from_mapping(body)
+    assert message in str(caught.value)
+
+
+def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "streams.yml"
+    path.write_text("streams:\n  S: {A: int\n")
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(path)
+    assert str(path) in str(caught.value) and "line 3" in str(caught.value)
+
+
+def test_a_missing_file_and_a_wrong_top_level(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="cannot be read"):
+        load_catalog(tmp_path / "none.yml")
+    (tmp_path / "list.yml").write_text("- S\n")
+    with pytest.raises(CatalogError, match="top level"):
+        load_catalog(tmp_path / "list.yml")
+
+
+def test_an_empty_registry_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "streams.yml").write_text(LONG)
+    (tmp_path / "queries").mkdir()
+    with pytest.raises(QueryError, match="the registry is empty"):
+        load_registry(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "encoded"),
+    [
+        ("int", 3, 3),
+        ("int", "12", 12),
+        ("decimal(5,2)", "1.25", Fraction(5, 4)),
+        ("double", 0.5, 0.5),
+        ("double", float("nan"), NAN),
+        ("boolean", True, 1),
+        ("date", "1970-01-03", 2),
+        ("timestamp", "1970-01-01T00:00:01Z", 1_000_000),
+        ("timestamp", "1970-01-01 00:00:00.000001", 1),
+        ("string", "x", "x"),
+        ("int", None, None),
+    ],
+)
+def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
+    assert parse_type(kind).encode(raw) == encoded
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        ("int", 1.5),
+        ("int", True),
+        ("int", "x"),
+        ("decimal(5,2)", "1.255"),
+        ("date", "yesterday"),
+        ("string", 3),
+    ],
+)
+def test_values_outside_their_type_are_errors(kind: str, raw: Any) -> None:
+    with pytest.raises(DataError, match="is not a value of type"):
+        parse_type(kind).encode(raw)

@@ -1,0 +1,142 @@
+"""SQL to the model: what is accepted means what SQL says; what is not is refused by name and place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streambound.compiler import check, compile
+from streambound.errors import QueryError, StreamboundError
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.model import Constant
+from streambound.query.parse import MAX_SQL_CHARACTERS, parse
+
+CATALOG = catalog_from_mapping(
+    {
+        "S": {
+            "columns": {
+                "A": "int",
+                "B": "int",
+                "K": "string",
+                "DAY": "date",
+                "OK": "boolean",
+                "P": "decimal(5,2)",
+                "X": "double",
+                "SEEN": "timestamp",
+                "ts": "timestamp",
+            },
+            "timestamp": "ts",
+        },
+        "T": {"D": "int", "E": "int"},
+        "U": {"A": "int"},
+        "F": {"columns": {"A": "int"}, "kind": "finite"},
+        "R": {"columns": {"K": "int"}, "kind": "static"},
+    }
+)
+REJECTED = (Path(__file__).parent / "rejected.sql").read_text().splitlines()[1:]
+CASES = [
+    (sql, *re.fullmatch(r"-- (.*) @ ?(\d*)", rule).groups())
+    for rule, sql in zip(REJECTED[::2], REJECTED[1::2], strict=True)
+]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("sql", "message", "column"), CASES, ids=[sql or "nothing" for sql, _, _ in CASES])
+def test_rejected_corpus(sql: str, message: str, column: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        compile(sql, CATALOG, "the query")
+    assert message in caught.value.message
+    assert caught.value.subject == "the query"
+    if column:
+        assert caught.value.place is not None and caught.value.place.column == int(column)
+
+
+def atoms(where: str, source: str = "S, T") -> list[str]:
+    return [str(atom) for atom in parse(f"SELECT 1 FROM {source} WHERE {where}", CATALOG).where]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("S.A < D", ["S.A < T.D"]),
+        ("5 > S.A", ["S.A < 5"]),
+        ("S.A BETWEEN 1 AND T.D", ["S.A >= 1", "S.A <= T.D"]),
+        ("S.A IN (1, 2, NULL)", ["S.A IN (1, 2)"]),
+        ("S.A IN (NULL)", ["S.A IN (NULL)"]),
+        ("(S.A = 1) AND ((S.B != 2))", ["S.A = 1", "S.B <> 2"]),
+        ("S.A = NULL", ["S.A = NULL"]),
+        ("1 < 2 AND TRUE", []),
+        ("2 < 1", ["2 < 1"]),
+        ("OK", ["S.OK = TRUE"]),
+        ("DAY >= '2026-01-31'", ["S.DAY >= '2026-01-31'"]),
+        ("S.X > -0.5", ["S.X > -0.5"]),
+        ("s.a == 1", ["S.A = 1"]),
+    ],
+)
+def test_conditions(where: str, expected: list[str]) -> None:
+    assert atoms(where) == expected
+
+
+def test_a_join_condition_is_a_condition() -> None:
+    query = parse("SELECT x.A FROM S AS x INNER JOIN T y ON x.A = y.D CROSS JOIN U WHERE y.E > 3", CATALOG)
+    assert [str(a) for a in query.where] == ["x.A = y.D", "y.E > 3"]
+    assert [o.alias for o in query.occurrences] == ["x", "y", "U"]
+
+
+def test_doubles_compare_as_doubles_and_decimals_exactly() -> None:
+    double, exact = parse("SELECT 1 FROM S WHERE X = 0.1 AND P = 0.1", CATALOG).where
+    assert isinstance(double.right, Constant) and double.right.value == 0.1  # type: ignore[union-attr]
+    assert exact.right.value * 10 == 1  # type: ignore[union-attr]
+
+
+def test_outputs_are_named_apart() -> None:
+    query = parse("SELECT A, A, B AS A, 1, 'x' AS c FROM S", CATALOG)
+    assert [o.name for o in query.select] == ["A", "A_2", "A_3", "1", "c"]
+
+
+def test_metadata_of_the_leading_comments() -> None:
+    query = parse("-- owner: ops\n-- Cache-Size: 500\nSELECT A FROM S -- note: no\n", CATALOG)
+    assert query.metadata == (("owner", "ops"), ("cache-size", "500"))
+
+
+def test_the_place_is_that_of_the_second_line() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse("SELECT A\nFROM S\nWHERE A < Q", CATALOG, "file.sql")
+    assert str(caught.value).startswith("file.sql: line 3, column 11: no stream in FROM has a column Q")
+    assert "    WHERE A < Q\n              ^" in str(caught.value)
+
+
+def test_a_text_past_the_limit_is_refused() -> None:
+    with pytest.raises(QueryError, match="characters"):
+        parse("SELECT A FROM S" + " " * MAX_SQL_CHARACTERS, CATALOG)
+
+
+def test_deep_nesting_is_refused_or_read() -> None:
+    for depth in (50, 5_000):
+        report = check("SELECT A FROM S WHERE " + "(" * depth + "A > 1" + ")" * depth, CATALOG)
+        assert report.verdict in ("bounded", "invalid")
+
+
+words = st.sampled_from(
+    (
+        "SELECT DISTINCT FROM WHERE AND OR NOT IN BETWEEN JOIN ON S T U A B D K ts , . ( ) * < <= = <> > 1 2.5 'a'",
+        "NULL TRUE UNION ALL GROUP BY AS x DATE '2026-01-01' - + CASE WHEN END EXISTS LIKE IS",
+    )
+).flatmap(lambda words: st.sampled_from(words.split(" ")))
+
+
+@given(st.lists(words, max_size=25).map(" ".join))
+def test_words_in_any_order_raise_only_typed_errors(sql: str) -> None:
+    assert check(sql, CATALOG).verdict in ("bounded", "unbounded", "unknown", "invalid")
+
+
+@given(st.text(max_size=60))
+def test_any_text_raises_only_typed_errors(text: str) -> None:
+    for sql in (text, f"SELECT A FROM S WHERE {text}", f"SELECT {text} FROM S"):
+        try:
+            parse(sql, CATALOG)
+        except StreamboundError as error:
+            assert error.message
