@@ -1,0 +1,184 @@
+"""Around the Spark application: what is evaluated, what is kept out, what is recorded, what fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from streambound.errors import DataError, PlanError, QueryError
+from streambound.results import QualityOutcome, Results
+from streambound_airflow import recording, selection
+from streambound_airflow.validation import chosen_queries, conclude
+
+pytestmark = pytest.mark.airflow
+
+
+@pytest.fixture
+def store(working_folder: Path) -> Results:
+    return Results(f"sqlite:///{working_folder}/results.db")
+
+
+def verdict(store: Results, registry: Path, query: str, verdict: str, sql: str | None = None) -> None:
+    sql = (registry / "queries" / f"{query}.sql").read_text() if sql is None else sql
+    reasons = [{"code": "c", "message": f"why {verdict}"}]
+    store.record_verdicts("v", [{"query": query, "verdict": verdict, "sql": sql, "reasons": reasons}])
+
+
+def test_all_registered_queries_are_chosen_if_none_is(registry: Path) -> None:
+    assert chosen_queries([]) == chosen_queries(None) == ["bounded", "typo", "unbounded", "windy"]
+    assert chosen_queries(["windy", "bounded", "windy"]) == ["bounded", "windy"]
+
+
+def test_an_empty_registry_and_an_unknown_query_are_clear_errors(registry: Path) -> None:
+    with pytest.raises(QueryError, match="no query is registered as nope"):
+        chosen_queries(["bounded", "nope"])
+    for path in (registry / "queries").glob("*.sql"):
+        path.unlink()
+    with pytest.raises(QueryError, match="the registry is empty"):
+        chosen_queries(None)
+
+
+def test_a_validation_with_an_invalid_query_is_recorded_as_failed(store: Results, registry: Path) -> None:
+    verdict(store, registry, "bounded", "bounded")
+    verdict(store, registry, "unbounded", "unbounded")
+    assert conclude(store, "v", ["bounded", "unbounded"], strict=False) == {"bounded": 1, "unbounded": 1}
+    assert store.runs()[0].state == "success"
+    conclude(store, "v", ["bounded", "unbounded"], strict=True)
+    assert store.runs()[0].state == "failed"
+    assert conclude(store, "v", ["bounded", "typo"], strict=False) == {"bounded": 1, "unchecked": 1}
+    assert store.runs()[0].state == "failed"
+
+
+def test_only_queries_with_a_current_bounded_verdict_are_evaluated(
+    store: Results, registry: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    verdict(store, registry, "bounded", "bounded")
+    verdict(store, registry, "unbounded", "unbounded")
+    verdict(store, registry, "windy", "bounded", sql="SELECT an older text")
+    assert selection.select(store, None) == {"bounded": ["departures"]}
+    assert "left out: unbounded, unbounded: why unbounded" in caplog.text
+    assert "left out: typo, not checked yet" in caplog.text
+    assert "left out: windy, changed since it was checked" in caplog.text
+    with pytest.raises(PlanError, match="none of the chosen queries"):
+        selection.select(store, ["unbounded"])
+
+
+READS = {"q": ["departures"], "w": ["departures", "weather"], "p": ["planes"]}
+
+
+def checked(stream: str, partitions: int, *failed: str) -> dict[str, Any]:
+    return {"stream": stream, "partitions": partitions, "failed_partitions": list(failed)}
+
+
+def failing(store: Results, stream: str, *partitions: str) -> None:
+    failed = [{"partition": name, "reasons": ["late", "odd"]} for name in partitions]
+    store.record_quality(QualityOutcome("r", stream, False, 9, failed=failed))
+
+
+def test_a_failed_partition_is_kept_out_with_its_reasons(store: Results, working_folder: Path) -> None:
+    failing(store, "departures", "2013-01-02")
+    found = [checked("departures", 3, "2013-01-02"), checked("weather", 3), checked("planes", 1)]
+    chosen = selection.keep_out(store, "r", READS, found, include_failed=False)
+    assert chosen == {"reads": READS, "excluded": {"departures": 1}, "dropped": {}}
+    arguments = selection.spark_arguments("r", chosen["reads"], "2013-01-01", None)
+    assert arguments[:3] == ["--queries=q,w,p", "--from=2013-01-01", "--run-id=r"]
+    exclude = Path(next(a for a in arguments if a.startswith("--exclude=")).removeprefix("--exclude="))
+    assert json.loads(exclude.read_text()) == {"departures": {"2013-01-02": "late; odd"}}
+
+
+def test_a_failed_partition_is_evaluated_if_asked_to(store: Results) -> None:
+    failing(store, "departures", "2013-01-02")
+    chosen = selection.keep_out(
+        store, "r", {"q": ["departures"]}, [checked("departures", 3, "2013-01-02")], include_failed=True
+    )
+    assert chosen["excluded"] == {}
+
+
+def test_queries_with_nothing_sound_to_read_are_dropped_by_name(store: Results) -> None:
+    failing(store, "planes", "all")
+    found = [checked("departures", 3), checked("weather", 0), checked("planes", 1, "all")]
+    chosen = selection.keep_out(store, "r", {**READS, "n": ["nowhere"]}, found, include_failed=False)
+    assert list(chosen["reads"]) == ["q"]
+    assert chosen["dropped"] == {
+        "w": "stream weather has no partition in the chosen days",
+        "p": "every partition of planes failed",
+        "n": "stream nowhere could not be checked",
+    }
+    with pytest.raises(DataError, match="no query has anything to read"):
+        selection.keep_out(store, "r", {"p": ["planes"]}, found, include_failed=False)
+
+
+def answer(query: str, sql: str, **changed: Any) -> dict[str, Any]:
+    body = {
+        "query": query,
+        "sql": sql,
+        "verdict": "bounded",
+        "units": 3,
+        "peak_units": 3,
+        "rows_read": 30,
+        "answer_rows": 2,
+        "answer_count": str(2**70),
+        "partitions": ["2013-01-01", "2013-01-03"],
+        "missing_partitions": [{"stream": "departures", "partition": "2013-01-02", "reason": "odd"}],
+        "digest": "ab",
+        "seconds": 1.5,
+        "error": None,
+    }
+    return {**body, **changed}
+
+
+def summarised(run_id: str, *answers: dict[str, Any]) -> None:
+    folder = selection.run_folder(run_id)
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"run_id": run_id, "answers": answers}))
+
+
+def answered(home: Path, query: str, *origins: str) -> None:
+    folder = home / "answers" / query / "date=2013-01-01"
+    folder.mkdir(parents=True)
+    counts = pa.array([1] * len(origins))
+    pq.write_table(pa.table({"origin": origins, "count": counts}), folder / "part-00000.parquet")
+
+
+def test_answers_are_recorded_with_what_is_missing_and_failures_are_named(
+    store: Results, working_folder: Path, registry: Path
+) -> None:
+    sql = "SELECT DISTINCT origin FROM departures"
+    summarised("r", answer("q", sql), answer("twice", sql), answer("bad", sql, error="corrupt", digest=None))
+    answered(working_folder, "q", "JFK", "LGA")
+    answered(working_folder, "twice", "JFK", "JFK")
+    reads = {name: ["departures"] for name in ("q", "twice", "bad", "lost")}
+    chosen = {"reads": reads, "excluded": {"departures": 1}, "dropped": {"gone": "no stream"}}
+    found = recording.record(store, "r", chosen)
+    assert found["evaluated"] == 2 and found["kept_out"] == {"departures": 1}
+    assert found["failures"] == {
+        "gone": "no stream",
+        "bad": "corrupt",
+        "lost": "the Spark application does not mention it",
+        "twice": "1 rows more than once",
+    }
+    kept = {a.query: a for a in store.answers("r")}
+    assert sorted(kept) == ["q", "twice"]
+    assert kept["q"].missing_partitions == ("departures 2013-01-02",)
+    assert kept["q"].answer_count == 2**70 and kept["q"].streams == ("departures",)
+    with pytest.raises(DataError, match="4 queries failed; the others are recorded") as caught:
+        recording.conclude(store, "r", found["failures"])
+    assert "  bad: corrupt" in str(caught.value)
+    assert store.runs()[0].state == "failed"
+
+
+def test_a_run_without_failures_is_a_success(store: Results) -> None:
+    recording.conclude(store, "r", {})
+    assert store.runs()[0].state == "success"
+
+
+def test_without_a_summary_the_log_to_read_is_named(store: Results) -> None:
+    with pytest.raises(DataError, match="left no summary"):
+        recording.record(store, "r", {"reads": {"q": ["s"]}, "excluded": {}, "dropped": {}})
+    with pytest.raises(DataError, match="before its answers were recorded"):
+        recording.conclude(store, "r", None)
