@@ -19,6 +19,7 @@ from streambound.errors import StorageError, StreamboundError
 if TYPE_CHECKING:
     from streambound.compiler import Report
     from streambound.query.catalog import Catalog
+    from streambound.query.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
 
 ENGINES = ("spark", "onepass", "reference")
@@ -204,20 +205,54 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_corpus(path: Path, engine: str) -> int:
-    from streambound.evaluation.corpus import run_line
     from streambound.query.corpus import read_corpus
 
     codes = [0]
-    for line in read_corpus(path):
-        if engine == "spark":
-            from streambound.spark.corpus import run_line as run_line_on_spark
-
-            document, code = run_line_on_spark(line)
-        else:
-            document, code = run_line(line, engine)
-        print(json.dumps(document, ensure_ascii=False), flush=True)
+    for found, code in _corpus_answers(read_corpus(path), engine):
+        print(json.dumps(found, ensure_ascii=False), flush=True)
         codes.append(code)
     return max(codes)
+
+
+def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[dict[str, Any], int]]:
+    if engine != "spark":
+        from streambound.evaluation.corpus import run_line
+
+        yield from (run_line(line, engine) for line in lines)
+        return
+    from streambound.spark.corpus import run_corpus
+    from streambound.spark.session import session
+
+    with session("streambound run --corpus") as spark:
+        yield from run_corpus(spark, lines)
+
+
+def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.spark.history import evaluate_history
+    from streambound.spark.session import session
+
+    _use_input(options.input)
+    with session(f"streambound run {query.name}") as spark:
+        (answer,) = evaluate_history(
+            spark,
+            [query],
+            catalog,
+            first=options.first,
+            last=options.last,
+            output=options.output,
+            progress=_tell,
+        )
+    if answer.error is not None:
+        raise answer.error
+    print(json.dumps(answer.to_json(), ensure_ascii=False))
+    if not answer.evaluated:
+        print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:

@@ -1,0 +1,104 @@
+"""Corpus lines on Spark: each marker is written as a partition, so what is new at it is its answer.
+
+The events of a line become Parquet histories in a temporary folder, one partition a marker, and go the
+way of every history: summarised by tasks, merged and answered by the driver.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streambound.errors import StreamboundError
+from streambound.evaluation.corpus import document, failed
+from streambound.evaluation.events import Answer, Encoded, batches, encode_static
+from streambound.query.catalog import Catalog
+from streambound.query.corpus import CorpusLine
+from streambound.query.model import History, Query, Relation
+from streambound.query.parse import parse
+from streambound.query.registry import RegisteredQuery
+from streambound.spark.emit import arrow_type
+from streambound.spark.history import evaluate_history
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEY = "marker"
+
+
+def run_corpus(session: SparkSession, lines: Iterable[CorpusLine]) -> Iterator[tuple[dict[str, Any], int]]:
+    """The object and the exit code of each line, as ``evaluation.corpus.run_line`` gives them."""
+    for line in lines:
+        try:
+            with tempfile.TemporaryDirectory(prefix="streambound-corpus-") as folder:
+                yield _evaluated(session, line, Path(folder)), 0
+        except StreamboundError as error:
+            yield failed(line.id, error), error.exit_code
+
+
+def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[str, Any]:
+    if line.error is not None or line.catalog is None:
+        raise line.error or StreamboundError("the line has no catalog")
+    query = parse(line.sql, line.catalog, line.id)
+    markers = _write_streams(query, line, folder)
+    _write_statics(query, line, folder)
+    catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
+    # Ids are free text, and the name of a query is that of a folder.
+    registered = RegisteredQuery("query", line.sql, folder)
+    (answer,) = evaluate_history(session, [registered], catalog, output=folder / "answers")
+    if answer.error is not None:
+        raise answer.error
+    if not answer.evaluated:
+        raise StreamboundError(f"the query is {answer.verdict}", fix="see streambound check")
+    found = _answers(query, folder / "answers" / "query", markers)
+    return document(line.id, found, lambda: answer.peak_units)
+
+
+def _placed(relation: Relation, folder: Path) -> Relation:
+    key = None if relation.kind.value == "static" else KEY
+    return replace(relation, history=History(str(folder / relation.name), key))
+
+
+def _write_streams(query: Query, line: CorpusLine, folder: Path) -> list[Any]:
+    relations = {o.relation.name: o.relation for o in query.streams}
+    markers = []
+    for number, batch in enumerate(batches(query, line.events)):
+        markers.append(batch.marker)
+        for name, rows in batch.tuples.items():
+            _write(relations[name], rows, folder / name / f"{KEY}={number:09d}")
+    for name, relation in relations.items():
+        # A stream on which nothing arrives has a history all the same: an empty partition.
+        if not (folder / name).exists():
+            _write(relation, [], folder / name / f"{KEY}={0:09d}")
+    return markers
+
+
+def _write_statics(query: Query, line: CorpusLine, folder: Path) -> None:
+    relations = {o.relation.name: o.relation for o in query.statics}
+    for name, rows in encode_static(query, line.static).items():
+        _write(relations[name], rows, folder / name)
+
+
+def _write(relation: Relation, rows: Iterable[Encoded], folder: Path) -> None:
+    decoded = [{c.name: c.type.decode(row[c.name]) for c in relation.columns} for row in rows]
+    schema = pa.schema([(c.name, arrow_type(c.type)) for c in relation.columns])
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(decoded, schema=schema), folder / "part-00000.parquet")
+
+
+def _answers(query: Query, folder: Path, markers: list[Any]) -> Iterator[list[Answer]]:
+    names = [output.name for output in query.select]
+    for number, marker in enumerate(markers):
+        file = folder / f"{KEY}={number:09d}" / "part-00000.parquet"
+        if file.exists():
+            yield [_answer(marker, names, row) for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def _answer(marker: Any, names: list[str], row: Mapping[str, Any]) -> Answer:
+    return Answer(marker, tuple(row[name] for name in names), int(row["count"]))
