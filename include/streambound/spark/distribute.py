@@ -1,8 +1,9 @@
 """Partitions to Spark tasks: one job over all streams and queries, with progress.
 
-A task is a group of partitions of about equal bytes. Each group is one row of a DataFrame with one
-partition a group, mapped through ``mapInArrow``: that works on Spark Connect as well, where there are no
-RDDs. What comes back is one row a reader and partition, never a row of a stream.
+Small partitions of a stream are batched, and batches go into groups of about equal bytes. Each group is
+one row of a DataFrame with one partition a group, mapped through ``mapInArrow``: that works on Spark
+Connect as well, where there are no RDDs. What comes back is one row a reader and partition, never a
+row of a stream.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 # More groups than cores even out what sizes in bytes do not tell.
 GROUPS_PER_CORE = 4
+# A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.
+BATCH_BYTES = 64 << 20
+BATCH_PARTITIONS = 128
+# Opening a file costs about as much as reading a hundred kilobytes of it.
+OPENING = 100_000
 POLL_SECONDS = 2.0
 
 FIELDS = pa.schema(
@@ -59,7 +65,9 @@ def run_tasks(
     """
     if not tasks:
         return []
-    groups = balanced(tasks, min(len(tasks), cores(session) * GROUPS_PER_CORE))
+    wanted = cores(session) * GROUPS_PER_CORE
+    batches = batched(tasks, sum(map(_cost, tasks)) // wanted)
+    groups = balanced(batches, min(len(batches), wanted))
     mapped = _mapper(groups, dict(readings), memory_mb)
     schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
@@ -90,15 +98,31 @@ def _lost(error: Exception) -> StorageError:
     )
 
 
-def balanced(tasks: Iterable[Task], groups: int) -> list[list[Task]]:
-    """The tasks in at most that many groups, the largest first to the group with the fewest bytes."""
+def _cost(task: Task) -> int:
+    return task.size + OPENING * len(task.files)
+
+
+def batched(tasks: Iterable[Task], target: int) -> list[list[Task]]:
+    """Partitions of one stream each, of at most about ``target`` bytes where they are small."""
+    found: dict[str, list[list[Task]]] = {}
+    for task in sorted(tasks, key=lambda t: (t.stream, t.partition)):
+        mine = found.setdefault(task.stream, [])
+        limit = min(target, BATCH_BYTES)
+        if mine and len(mine[-1]) < BATCH_PARTITIONS and sum(map(_cost, [*mine[-1], task])) <= limit:
+            mine[-1].append(task)
+        else:
+            mine.append([task])
+    return [batch for mine in found.values() for batch in mine]
+
+
+def balanced(batches: Iterable[list[Task]], groups: int) -> list[list[list[Task]]]:
+    """The batches in at most that many groups, the largest first to the group with the fewest bytes."""
     heap: list[tuple[int, int]] = [(0, i) for i in range(groups)]
-    found: list[list[Task]] = [[] for _ in range(groups)]
-    for task in sorted(tasks, key=lambda t: (-t.size, t.stream, t.partition)):
+    found: list[list[list[Task]]] = [[] for _ in range(groups)]
+    for batch in sorted(batches, key=lambda b: -sum(map(_cost, b))):
         size, index = heapq.heappop(heap)
-        found[index].append(task)
-        # Opening a file costs about as much as reading a hundred kilobytes of it.
-        heapq.heappush(heap, (size + task.size + 100_000, index))
+        found[index].append(batch)
+        heapq.heappush(heap, (size + sum(map(_cost, batch)), index))
     return [group for group in found if group]
 
 
@@ -111,7 +135,7 @@ def cores(session: SparkSession) -> int:
 
 
 def _mapper(
-    groups: list[list[Task]], readings: dict[str, Reading], memory_mb: int
+    groups: list[list[list[Task]]], readings: dict[str, Reading], memory_mb: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -122,12 +146,12 @@ def _mapper(
 
 
 def summarise_group(
-    tasks: Iterable[Task], readings: Mapping[str, Reading], memory_mb: int
+    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
-    """One record batch (see FIELDS) a partition."""
+    """A record batch (see FIELDS) for each batch of partitions."""
     with opened(memory_mb) as engine:
-        for task in tasks:
-            rows = [_row(summary) for summary in summarise(engine, readings[task.stream], task)]
+        for batch in group:
+            rows = [_row(summary) for summary in summarise(engine, readings[batch[0].stream], batch)]
             yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
 
 

@@ -89,9 +89,9 @@ def _counts(query: Query, counts: Sequence[int]) -> pa.Array:
 
 
 def projected_batch(query: Query, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Projected columns in ordered form and their count (a statement's result) as answer rows."""
+    """A stateless statement's result (partition, projected columns, count) as answer rows."""
     schema = answer_schema(query)
-    at = {attribute: i for i, attribute in enumerate(query.projected)}
+    at = {attribute: i + 1 for i, attribute in enumerate(query.projected)}
     arrays = []
     for i, output in enumerate(query.select):
         kind, wanted = query.type_of(output.term), schema.field(i).type

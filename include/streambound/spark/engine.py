@@ -23,7 +23,7 @@ from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
 from streambound.spark import ordered
 from streambound.spark.clauses import Lookup
-from streambound.spark.statements import TUPLES
+from streambound.spark.statements import PART, TUPLES
 
 FILES = "files"
 FETCHED = 10_000
@@ -47,14 +47,16 @@ class Engine:
 
     @contextmanager
     def tuples(
-        self, relation: Relation, columns: Sequence[str], files: Sequence[str], copied: bool
+        self, relation: Relation, columns: Sequence[str], parts: Sequence[Sequence[str]], copied: bool
     ) -> Iterator[None]:
-        """The columns of a partition as the table ``tuples``; ``copied`` if it will be read repeatedly.
+        """Columns of partitions (lists of files) as ``tuples``; ``copied`` if it will be read repeatedly.
 
         Raises:
             DataError: a file cannot be read.
         """
-        self._define(TUPLES, relation, columns, files, copied)
+        body = _ordered_columns(relation, columns, [file for files in parts for file in files])
+        body = body.select(exp.alias_(_part(parts), PART, quoted=True))
+        self._define(TUPLES, relation, body, copied)
         try:
             yield
         finally:
@@ -64,20 +66,14 @@ class Engine:
         """Make the rows of a static relation known under a name, once."""
         if name not in self._statics:
             columns = [column.name for column in relation.columns]
-            self._define(name, relation, columns, files, copied=True)
+            self._define(name, relation, _ordered_columns(relation, columns, files), copied=True)
             self._statics.add(name)
 
-    def _define(
-        self, name: str, relation: Relation, columns: Sequence[str], files: Sequence[str], copied: bool
-    ) -> None:
+    def _define(self, name: str, relation: Relation, body: exp.Select, copied: bool) -> None:
+        kind = "TABLE" if copied else "VIEW"
+        node = exp.Create(this=ordered.table(name), kind=kind, expression=body)
         with translated(relation.name):
-            patterns = [glob.escape(file) for file in files]
-            found = self.connection.read_parquet(patterns, hive_partitioning=False, union_by_name=True)
-            found.create_view(FILES, replace=True)
-            body = _ordered_columns(relation, columns)
-            self._execute(
-                exp.Create(this=ordered.table(name), kind="TABLE" if copied else "VIEW", expression=body)
-            )
+            self.connection.execute(node.sql(dialect=ordered.DIALECT))
 
     def rows(self, query: Query) -> Iterator[Sequence[Any]]:
         """The rows of a statement, fetched in portions.
@@ -112,17 +108,33 @@ class Engine:
             for name in names:
                 self.connection.unregister(name)
 
-    def _execute(self, node: exp.Expr) -> None:
-        self.connection.execute(node.sql(dialect=ordered.DIALECT))
 
-
-def _ordered_columns(relation: Relation, columns: Sequence[str]) -> exp.Select:
+def _ordered_columns(relation: Relation, columns: Sequence[str], files: Sequence[str]) -> exp.Select:
+    kinds = {name: relation.column(name).type for name in columns}
     found = [
-        exp.alias_(ordered.normal(ordered.column(name, FILES), relation.column(name).type), name, quoted=True)
-        for name in columns
+        exp.alias_(ordered.normal(ordered.column(name, FILES), kind), name, quoted=True)
+        for name, kind in kinds.items()
     ]
-    # A query that mentions no column still counts rows.
-    return exp.select(*(found or [exp.alias_(exp.Literal.number(1), "present")])).from_(ordered.table(FILES))
+    return exp.select(*found).from_(_scan(files))
+
+
+def _scan(files: Sequence[str]) -> exp.Expr:
+    paths = exp.Array(expressions=[exp.Literal.string(glob.escape(file)) for file in files])
+    # Folders above the files are no columns, and files may order or widen theirs differently.
+    flags = {"hive_partitioning": exp.false(), "union_by_name": exp.true()}
+    options = [exp.EQ(this=exp.column(flag), expression=value) for flag, value in flags.items()]
+    call = exp.Anonymous(this="READ_PARQUET", expressions=[paths, *options])
+    return exp.alias_(exp.Table(this=call), FILES, table=True, quoted=True)
+
+
+def _part(parts: Sequence[Sequence[str]]) -> exp.Expr:
+    """The number of a row's partition, from the number of its file in the scan."""
+    if len(parts) == 1:
+        return exp.Literal.number(0)
+    numbers = [exp.Literal.number(i) for i, files in enumerate(parts) for _ in files]
+    number = exp.cast(exp.column("file_index", table=FILES), "BIGINT")
+    index = exp.Add(this=number, expression=exp.Literal.number(1))
+    return exp.Anonymous(this="LIST_EXTRACT", expressions=[exp.Array(expressions=numbers), index])
 
 
 @contextmanager
@@ -143,12 +155,16 @@ def opened(memory_mb: int = MEMORY_MB) -> Iterator[Engine]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
+# Statements that do not fit the tables are mistakes of this project, not of the data.
+_OURS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.SyntaxException)
+
+
 @contextmanager
 def translated(subject: str | None) -> Iterator[None]:
     """Engine errors as this project's own."""
     try:
         yield
-    except StreamboundError:
+    except (StreamboundError, *_OURS):
         raise
     except duckdb.OutOfMemoryException as error:
         raise StorageError(

@@ -69,15 +69,17 @@ def outward(found: exp.Expr, kind: Type) -> exp.Expr:
 
 def encoded(raw: Any) -> Value | None:
     """The encoded value of what a result set returned in ordered form."""
-    if isinstance(raw, bool):
+    kind = type(raw)
+    if kind is int or kind is str:
+        return raw
+    if kind is bool:
         return int(raw)
     if isinstance(raw, Decimal):
         exact = Fraction(raw)
         return int(exact) if exact.denominator == 1 else exact
     if isinstance(raw, float):
         return NAN if math.isnan(raw) else raw
-    found: Value | None = raw
-    return found
+    return raw
 
 
 def compared(found: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:

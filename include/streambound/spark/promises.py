@@ -10,7 +10,7 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.query.model import Column, Domain, Op, Relation
 from streambound.spark import ordered
-from streambound.spark.statements import TUPLES
+from streambound.spark.statements import PART, TUPLES
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,10 @@ def _outside(column: Column, found: exp.Column, domain: Domain) -> list[exp.Expr
 
 
 def check_statement(made: list[Promise]) -> exp.Select:
-    """One row: for each promise the number of rows that break it."""
-    return exp.select(*(_rows_where(promise.broken) for promise in made)).from_(ordered.table(TUPLES))
+    """For each partition its number, and for each promise how many rows break it."""
+    part = ordered.column(PART, TUPLES)
+    counts = [_rows_where(promise.broken) for promise in made]
+    return exp.select(part, *counts).from_(ordered.table(TUPLES)).group_by(part.copy())
 
 
 def _rows_where(condition: exp.Expr) -> exp.Expr:

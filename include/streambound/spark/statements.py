@@ -1,8 +1,9 @@
 """A plan's cells as SQL: one grouped SELECT a cell, which gives what adding row by row would.
 
-The statements read the table ``tuples`` of one partition, whose columns are in ordered form (see
-``ordered``). A cell's SELECT yields its buckets: key classes, the pattern of a mixed extremum, the
-columns that take part in ``<>``, a count, and the ends. Where there are ``<>`` columns only as many of
+The statements read the table ``tuples``, whose columns are in ordered form (see ``ordered``); one more
+column numbers the partitions, so that many small ones cost no more than a large one. A cell's SELECT
+yields, for each partition, its buckets: key classes, the pattern of a mixed extremum, the columns that
+take part in ``<>``, a count, and the ends. Where there are ``<>`` columns only as many of
 their values as can matter leave the engine. Constant lists too long for SQL text travel as lookup
 tables. Nodes are sqlglot's, so another dialect can render them.
 """
@@ -21,6 +22,8 @@ from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout, layout
 
 TUPLES = "tuples"
+# The number of the partition, in a form that no catalog uses for a column.
+PART = "streambound part"
 COUNT = "n"
 
 Named = tuple[str, exp.Expr]
@@ -39,10 +42,10 @@ class Statement:
 
 
 def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Statement:
-    """The summary of one cell: columns k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
+    """The summary of one cell: p, k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
     cell, shape = synopsis.cells[number], layout(synopsis.cells[number])
     build = Clauses(plan.query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
-    groups = [(f"k{i}", build.key(key)) for i, key in enumerate(cell.keys)]
+    groups = [_part(), *((f"k{i}", build.key(key)) for i, key in enumerate(cell.keys))]
     if cell.extremum is not None and cell.extremum.mixed:
         groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(cell.extremum))]
     groups += [(f"u{i}", build.outward(a)) for i, (a, _) in enumerate(cell.unequal)]
@@ -71,10 +74,11 @@ def _ends(build: Clauses, shape: Layout) -> list[Named]:
 def _grouped(groups: Sequence[Named], ends: Sequence[Named]) -> exp.Select:
     columns: list[Named] = [*groups, (COUNT, exp.Count(this=exp.Star())), *ends]
     select = exp.select(*(exp.alias_(e, name, quoted=True) for name, e in columns))
-    if groups:
-        return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
-    # Without keys there is one bucket, and none if no tuple counts.
-    return select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)))
+    return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+
+
+def _part() -> Named:
+    return "p", ordered.column(PART, TUPLES)
 
 
 def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
@@ -93,9 +97,7 @@ def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
         if shape.ends:
             least = shape.ends[0][1] is Keep.LEAST
             order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
-        window = exp.Window(
-            this=exp.RowNumber(), partition_by=others or None, order=exp.Order(expressions=order)
-        )
+        window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
         ranked = exp.select(
             *(ordered.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
         ).from_(exp.alias_(select.subquery(), "few", table=True, quoted=True))
@@ -108,14 +110,14 @@ def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
 
 
 def stateless_statement(plan: Plan) -> Statement:
-    """The answer rows of one partition: a column a projected attribute (c*), then their number.
+    """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
-    Static relations are tables under their aliases; rows come in canonical order (NULL first).
+    Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
     """
     synopsis, query = plan.synopses[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
-    columns = [(f"c{i}", build.column(a)) for i, a in enumerate(query.projected)]
+    columns = [_part(), *((f"c{i}", build.column(a)) for i, a in enumerate(query.projected))]
     select = _grouped(columns, []).from_(ordered.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(
@@ -126,7 +128,7 @@ def stateless_statement(plan: Plan) -> Statement:
     if conditions:
         select = select.where(*conditions)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
-    return Statement(select.order_by(*order) if order else select, tuple(build.lookups))
+    return Statement(select.order_by(*order), tuple(build.lookups))
 
 
 def _is_static_filter(query: Query, atom: Atom) -> bool:

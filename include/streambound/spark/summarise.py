@@ -1,27 +1,33 @@
 """What runs in a Spark task: partitions of streams to summaries of every query that reads them.
 
-One unit of work is a partition of a stream. Its files are read once for all queries: promises are
-checked, each cell of each plan is summarised, a stateless plan's answers are written where they
-belong. Errors come back as data: a query whose input is bad fails alone.
+A batch is some partitions of one stream. Its files are read once for all queries: promises are checked,
+each cell of each plan is summarised, a stateless plan's answers are written where they belong. Errors
+come back as data: what fails in a batch is tried again partition by partition, and a query whose
+input is bad fails alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from streambound import errors
 from streambound.errors import DataError, StreamboundError
 from streambound.query.model import Query, Relation
 from streambound.spark import emit, engine
 from streambound.spark.engine import Engine, translated
-from streambound.spark.files import footers
+from streambound.spark.files import Footers, footers
 from streambound.spark.ordered import encoded
-from streambound.spark.promises import check_statement, promises
+from streambound.spark.promises import Promise, check_statement, promises
 from streambound.spark.statements import cell_statement, stateless_statement, static_table
-from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
 
@@ -105,100 +111,166 @@ def readers_of(plan: Plan, answers: Path, statics: Sequence[Static]) -> list[tup
     return found
 
 
-def summarise(session: Engine, reading: Reading, task: Task) -> Iterator[Summary]:
-    """The summary of a partition for every reader of its stream."""
-    relation, readers = reading.relation, list(reading.readers)
-    columns = sorted({name for reader in readers for name in reader.columns})
+def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
+    """The summaries of some partitions of a stream for every reader of it."""
+    columns = sorted({name for reader in reading.readers for name in reader.columns})
+    sound: list[tuple[Task, Footers]] = []
+    for task in batch:
+        try:
+            found = _footers(reading.relation, columns, task)
+        except StreamboundError as error:
+            yield from (_failed(reader, task, error) for reader in reading.readers)
+            continue
+        if found.faults:
+            yield from _guarded(session, reading, columns, [(task, found)])
+        else:
+            sound.append((task, found))
+    if sound:
+        yield from _guarded(session, reading, columns, sound)
+
+
+def _footers(relation: Relation, columns: Sequence[str], task: Task) -> Footers:
+    if not task.files:
+        raise DataError(
+            f"partition {task.partition} has no Parquet files",
+            subject=f"stream {task.stream}",
+            fix="write the partition again, or exclude it",
+        )
+    return footers(relation, columns, task.files)
+
+
+Found = Sequence[tuple[Task, Footers]]
+
+
+def _guarded(session: Engine, reading: Reading, columns: Sequence[str], found: Found) -> list[Summary]:
+    """The summaries; readers that fail on several partitions are tried on each alone."""
+    done: list[Summary] = []
+    failed: dict[int, StreamboundError] = {}
     try:
-        if not task.files:
-            raise DataError(
-                f"partition {task.partition} has no Parquet files",
-                subject=f"stream {task.stream}",
-                fix="write the partition again, or exclude it",
-            )
-        found = footers(relation, columns, task.files)
-        faults: dict[str, StreamboundError] = dict(found.faults)
-        sound = [name for name in columns if name not in faults]
-        made = promises(relation, sound)
-        passes = sum(len(reader.statements) for reader in readers) + bool(made)
-        with session.tuples(relation, sound, task.files, copied=passes > 1):
-            faults.update(_broken(session, reading, task, sound))
-            for reader in readers:
-                yield _attempt(session, reading, reader, task, found.rows, faults)
+        done, failed = _summaries(session, reading, columns, found)
     except StreamboundError as error:
-        yield from (_failed(reader, task, error) for reader in readers)
+        failed = dict.fromkeys(range(len(reading.readers)), error)
+    again = replace(reading, readers=tuple(reading.readers[i] for i in failed))
+    if len(found) > 1 and failed:
+        return done + [s for one in found for s in _guarded(session, again, columns, [one])]
+    (task, _) = found[0]
+    named = f"stream {task.stream}, partition {task.partition}"
+    return done + [_failed(reading.readers[i], task, error.about(named)) for i, error in failed.items()]
+
+
+def _summaries(
+    session: Engine, reading: Reading, columns: Sequence[str], found: Found
+) -> tuple[list[Summary], dict[int, StreamboundError]]:
+    """The summaries of readers that succeed, and the errors of those that do not, by position."""
+    relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
+    sound = [name for name in columns if name not in found[0][1].faults]
+    made = promises(relation, sound)
+    passes = sum(len(reader.statements) for reader in reading.readers) + bool(made)
+    with session.tuples(relation, sound, [task.files for task, _ in found], copied=passes > 1):
+        faults = [
+            {**footer.faults, **broken}
+            for (_, footer), broken in zip(found, _broken(session, relation, made, found), strict=True)
+        ]
+        for index, reader in enumerate(reading.readers):
+            try:
+                done += _of_reader(session, reading, reader, found, faults)
+            except StreamboundError as error:
+                failed[index] = error
+    return done, failed
+
+
+Faults = Mapping[str, StreamboundError]
 
 
 def _broken(
-    session: Engine, reading: Reading, task: Task, columns: Sequence[str]
-) -> dict[str, StreamboundError]:
-    made = promises(reading.relation, columns)
-    if not made:
-        return {}
-    counts = next(session.rows(engine.Query(check_statement(made).sql(dialect="duckdb"))))
-    return {
-        promise.column: promise.fault(reading.relation, task.partition, count)
-        for promise, count in zip(made, counts, strict=True)
-        if count
-    }
+    session: Engine, relation: Relation, made: list[Promise], found: Found
+) -> list[dict[str, StreamboundError]]:
+    """For each partition the columns that break a promise of the catalog."""
+    faults: list[dict[str, StreamboundError]] = [{} for _ in found]
+    if made:
+        for part, *counts in session.rows(engine.Query(check_statement(made).sql(dialect="duckdb"))):
+            faults[part] = {
+                promise.column: promise.fault(relation, found[part][0].partition, count)
+                for promise, count in zip(made, counts, strict=True)
+                if count
+            }
+    return faults
 
 
-def _attempt(
-    session: Engine,
-    reading: Reading,
-    reader: Reader,
-    task: Task,
-    rows: int,
-    faults: dict[str, StreamboundError],
-) -> Summary:
-    fault = next((faults[name] for name in reader.columns if name in faults), None)
-    if fault is not None:
-        return _failed(reader, task, fault)
-    try:
-        base = Summary(reader.query.name, reader.alias, task.stream, task.partition, rows)
-        if reader.answers is None:
-            return replace(base, table=dumps(summary_table(session, reader)))
-        return replace(base, answers=_answers(session, reading, reader, task))
-    except StreamboundError as error:
-        return _failed(reader, task, error.about(f"stream {task.stream}, partition {task.partition}"))
+def _of_reader(
+    session: Engine, reading: Reading, reader: Reader, found: Found, faults: Sequence[Faults]
+) -> list[Summary]:
+    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in found]
+    errors = [next((own[name] for name in reader.columns if name in own), None) for own in faults]
+    if all(errors):
+        return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
+    if reader.answers is None:
+        tables = summary_tables(session, reader, len(found))
+        results = [replace(one, table=dumps(t)) for one, t in zip(base, tables, strict=True)]
+    else:
+        digests = _answers(session, reading, reader, [task.partition for task, _ in found])
+        results = [replace(one, answers=d) for one, d in zip(base, digests, strict=True)]
+    return [
+        result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
+        for result, error in zip(results, errors, strict=True)
+    ]
 
 
 def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
     return Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
 
 
-def summary_table(session: Engine, reader: Reader) -> Table:
-    """The table of a reader's synopsis over the current ``tuples``."""
-    table = Table(reader.synopsis, not reader.query.distinct)
+def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
+    """The tables of a reader's synopsis over each partition in the current ``tuples``."""
+    tables = [Table(reader.synopsis, not reader.query.distinct) for _ in range(parts)]
     for number, statement in enumerate(reader.statements):
-        _fold(table, number, session.rows(statement))
-    return table
+        _fold(tables, number, reader.synopsis.cells[number], session.rows(statement))
+    return tables
 
 
-def _fold(table: Table, number: int, rows: Iterable[Sequence[object]]) -> None:
-    cell = table.synopsis.cells[number]
-    keys, unequal = len(cell.keys), len(cell.unequal)
-    mixed = cell.extremum is not None and cell.extremum.mixed
-    pattern = len(cell.extremum.attributes) if mixed and cell.extremum is not None else 0
+def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Sequence[Any]]) -> None:
+    keys = 1 + len(cell.keys)
+    mixed = cell.extremum if cell.extremum is not None and cell.extremum.mixed else None
+    pattern = keys + (len(mixed.attributes) if mixed else 0)
+    count = pattern + len(cell.unequal)
     for row in rows:
-        key = tuple(encoded(value) for value in row[:keys])
-        key = (*key, tuple(map(bool, row[keys : keys + pattern]))) if mixed else key
-        rest = row[keys + pattern :]
-        ends = tuple(encoded(value) for value in rest[unequal + 1 :])
+        table, key = tables[row[0]], tuple(map(encoded, row[1:keys]))
+        bucket = (number, (*key, tuple(map(bool, row[keys:pattern]))) if mixed else key)
+        ends = tuple(map(encoded, row[count + 1 :]))
         if table.preserving:
-            table.add_count((number, key), int(str(rest[unequal])), ends)
+            table.add_count(bucket, row[count], ends)
         else:
-            table.add_entry((number, key), tuple(encoded(value) for value in rest[:unequal]), ends)
+            table.add_entry(bucket, tuple(map(encoded, row[pattern:count])), ends)
 
 
-def _answers(session: Engine, reading: Reading, reader: Reader, task: Task) -> emit.Digest:
+def _answers(
+    session: Engine, reading: Reading, reader: Reader, partitions: Sequence[str]
+) -> list[emit.Digest]:
+    """Write the answers of each partition; what was written is told by its digest."""
     assert reader.answers is not None
     for static in reader.statics:
         session.static(static_table(static.relation.name), static.relation, static.files)
-    path = emit.answer_path(Path(reader.answers), reading.key, task.partition)
+    schema, folder = emit.answer_schema(reader.query), Path(reader.answers)
+    paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
+    digests = [emit.Digest() for _ in paths]
     with translated(None):
-        batches = (emit.projected_batch(reader.query, b) for b in session.batches(reader.statements[0]))
-        return emit.write_answers(path, emit.answer_schema(reader.query), batches)
+        for part, batches in groupby(_runs(session.batches(reader.statements[0])), key=lambda run: run[0]):
+            rows = (emit.projected_batch(reader.query, batch) for _, batch in batches)
+            digests[part] = emit.write_answers(paths[part], schema, rows)
+    for path, found in zip(paths, digests, strict=True):
+        if not found.rows:
+            emit.write_answers(path, schema, ())
+    return digests
+
+
+def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(partition, rows) of batches that are sorted by their first column, the partition's number."""
+    for batch in batches:
+        parts = batch.column(0).to_numpy(zero_copy_only=False)
+        edges = [0, *(np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist(), batch.num_rows]
+        for start, end in pairwise(edges):
+            if end > start:
+                yield int(parts[start]), batch.slice(start, end - start)
 
 
 def error_text(error: StreamboundError) -> str:

@@ -73,6 +73,24 @@ class HistoryAnswer:
         }
 
 
+def news(before: Table, new: Table) -> Table:
+    """The entries of a duplicate-eliminating table that the state before does not already serve.
+
+    What an entry no better than one under the same key gives, that one gave before.
+    """
+    found = Table(new.synopsis, new.preserving)
+    for bucket, held in new.entries.items():
+        known, shape = before.entries.get(bucket, {}), new.layouts[bucket[0]]
+        kept = {
+            unequal: ends
+            for unequal, ends in held.items()
+            if unequal not in known or shape.better(known[unequal], ends) != known[unequal]
+        }
+        if kept:
+            found.entries[bucket] = kept
+    return found
+
+
 class Walk:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each."""
 
@@ -112,7 +130,11 @@ class Walk:
 
     def _advance(self, path: Path, partition: str, summaries: list[Summary]) -> emit.Digest:
         given = {s.alias: s.table for s in summaries if s.table is not None}
-        counts = self.onepass.advance(self._tables(given)) if given else {}
+        new = self._tables(given)
+        if self.query.distinct:
+            new = {alias: news(self.onepass.tables[alias], table) for alias, table in new.items()}
+        changed = any(table.counts or table.entries for table in new.values())
+        counts = self.onepass.advance(new) if changed else {}
         for row, count in counts.items():
             self.total[row] = self.total.get(row, 0) + count
         table = emit.answer_table(self.query, answers(self.query, partition, counts))
