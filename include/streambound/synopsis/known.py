@@ -76,13 +76,21 @@ class Known:
         return found
 
     def members(self, attribute: Attribute) -> tuple[Value, ...] | None:
-        """The only values that matter of a column that equals an enumerated one; None if there are none."""
+        """The only values that matter of a column that equals another's enumerated one; None if none does."""
         sets = [
             set(found)
-            for own, op, other in self.joined(attribute.occurrence)
-            if own == attribute and op is Op.EQ and (found := self._partner_values(own, other)) is not None
+            for other in self._equal(attribute)
+            if other.occurrence != attribute.occurrence
+            and (found := self._partner_values(attribute, other)) is not None
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
+
+    def _equal(self, attribute: Attribute) -> list[Attribute]:
+        """The columns that equal a column in every answer, itself among them."""
+        closure, family = self.facts.closure, self.facts.space.family(attribute)
+        assert closure is not None
+        comparable = (a for a in self.query.mentioned if self.facts.space.family(a) is family)
+        return [a for a in comparable if closure.equates(a, attribute)]
 
     def _partner_values(self, own: Attribute, other: Attribute) -> Iterable[Value] | None:
         if other in self.static_values:
@@ -112,6 +120,16 @@ class Known:
         return values if members is None else [v for v in values if v in members]
 
     def _enumerated(self, attribute: Attribute, within: Closure) -> list[int] | None:
+        """The listed values of a column, or of one of its stream that equals it by a local condition."""
+        same = [
+            a
+            for a in self._equal(attribute)
+            if a.occurrence == attribute.occurrence and self.local.equates(a, attribute)
+        ]
+        sets = [listed for a in same for listed in self._lists(a)]
+        return [v for v in sorted(set.intersection(*sets)) if _inside(v, attribute, within)] if sets else None
+
+    def _lists(self, attribute: Attribute) -> list[set[int]]:
         space, family = self.facts.space, self.facts.space.family(attribute)
         sets = [
             {space.embed(family, v.value) for v in atom.values if v.value is not None}
@@ -121,9 +139,7 @@ class Known:
         domain = domain_of(self.query, attribute)
         if domain is not None and domain.values is not None:
             sets.append({space.embed(family, v) for v in domain.values})
-        if not sets:
-            return None
-        return [v for v in sorted(set.intersection(*sets)) if _inside(v, attribute, within)]
+        return sets
 
 
 def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:

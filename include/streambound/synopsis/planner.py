@@ -273,25 +273,26 @@ class _Planner:
         targets: dict[Attribute, set[Attribute]] = {}
         strict: dict[Attribute, set[bool]] = {}
         for own, op, other in pairs:
-            targets.setdefault(own, set()).add(_leader(closure, other, pairs))
+            leader = _leader(closure, own, [p[0] for p in pairs])
+            targets.setdefault(leader, set()).add(_leader(closure, other, [p[2] for p in pairs]))
             strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
         if len({frozenset(t) for t in targets.values()}) > 1:
             return None
-        return self._extremum(Keep.LEAST if upward else Keep.GREATEST, pairs, strict)
+        keep = Keep.LEAST if upward else Keep.GREATEST
+        # Columns that are equal in each tuple are one column: how each is compared does not matter.
+        if len(targets) == 1 or len(set().union(*strict.values())) == 1:
+            return Extremum(keep, tuple(sorted(strict)), (0,) * len(strict))
+        return self._shifted(keep, pairs, strict)
 
-    def _extremum(self, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum | None:
+    def _shifted(self, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
         attributes = tuple(sorted(strict))
         steps = {self.facts.query.column(a).type.step for own, _, other in pairs for a in (own, other)}
-        zeros: tuple[Value, ...] = (0,) * len(attributes)
-        if len(attributes) == 1 or len(set().union(*strict.values())) == 1:
-            return Extremum(keep, attributes, zeros)
-        if all(len(s) == 1 for s in strict.values()) and len(steps) == 1 and None not in steps:
-            step = next(iter(steps))
-            assert step is not None
-            unit = step if keep is Keep.LEAST else -step
-            whole = int(unit) if unit.denominator == 1 else unit
-            return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
-        return Extremum(keep, attributes, zeros, mixed=True)
+        step = next(iter(steps))
+        if step is None or len(steps) > 1 or any(len(kinds) > 1 for kinds in strict.values()):
+            return Extremum(keep, attributes, (0,) * len(attributes), mixed=True)
+        unit = step if keep is Keep.LEAST else -step
+        whole = int(unit) if unit.denominator == 1 else unit
+        return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
 
     def _following(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
         """The draft without a column whose pairs follow from those of the others, if they do."""
@@ -311,7 +312,7 @@ class _Planner:
         return [difference for pair in pairs for difference in differences(*pair)]
 
 
-def _leader(closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Attribute:
-    """One attribute for each class of partners that are equal within their stream."""
-    partners = sorted({other for _, _, other in pairs if other.occurrence == attribute.occurrence})
-    return next((p for p in partners if p == attribute or closure.equates(p, attribute)), attribute)
+def _leader(closure: Closure, attribute: Attribute, among: list[Attribute]) -> Attribute:
+    """One attribute for each class of columns that are equal within their stream."""
+    mates = sorted({a for a in among if a.occurrence == attribute.occurrence})
+    return next((a for a in mates if a == attribute or closure.equates(a, attribute)), attribute)
