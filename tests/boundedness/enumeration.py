@@ -48,7 +48,7 @@ def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
 
 def _places(facts: System, attribute: Attribute) -> Iterator[tuple[Zone | None, list[Difference]]]:
     known = sorted(set(facts.space.constants(facts.space.family(attribute))))
-    for zone in zones(facts.space, attribute):
+    for zone in zones(facts, attribute):
         yield zone, zone.holds(attribute)
     if known and facts.space.step(attribute) is not None:
         yield None, [at_least(attribute, known[0]), at_most(attribute, known[-1])]

@@ -46,8 +46,8 @@ def shared_zones(facts: System, one: Attribute, other: Attribute) -> Iterator[Zo
     """The zones in which both attributes take infinitely many values, satisfiably together."""
     if facts.space.family(one) is not facts.space.family(other):
         return
-    also = set(zones(facts.space, other))
-    for zone in zones(facts.space, one):
+    also = set(zones(facts, other))
+    for zone in zones(facts, one):
         if zone in also and facts.satisfiable([*zone.holds(one), *zone.holds(other)]):
             yield zone
 

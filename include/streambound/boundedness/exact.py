@@ -76,7 +76,7 @@ def unbounded_zone(facts: System, attribute: Attribute) -> Zone | None:
     """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
     if facts.query.is_static(attribute):
         return None
-    return next((z for z in zones(facts.space, attribute) if facts.satisfiable(z.holds(attribute))), None)
+    return next((z for z in zones(facts, attribute) if facts.satisfiable(z.holds(attribute))), None)
 
 
 def _projections(facts: System) -> Iterator[Reason]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
-from streambound.constraints.space import Space
+from streambound.constraints.system import System
 from streambound.query.model import Attribute
 from streambound.query.values import Family
 
@@ -51,8 +51,9 @@ class Zone:
         return self.floor is None and not any(above for _, above in self.sides)
 
 
-def zones(space: Space, attribute: Attribute) -> Iterator[Zone]:
+def zones(facts: System, attribute: Attribute) -> Iterator[Zone]:
     """The zones in which ``attribute`` takes infinitely many values, HIGH first."""
+    space = facts.space
     family = space.family(attribute)
     known = space.constants(family)
     statics = [a for a in space.query.mentioned if space.query.is_static(a) and space.family(a) is family]
@@ -62,8 +63,18 @@ def zones(space: Space, attribute: Attribute) -> Iterator[Zone]:
     ends: list[int | None] = [None, *sorted(set(known)), None]
     yield Zone(family, ends[-2], None, tuple((s, True) for s in statics))
     yield Zone(family, None, ends[1], tuple((s, False) for s in statics))
-    if space.step(attribute) is None:
+    if not _on_a_grid(facts, attribute):
         yield from _between(family, ends, statics)
+
+
+def _on_a_grid(facts: System, attribute: Attribute) -> bool:
+    """Whether the type of an attribute, or of one that it always equals, is discrete."""
+    space, closure = facts.space, facts.closure
+    if space.step(attribute) is not None:
+        return True
+    equal = [a for a in space.query.mentioned if closure is not None and closure.equates(a, attribute)]
+    family = space.family(attribute)
+    return any(space.family(a) is family and space.step(a) is not None for a in equal)
 
 
 def _between(family: Family, ends: list[int | None], statics: list[Attribute]) -> Iterator[Zone]:
