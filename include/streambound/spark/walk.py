@@ -16,6 +16,7 @@ from streambound.evaluation.events import answers
 from streambound.evaluation.onepass import OnePass
 from streambound.spark import emit
 from streambound.spark.distinct import distinct_rows
+from streambound.spark.matches import Matches
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.summarise import Summary
@@ -98,6 +99,7 @@ class Walk:
         assert job.plan is not None and job.query is not None
         self.job, self.plan, self.query, self.folder = job, job.plan, job.query, folder
         self.onepass = OnePass(self.query, job.static, self.plan)
+        self.onepass.joiner = Matches(self.plan)
         self.total: dict[tuple[Any, ...], int] = {}
         self.digest = emit.Digest()
         self.rows_read = 0
