@@ -122,8 +122,8 @@ def test_deep_nesting_is_refused_or_read() -> None:
 
 words = st.sampled_from(
     (
-        "SELECT DISTINCT FROM WHERE AND OR NOT IN BETWEEN JOIN ON S T U A B D K ts , . ( ) * < <= = <> > 1 2.5",
-        "NULL TRUE UNION ALL GROUP BY AS x DATE '2026-01-01' - + CASE WHEN END EXISTS LIKE IS",
+        "SELECT DISTINCT FROM WHERE AND OR NOT IN BETWEEN JOIN ON S T U A B D K ts , . ( ) * < <= = <> >",
+        "1 2.5 NULL TRUE UNION ALL GROUP BY AS x DATE '2026-01-01' - + CASE WHEN END EXISTS LIKE IS",
     )
 ).flatmap(lambda words: st.sampled_from(words.split(" ")))
 
