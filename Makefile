@@ -22,7 +22,7 @@ lint: setup
 
 # The long tests only; `check` runs all the others.
 heavy: setup
-	$(PY) -m pytest -m heavy
+	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/constraints tests/evaluation tests/query tests/synopsis
 
 bench: setup
 	$(PY) -m benchmarks
