@@ -1,0 +1,72 @@
+"""How long one query of Table 1 takes to check in a warm process: ``python benchmarks/check_latency.py``.
+
+Every query of Table 1, both projections, from SQL text to verdict and plan. Aim: median below 10 ms.
+Exit code 1 if it is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+
+from streambound.compiler import check
+from streambound.query.catalog import Catalog, catalog_from_mapping
+
+AIM_MS = 10.0
+WHERE = {
+    "Q1": "A > 10",
+    "Q2": "S.A = T.D",
+    "Q3": "S.A = T.D AND S.A > 10 AND T.D < 20",
+    "Q4": "S.B < T.D AND S.A > 10 AND S.A < 20",
+    "Q5": "S.B < T.D AND S.B < 120 AND T.D > 20 AND S.A > 10 AND S.A < 20",
+    "Q6": "S.B > T.D AND S.B > T.E AND S.A = 10",
+    "Q7": "S.A < T.D AND S.B < T.E AND S.A > 10 AND S.A < 20",
+    "Q8": "S.B < T.D AND S.C < T.E AND S.A > 10 AND S.A < 20",
+    "Q9": "S.B < T.D AND S.C < T.E AND S.A > 10 AND S.A < 20 AND S.B < T.E AND S.C < 100 AND T.D > 50",
+}
+
+
+def table_1() -> dict[str, str]:
+    """The SQL of the 18 cells."""
+    return {
+        f"{name} {kind or 'ALL'}": f"SELECT {kind} S.A FROM {'S' if name == 'Q1' else 'S, T'} WHERE {where}"
+        for name, where in WHERE.items()
+        for kind in ("", "DISTINCT")
+    }
+
+
+def milliseconds(sql: str, catalog: Catalog, rounds: int) -> list[float]:
+    """The time of each of some checks of a query."""
+    found = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        check(sql, catalog)
+        found.append((time.perf_counter() - started) * 1000)
+    return found
+
+
+def main() -> int:
+    """Run the benchmark; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rounds", type=int, default=30)
+    options = parser.parse_args()
+    catalog = catalog_from_mapping({"S": dict.fromkeys("ABC", "int"), "T": dict.fromkeys("DE", "int")})
+    queries = table_1()
+    for sql in queries.values():
+        check(sql, catalog)
+    found = {name: milliseconds(sql, catalog, options.rounds) for name, sql in queries.items()}
+    for name, times in found.items():
+        print(f"{name:12} median {statistics.median(times):6.2f} ms, longest {max(times):6.2f} ms")
+    every = [value for times in found.values() for value in times]
+    median, slowest = statistics.median(every), max(statistics.median(times) for times in found.values())
+    print(
+        f"all checks: median {median:.2f} ms, slowest query's median {slowest:.2f} ms, longest {max(every):.2f} ms"
+    )
+    print(f"aim below {AIM_MS:.0f} ms: {'met' if median < AIM_MS else 'MISSED'}")
+    return 0 if median < AIM_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
