@@ -28,7 +28,7 @@ def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | Non
 def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
     if (values := facts.finite_values(attribute, closure)) is not None:
         return len(values)
-    upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.facts.space.step(attribute)
+    upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.step(attribute)
     if upper is None or lower is None:
         return None
     if step is None:
@@ -51,13 +51,13 @@ def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: lis
     """A column that is compared with other streams' columns, by the classes that they tell apart."""
     if facts.finite_values(attribute, closure) is not None:
         return exact_key(facts, closure, attribute)
-    if facts.facts.space.step(attribute) is None:
+    if facts.step(attribute) is None:
         return _dense_key(facts, closure, attribute, pairs)
     return _clipped(facts, closure, attribute, pairs)
 
 
 def _clipped(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
-    step = facts.facts.space.step(attribute)
+    step = facts.step(attribute)
     assert step is not None
     lows = [_threshold_low(closure, pair, step) for pair in pairs]
     highs = [_threshold_high(closure, pair, step) for pair in pairs]
@@ -69,14 +69,16 @@ def _clipped(facts: Known, closure: Closure, attribute: Attribute, pairs: list[P
     if bottom is None or top is None:
         return None
     alike = bottom == low and top == high and all(op is Op.NE for _, op, _ in pairs)
-    space, family = facts.facts.space, facts.facts.space.family(attribute)
-    return Key(
-        attribute,
-        (top - bottom) // step + 1 - alike,
-        None if low is None else space.value(family, low),
-        None if high is None else space.value(family, high),
-        alike,
-    )
+    size = (top - bottom) // step + 1 - alike
+    return Key(attribute, size, _end(facts, attribute, low), _end(facts, attribute, high), alike)
+
+
+def _end(facts: Known, attribute: Attribute, number: int | None) -> Value | None:
+    if number is None:
+        return None
+    value = facts.facts.space.value(facts.facts.space.family(attribute), number)
+    # One class has one value: next to doubles it is a double.
+    return float(value) if facts.facts.space.step(attribute) is None else value
 
 
 def _aligned(value: int, step: int, up: bool) -> int:

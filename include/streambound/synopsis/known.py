@@ -105,7 +105,7 @@ class Known:
     def grid(self, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The values of a discrete column between its bounds; None if it is dense, or has too many."""
         space, family = self.facts.space, self.facts.space.family(attribute)
-        step, lower, upper = space.step(attribute), within.lower(attribute), within.upper(attribute)
+        step, lower, upper = self.step(attribute), within.lower(attribute), within.upper(attribute)
         if step is None or lower is None or upper is None or (upper[0] - lower[0]) // step >= GRID_LIMIT:
             return None
         return [space.value(family, v) for v in range(lower[0], upper[0] + 1, step)]
@@ -121,13 +121,18 @@ class Known:
 
     def _enumerated(self, attribute: Attribute, within: Closure) -> list[int] | None:
         """The listed values of a column, or of one of its stream that equals it by a local condition."""
-        same = [
-            a
-            for a in self._equal(attribute)
-            if a.occurrence == attribute.occurrence and self.local.equates(a, attribute)
-        ]
-        sets = [listed for a in same for listed in self._lists(a)]
+        sets = [listed for a in self._same(attribute) for listed in self._lists(a)]
         return [v for v in sorted(set.intersection(*sets)) if _inside(v, attribute, within)] if sets else None
+
+    def _same(self, attribute: Attribute) -> list[Attribute]:
+        """The columns of its own stream that equal a column by local conditions, itself among them."""
+        mine = (a for a in self._equal(attribute) if a.occurrence == attribute.occurrence)
+        return [a for a in mine if self.local.equates(a, attribute)]
+
+    def step(self, attribute: Attribute) -> int | None:
+        """The distance of a column's neighbouring values; None if it and its equals are dense."""
+        steps = (self.facts.space.step(a) for a in self._same(attribute))
+        return max((step for step in steps if step is not None), default=None)
 
     def _lists(self, attribute: Attribute) -> list[set[int]]:
         space, family = self.facts.space, self.facts.space.family(attribute)
