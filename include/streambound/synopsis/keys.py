@@ -127,7 +127,7 @@ def _partner_points(
     space, family = facts.facts.space, facts.facts.space.family(other)
     if (values := facts.finite_values(other, closure)) is not None:
         return values
-    if (grid := facts.grid(other, closure)) is not None:
+    if (grid := facts.grid(attribute, other, closure)) is not None:
         return grid
     lower, upper = closure.lower(other), closure.upper(other)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)

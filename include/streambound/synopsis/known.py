@@ -98,17 +98,24 @@ class Known:
         numbers = self._enumerated(other, self.alone)
         if numbers is None:
             # Only a dense column needs the list: a discrete one has the same bounds as its partner.
-            return self.grid(other, self.alone) if self.facts.space.step(own) is None else None
+            return self.grid(own, other, self.alone) if self.facts.space.step(own) is None else None
         family = self.facts.space.family(other)
         return [self.facts.space.value(family, n) for n in numbers]
 
-    def grid(self, attribute: Attribute, within: Closure) -> list[Value] | None:
-        """The values of a discrete column between its bounds; None if it is dense, or has too many."""
-        space, family = self.facts.space, self.facts.space.family(attribute)
-        step, lower, upper = self.step(attribute), within.lower(attribute), within.upper(attribute)
-        if step is None or lower is None or upper is None or (upper[0] - lower[0]) // step >= GRID_LIMIT:
+    def grid(self, own: Attribute, other: Attribute, within: Closure) -> list[Value] | None:
+        """The values of a discrete column inside the range of ``own``; None if it is dense, or has too many.
+
+        Values outside that range compare alike with all of ``own``.
+        """
+        space, family, step = self.facts.space, self.facts.space.family(other), self.step(other)
+        lows = [bound[0] for a in (own, other) if (bound := within.lower(a)) is not None]
+        highs = [bound[0] for a in (own, other) if (bound := within.upper(a)) is not None]
+        if step is None or not lows or not highs:
             return None
-        return [space.value(family, v) for v in range(lower[0], upper[0] + 1, step)]
+        start, end = -(-max(lows) // step) * step, min(highs)
+        if (end - start) // step >= GRID_LIMIT:
+            return None
+        return [space.value(family, v) for v in range(start, end + 1, step)]
 
     def finite_values(self, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The finitely many values of an enumerated column inside its bounds; None if not enumerated."""
