@@ -7,7 +7,7 @@ way of every history: summarised by tasks, merged and answered by the driver.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,12 +93,9 @@ def _write(relation: Relation, rows: Iterable[Encoded], folder: Path) -> None:
 
 
 def _answers(query: Query, folder: Path, markers: list[Any]) -> Iterator[list[Answer]]:
-    names = [output.name for output in query.select]
     for number, marker in enumerate(markers):
         file = folder / f"{KEY}={number:09d}" / "part-00000.parquet"
         if file.exists():
-            yield [_answer(marker, names, row) for row in pq.ParquetFile(file).read().to_pylist()]
-
-
-def _answer(marker: Any, names: list[str], row: Mapping[str, Any]) -> Answer:
-    return Answer(marker, tuple(row[name] for name in names), int(row["count"]))
+            *columns, counts = (column.to_pylist() for column in pq.ParquetFile(file).read().columns)
+            rows = zip(*columns, strict=True)
+            yield [Answer(marker, row, int(n)) for row, n in zip(rows, counts, strict=True)]

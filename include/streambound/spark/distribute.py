@@ -72,7 +72,7 @@ def run_tasks(
     schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
     with _watched(session, len(groups), len(tasks), progress):
-        return [_summary(row) for row in _collected(frame)]
+        return [summary_of(row) for row in _collected(frame)]
 
 
 def _collected(frame: Any) -> list[dict[str, Any]]:
@@ -171,7 +171,8 @@ def _row(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _summary(row: Mapping[str, Any]) -> Summary:
+def summary_of(row: Mapping[str, Any]) -> Summary:
+    """The summary that a row (see FIELDS) describes."""
     answers = None
     if row["answer_hash"] is not None:
         answers = emit.Digest(row["answer_rows"], int(row["answer_count"]), int(row["answer_hash"], 16))

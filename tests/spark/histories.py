@@ -1,0 +1,95 @@
+"""Parquet histories for tests: rows cut into partitions, and what plain SQL says about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlglot
+
+from streambound.query.catalog import Catalog
+from streambound.query.model import History, Kind, Query, Relation
+from streambound.query.parse import parse
+from streambound.spark.emit import arrow_type
+from streambound.spark.ordered import encoded
+
+KEY = "part"
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A query by name."""
+
+    name: str
+    sql: str
+
+
+def schema_of(relation: Relation) -> pa.Schema:
+    """The columns of a relation as files hold them."""
+    return pa.schema([(c.name, arrow_type(c.type)) for c in relation.columns])
+
+
+def table(relation: Relation, rows: Rows) -> pa.Table:
+    """Rows as JSON gives them, as a table."""
+    plain = [
+        {c.name: c.type.decode(c.type.encode(row.get(c.name))) for c in relation.columns} for row in rows
+    ]
+    return pa.Table.from_pylist(plain, schema=schema_of(relation))
+
+
+def placed(catalog: Catalog, folder: Path) -> Catalog:
+    """The catalog with a history below ``folder`` for every relation."""
+    return Catalog(
+        tuple(
+            replace(r, history=History(str(folder / r.name), None if r.kind is Kind.STATIC else KEY))
+            for r in catalog.relations
+        )
+    )
+
+
+def write(relation: Relation, rows: Rows, folder: Path, part: int | None, files: int = 1) -> None:
+    """Rows as a partition, or as a static relation, in some files."""
+    target = folder / relation.name / (f"{KEY}={part}" if part is not None else "")
+    target.mkdir(parents=True, exist_ok=True)
+    for number in range(files):
+        pq.write_table(table(relation, rows[number::files]), target / f"part-{number:05}.parquet")
+
+
+def read_answers(folder: Path, query: Query) -> dict[str, Counter[tuple[Any, ...]]]:
+    """The answer rows (encoded) with their counts, by partition name."""
+    found = {}
+    for file in sorted(folder.glob(f"{KEY}=*/*.parquet")):
+        *columns, counts = (c.to_pylist() for c in pq.ParquetFile(file).read().columns)
+        kinds = [query.type_of(o.term) for o in query.select]
+        rows = zip(*([k.encode(v) for v in c] for k, c in zip(kinds, columns, strict=True)), strict=True)
+        found[file.parent.name.removeprefix(f"{KEY}=")] = Counter(
+            {row: int(n) for row, n in zip(rows, counts, strict=True)}
+        )
+    return found
+
+
+def plain_sql(sql: str, catalog: Catalog, tables: Mapping[str, pa.Table]) -> Counter[tuple[Any, ...]]:
+    """What DuckDB answers to the query as the user wrote it, encoded."""
+    query = parse(sql, catalog, "plain")
+    kinds = [query.type_of(o.term) for o in query.select]
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, data in tables.items():
+            connection.register(name, data)
+        (text,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+        rows = connection.execute(text).fetchall()
+    # A literal's own type decides how DuckDB returns it; encoded, one of equal value is the same.
+    return Counter(
+        tuple(
+            k.encode(v) if hasattr(o.term, "column") else encoded(o.term.value)
+            for k, o, v in zip(kinds, query.select, row, strict=True)
+        )
+        for row in rows
+    )
