@@ -266,7 +266,7 @@ def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     _use_input(options.input)
     job = compile(query.sql, catalog, query.name)
     assert job.query is not None
-    batches = history_batches(job.query, options.first, options.last)
+    batches = history_batches(job.query, options.first, options.last, _tell)
     static = static_history(job.query)
     if options.engine == "reference":
         found = document(query.name, reference(job.query, batches, static), lambda: None)

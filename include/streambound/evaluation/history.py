@@ -7,7 +7,7 @@ stream by stream, in FROM order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,19 @@ from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, find_partitions
 
 
-def history_batches(query: Query, first: str | None = None, last: str | None = None) -> Iterator[Batch]:
+def _silent(message: str) -> None:
+    return None
+
+
+def history_batches(
+    query: Query,
+    first: str | None = None,
+    last: str | None = None,
+    progress: Callable[[str], None] = _silent,
+) -> Iterator[Batch]:
     """The batches of the partitions from ``first`` to ``last`` (inclusive, by name; None: all).
+
+    ``progress`` is told when a partition begins.
 
     Raises:
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
@@ -30,7 +41,9 @@ def history_batches(query: Query, first: str | None = None, last: str | None = N
     relations = {o.relation.name: o.relation for o in query.streams}
     found = {name: _chosen(relation, first, last) for name, relation in relations.items()}
     number = 0
-    for partition in sorted({name for parts in found.values() for name in parts}):
+    partitions = sorted({name for parts in found.values() for name in parts})
+    for place, partition in enumerate(partitions, start=1):
+        progress(f"partition {partition}, {place} of {len(partitions)}")
         here = {name: parts[partition] for name, parts in found.items() if partition in parts}
         arriving = [_arrivals(relations[name], part) for name, part in here.items()]
         if timed(query):

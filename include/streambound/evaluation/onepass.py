@@ -9,7 +9,6 @@ that did not follow from the tables before, so nothing has to be remembered as e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from streambound.errors import PlanError
@@ -19,7 +18,7 @@ from streambound.query.values import Value
 from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
-from streambound.synopsis.state import Table, accepts, fresh, units
+from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -44,6 +43,7 @@ class OnePass:
         self.joiner = Joiner(self.plan)
         self.static = static_rows(query, static)
         self.tables = fresh(self.plan)
+        self.kept: dict[str, dict[Bucket, list[Rep]]] = {alias: {} for alias in self.tables}
         self.peak_units = 0
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
@@ -66,9 +66,15 @@ class OnePass:
         """
         counts = self._changes(new)
         for alias, table in new.items():
-            self.tables[alias].merge(table)
+            self._merge(alias, table)
         self.peak_units = max(self.peak_units, units(self.tables))
         return counts
+
+    def _merge(self, alias: str, new: Table) -> None:
+        table = self.tables[alias]
+        table.merge(new)
+        for bucket in {*new.counts, *new.entries}:
+            self.kept[alias][bucket] = representatives(table, [bucket])
 
     def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
         synopsis = self.plan.synopses[0]
@@ -84,7 +90,7 @@ class OnePass:
         return new
 
     def _changes(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
-        before = {alias: representatives(table) for alias, table in self.tables.items()}
+        before = {alias: [rep for reps in kept.values() for rep in reps] for alias, kept in self.kept.items()}
         fresh_reps = {alias: representatives(table) for alias, table in new.items()}
         found: dict[tuple[Any, ...], int] = {}
         for first in fresh_reps:
@@ -110,7 +116,3 @@ class OnePass:
             else:
                 sources[alias] = [*before[alias], *new[alias]] if reached else before[alias]
         return sources
-
-    def snapshot(self) -> dict[str, Table]:
-        """A copy of the tables."""
-        return deepcopy(self.tables)

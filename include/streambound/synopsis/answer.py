@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.plan import Condition, Pair, Plan
-from streambound.synopsis.state import ANY, Table, op_between, passes, static_side
+from streambound.synopsis.state import ANY, Bucket, Table, op_between, passes, static_side
 
 Row = tuple[Any, ...]
 
@@ -34,12 +34,11 @@ class Rep:
 Sources = Mapping[str, Sequence[Rep]]
 
 
-def representatives(table: Table) -> list[Rep]:
-    """The representatives of a table."""
+def representatives(table: Table, buckets: Iterable[Bucket] | None = None) -> list[Rep]:
+    """The representatives of a table, or of some of its buckets."""
     cells = table.synopsis.cells
-    return [
-        Rep(values, weight, cell, cells[cell].settled) for values, weight, cell in table.representatives()
-    ]
+    found = table.representatives(buckets)
+    return [Rep(values, weight, cell, cells[cell].settled) for values, weight, cell in found]
 
 
 def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Rep]]:

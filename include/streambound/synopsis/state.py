@@ -213,16 +213,16 @@ class Table:
             if any(held):
                 self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
 
-    def representatives(self) -> Iterator[tuple[dict[str, Any], int, int]]:
-        """(column values, multiplicity, cell) of every entry."""
-        if self.preserving:
-            for (number, key), count in self.counts.items():
-                ends = self.entries.get((number, key), {}).get((), ())
-                yield self.layouts[number].representative(key, (), ends), count, number
-            return
-        for (number, key), held in self.entries.items():
+    def representatives(
+        self, buckets: Iterable[Bucket] | None = None
+    ) -> Iterator[tuple[dict[str, Any], int, int]]:
+        """(column values, multiplicity, cell) of every entry, or of those in some buckets."""
+        chosen = (self.counts if self.preserving else self.entries) if buckets is None else buckets
+        for number, key in chosen:
+            held = self.entries.get((number, key), {(): ()})
+            weight = self.counts[number, key] if self.preserving else 1
             for unequal, ends in held.items():
-                yield self.layouts[number].representative(key, unequal, ends), 1, number
+                yield self.layouts[number].representative(key, unequal, ends), weight, number
 
     @property
     def units(self) -> int:
