@@ -133,4 +133,4 @@ def conclude(store: Results, run_id: str, failures: Mapping[str, str] | None) ->
         raise DataError("the run ended before its answers were recorded", fix="see the tasks that failed")
     if failures:
         told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
-        raise DataError(f"{len(failures)} queries failed; the others are recorded\n{told}")
+        raise DataError(f"failed: {', '.join(sorted(failures))}; the others are recorded\n{told}")

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from streambound.errors import DataError, StorageError
@@ -17,6 +18,7 @@ from streambound.results import Results
 from streambound_airflow import database
 from streambound_airflow.failures import reported
 from streambound_airflow.operators import BoundedMemoryCheckOperator, StreamQualityOperator, switched_on
+from streambound_airflow.spark_submit import EvaluateHistoryOperator
 
 pytestmark = pytest.mark.airflow
 
@@ -194,3 +196,22 @@ def test_quality_keeps_to_the_chosen_days(weather: Path) -> None:
 def test_a_stream_that_is_not_there_fails(weather: Path, stream: str, told: str) -> None:
     with pytest.raises(AirflowFailException, match=told):
         execute(quality(stream))
+
+
+def submit(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def execute(self: Any, context: Any) -> None:
+        raise AirflowException(f"Cannot execute: spark-submit ... Error code is: {code}.")
+
+    monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
+    execute_it = EvaluateHistoryOperator.execute.__wrapped__  # type: ignore[attr-defined]
+    execute_it(EvaluateHistoryOperator(task_id="evaluate"), {})
+
+
+def test_a_query_that_failed_does_not_repeat_the_evaluation_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit(monkeypatch, 2)
+    with pytest.raises(AirflowException, match=r"code is: 3\."):
+        submit(monkeypatch, 3)
+    with pytest.raises(AirflowException, match=r"code is: 255\."):
+        submit(monkeypatch, 255)
