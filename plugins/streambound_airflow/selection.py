@@ -102,9 +102,9 @@ def keep_out(
             log.warning("%s, partition %s failed and is %s: %s", stream, partition, word, why)
     excluded = {} if include_failed else failed
     dropped = {
-        query: "; ".join(reasons)
+        query: "; ".join(unusable)
         for query, relations in reads.items()
-        if (reasons := [why for name in relations if (why := _unusable(name, found, excluded))])
+        if (unusable := [text for name in relations if (text := _unusable(name, found, excluded))])
     }
     for query, why in dropped.items():
         log.error("%s is not evaluated: %s", query, why)
