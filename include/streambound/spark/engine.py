@@ -93,7 +93,7 @@ class Engine:
             DataError: the statement fails on this data.
         """
         with translated(None), self._lookups(query.lookups):
-            reader: Any = self.connection.execute(query.sql).to_arrow_reader(FETCHED)
+            reader: Any = self.connection.sql(query.sql).to_arrow_reader(FETCHED)
             yield from reader
 
     @contextmanager

@@ -1,0 +1,211 @@
+"""Bad input is one clear error of the queries that read it; the others are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.spark import histories
+from tests.spark.histories import Registered
+
+from streambound.errors import CountOverflow, DataError, StorageError
+from streambound.evaluation.events import Answer
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import parse
+from streambound.spark import emit
+from streambound.spark.distribute import balanced, batched
+from streambound.spark.history import evaluate_history
+from streambound.spark.prepare import Job
+from streambound.spark.summarise import Summary, Task, error_of, error_text
+from streambound.spark.walk import HistoryAnswer, Walk
+from streambound.synopsis.planner import plan
+from streambound.synopsis.serial import dumps
+from streambound.synopsis.state import fresh
+
+CATALOG = catalog_from_mapping(
+    {
+        "S": {
+            "timestamp": "ts",
+            "columns": {"ts": "timestamp", "A": "int", "B": "int", "C": "decimal(4,2)"},
+            "not_null": ["B"],
+            "domains": {"B": {"min": 0, "max": 9}},
+        },
+        "T": {"columns": {"D": "int"}},
+        "R": {"kind": "static", "columns": {"K": "int", "NAME": "string"}},
+    }
+)
+QUERIES = {
+    "a": "SELECT A FROM S WHERE A > 0",
+    "b": "SELECT DISTINCT B FROM S",
+    "c": "SELECT C FROM S WHERE C > 0.5",
+    "t": "SELECT DISTINCT D FROM T WHERE D IN (1, 2)",
+    "r": "SELECT NAME FROM T, R WHERE D = K",
+}
+ROW = {"ts": "2026-01-01 00:00:00", "A": 1, "B": 2, "C": "1.25"}
+Spoil = Callable[[Path], None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three sound partitions of S and T, and the static relation R."""
+    s, t, r = CATALOG.relations
+    for part in range(3):
+        histories.write(s, [{**ROW, "A": part}], tmp_path, part)
+        histories.write(t, [{"D": part}], tmp_path, part)
+    histories.write(r, [{"K": 1, "NAME": "one"}], tmp_path, None)
+    return tmp_path
+
+
+def evaluated(folder: Path, session: Any = None) -> dict[str, HistoryAnswer]:
+    queries = [Registered(name, sql) for name, sql in QUERIES.items()]
+    catalog = histories.placed(CATALOG, folder)
+    return {a.query: a for a in evaluate_history(session, queries, catalog, output=folder / "answers")}
+
+
+def rewritten(change: Callable[[pa.Table], pa.Table]) -> Spoil:
+    def spoil(file: Path) -> None:
+        pq.write_table(change(pq.ParquetFile(file).read()), file)
+
+    return spoil
+
+
+def replaced(column: str, value: pa.Array) -> Spoil:
+    return rewritten(lambda t: t.set_column(t.schema.get_field_index(column), column, value))
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def scrambled(file: Path) -> None:
+    """A sound footer, and pages that are not."""
+    data = bytearray(file.read_bytes())
+    data[4:200] = b"\xff" * 196
+    file.write_bytes(bytes(data))
+
+
+SPOILT = {
+    "corrupt": (truncated, "abc", "not a readable Parquet file"),
+    "corrupt pages": (scrambled, "abc", "cannot be evaluated"),
+    "missing file": (Path.unlink, "abc", "partition 1 has no Parquet files"),
+    "no timestamp": (
+        rewritten(lambda t: t.drop_columns(["ts"])),
+        "abc",
+        "lacks the application timestamp ts",
+    ),
+    "no column": (rewritten(lambda t: t.drop_columns(["A"])), "a", "S lacks the column A"),
+    "wrong type": (replaced("A", pa.array(["x"])), "a", "S.A is stored as string"),
+    "finer decimals": (replaced("C", pa.array([1], pa.decimal128(9, 3))), "c", "stored as decimal128(9, 3)"),
+    "outside domain": (
+        replaced("B", pa.array([10])),
+        "b",
+        "partition 1: 1 rows have a B that is outside its declared domain",
+    ),
+    "null": (replaced("B", pa.array([None], pa.int64())), "b", "1 rows have a B that is NULL"),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_bad_partition_fails_the_queries_that_read_it(name: str, folder: Path) -> None:
+    spoil, failing, message = SPOILT[name]
+    spoil(folder / "S" / "part=1" / "part-00000.parquet")
+    answers = evaluated(folder)
+    for query, answer in answers.items():
+        if query in failing:
+            assert isinstance(answer.error, DataError), query
+            assert message in answer.error.one_line()
+            assert answer.digest is None and not answer.evaluated
+            assert not [*(folder / "answers" / query).glob("*/*.parquet")]
+        else:
+            assert answer.error is None and answer.answer_rows > 0, (query, answer.error)
+
+
+@pytest.mark.spark
+def test_errors_come_back_from_spark_as_data(spark: Any, folder: Path) -> None:
+    truncated(folder / "S" / "part=2" / "part-00000.parquet")
+    answers = evaluated(folder, spark)
+    assert {name for name, a in answers.items() if a.error} == {"a", "b", "c"}
+    assert "part=2/part-00000.parquet: not a readable Parquet file" in answers["a"].error.one_line()
+    assert answers["r"].answer_rows == 1
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_static_relation_that_is_missing(folder: Path) -> None:
+    for file in (folder / "R").iterdir():
+        file.unlink()
+    answers = evaluated(folder)
+    assert "has no Parquet files" in str(answers["r"].error) and answers["t"].error is None
+
+
+@pytest.mark.usefixtures("in_process")
+def test_streams_with_different_partition_keys(folder: Path) -> None:
+    found = histories.placed(CATALOG, folder)
+    s, t, r = found.relations
+    other = t.__class__(**{**vars(t), "history": t.history.__class__(t.history.path, "date")})
+    sql = "SELECT DISTINCT D FROM S, T WHERE D IN (1, 2) AND B = D"
+    catalog = Catalog((s, other, r))
+    (folder / "T" / "date=2026-01-01").mkdir()
+    histories.write(t, [{"D": 1}], folder, 0)
+    (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "answers")
+    assert "partitioned differently: S by part, T by date" in str(answer.error)
+
+
+PAIRS = catalog_from_mapping({"S": {"A": "int"}, "T": {"A": "int"}})
+PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
+
+
+@pytest.mark.parametrize(("first", "second", "fits"), [(10**19, 10**19 - 1, True), (10**19, 10**19, False)])
+def test_counts_up_to_38_digits_and_never_wrapped(
+    first: int, second: int, fits: bool, tmp_path: Path
+) -> None:
+    made = plan(PAIR)
+    tables = fresh(made)
+    for alias, count in (("S", first), ("T", second)):
+        tables[alias].add({"A": 0})
+        (bucket,) = tables[alias].counts
+        tables[alias].counts[bucket] = count
+    walk = Walk(Job("pair", PAIR.sql, "bounded", PAIR, made, histories.KEY), tmp_path)
+    walk.take("0", [Summary("pair", a, a, "0", table=dumps(table)) for a, table in tables.items()])
+    answer = walk.finish(0.0)
+    if fits:
+        assert answer.error is None and answer.answer_count == first * second
+        (found,) = histories.read_answers(tmp_path, PAIR).values()
+        assert [*found.values()] == [first * second]
+    else:
+        assert isinstance(answer.error, CountOverflow) and "38 digits" in str(answer.error)
+        assert not [*tmp_path.glob("*/*.parquet")]
+
+
+def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
+    walk = Walk(Job("pair", PAIR.sql, "bounded", PAIR, plan(PAIR), histories.KEY), tmp_path)
+    walk.total = {(1,): 10**38}
+    assert isinstance(walk.finish(0.0).error, CountOverflow)
+
+
+def test_the_largest_count_of_a_file() -> None:
+    table = emit.answer_table(PAIR, [Answer(None, (1,), 10**38 - 1)])
+    assert [int(n) for n in table.column("count").to_pylist()] == [10**38 - 1]
+    with pytest.raises(CountOverflow):
+        emit.answer_table(PAIR, [Answer(None, (1,), 10**38)])
+
+
+def test_errors_survive_the_way_from_a_task() -> None:
+    error = StorageError("no space", subject="x.parquet", fix="free some")
+    again = error_of(error_text(error))
+    assert (type(again), again.one_line(), again.exit_code) == (StorageError, error.one_line(), 3)
+
+
+def test_tasks_are_batched_by_stream_and_balanced_by_size() -> None:
+    tasks = [Task(s, f"{p:03}", (f"{s}{p}",), 10**6) for s in "ST" for p in range(100)] + [
+        Task("S", "big", ("big",), 10**9)
+    ]
+    batches = batched(tasks, 5 * 10**6)
+    assert sorted(t.partition for b in batches for t in b) == sorted(t.partition for t in tasks)
+    assert all(len({t.stream for t in b}) == 1 and len(b) <= 5 for b in batches)
+    groups = balanced(batches, 4)
+    assert len(groups) == 4 and [t.partition for b in groups[0] for t in b] == ["big"]

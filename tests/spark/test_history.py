@@ -1,0 +1,208 @@
+"""Histories on Spark: answers equal plain SQL and the one-pass engine, however a history is cut."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.spark import histories
+from tests.spark.conftest import run_here
+from tests.spark.histories import Registered
+from tests.strategies import Case, cases, events, static
+
+from streambound.boundedness.exact import exact
+from streambound.errors import DataError
+from streambound.evaluation.events import Batch, Encoded, encode, encode_static
+from streambound.evaluation.onepass import OnePass
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.sources.abstract import Shape, generate
+from streambound.spark import history
+from streambound.spark.history import evaluate_history
+from streambound.spark.walk import HistoryAnswer
+
+MIXES = [
+    ("int",),
+    ("int", "double", "decimal(3,1)"),
+    ("string", "boolean"),
+    ("date", "timestamp"),
+]
+Rows = list[dict[str, Any]]
+
+
+def written(case: Case, parts: list[Rows], statics: dict[str, Rows], folder: Path) -> Catalog:
+    for occurrence in case.query.streams:
+        for number, rows in enumerate(parts):
+            name = occurrence.relation.name
+            histories.write(occurrence.relation, [r for r in rows if r["stream"] == name], folder, number)
+    for name, rows in statics.items():
+        histories.write(case.query.occurrence(name).relation, rows, folder, None)
+    return histories.placed(case.catalog, folder)
+
+
+def one_pass(case: Case, parts: list[Rows], statics: dict[str, list[Encoded]]) -> dict[str, Counter[Any]]:
+    engine, found = OnePass(case.query, statics), {}
+    for number, rows in enumerate(parts):
+        tuples: dict[str, list[Encoded]] = {}
+        for row in rows:
+            relation = case.query.occurrence(row["stream"]).relation
+            tuples.setdefault(row["stream"], []).append(encode(relation, row, "row"))
+        if new := engine.step(Batch(number, tuples)):
+            found[str(number)] = Counter(new)
+    return found
+
+
+def total(answers: dict[str, Counter[Any]]) -> Counter[Any]:
+    return sum(answers.values(), Counter())
+
+
+@pytest.mark.parametrize("types", MIXES, ids="-".join)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_answers_equal_one_pass_and_plain_sql(types: tuple[str, ...], data: st.DataObject) -> None:
+    case = data.draw(cases(types))
+    assume(exact(case.query).bounded)
+    statics = data.draw(static(case))
+    parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "run_tasks", run_here)
+        folder = Path(name)
+        catalog = written(case, parts, statics, folder)
+        (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=folder / "out")
+        assert answer.error is None, answer.error
+        found = histories.read_answers(folder / "out" / "q", case.query)
+    assert found == one_pass(case, parts, encode_static(case.query, statics)), case.sql
+    every = {r.name: [x for rows in parts for x in rows if x["stream"] == r.name] for r in catalog.relations}
+    tables = {r.name: histories.table(r, statics.get(r.name, every[r.name])) for r in catalog.relations}
+    assert total(found) == histories.plain_sql(case.sql, case.catalog, tables), case.sql
+    assert answer.answer_count == sum(total(found).values())
+    assert answer.answer_rows == len(total(found))
+    assert answer.peak_units is not None and (answer.units is None or answer.peak_units <= answer.units)
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_any_cut_into_partitions_gives_the_same_answer(data: st.DataObject) -> None:
+    case = data.draw(cases(("int", "double")))
+    assume(exact(case.query).bounded)
+    statics, rows = data.draw(static(case)), data.draw(events(case))
+    seen = set()
+    for cut in ([rows], [rows[:3], rows[3:]], [[row] for row in rows] or [[]]):
+        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(history, "run_tasks", run_here)
+            folder = Path(name)
+            catalog = written(case, cut, statics, folder)
+            (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=folder / "out")
+            seen.add((answer.digest, answer.answer_rows, answer.answer_count, answer.rows_read))
+    assert len(seen) == 1
+
+
+COLUMNS = {"S": {"A": "int", "B": "int", "C": "int"}, "T": {"D": "int", "E": "int"}}
+QUERIES = {
+    "q1": "SELECT A, C, 'x' AS A FROM S WHERE A > 190",
+    "q3": "SELECT S.A FROM S, T WHERE S.A = T.D AND S.A > 10 AND T.D < 20",
+    "q5": "SELECT S.A FROM S, T WHERE S.B < T.D AND S.B < 120 AND T.D > 20 AND S.A > 10 AND S.A < 20",
+    "q9": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.D AND S.C < T.E AND S.A > 10 AND S.A < 20 "
+    "AND S.B < T.E AND S.C < 100 AND T.D > 50",
+    "unequal": "SELECT DISTINCT S.A FROM S, T WHERE S.A BETWEEN 1 AND 4 AND S.B <> T.D AND S.C <> T.E",
+    "unbounded": "SELECT S.A FROM S, T WHERE S.A = T.D",
+    "invalid": "SELECT nothing FROM S",
+}
+BOUNDED = ["q1", "q3", "q5", "q9", "unequal"]
+
+
+@pytest.fixture(scope="module")
+def abstract(tmp_path_factory: pytest.TempPathFactory) -> tuple[Catalog, Path]:
+    folder = tmp_path_factory.mktemp("streams")
+    generate(folder, Shape(rows=3_000, partitions=3, nulls=0.02))
+    bodies = {
+        name: {
+            "columns": COLUMNS[name],
+            "history": {"path": str(folder / f"abstract_{name.lower()}"), "partition_by": "part"},
+        }
+        for name in COLUMNS
+    }
+    return catalog_from_mapping(bodies), folder
+
+
+@pytest.mark.spark
+def test_many_queries_in_one_application(spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+    catalog, folder = abstract
+    told: list[str] = []
+    queries = [Registered(name, sql) for name, sql in QUERIES.items()]
+    answers = evaluate_history(spark, queries, catalog, output=tmp_path, progress=told.append)
+    assert [a.query for a in answers] == list(QUERIES)
+    by_name = {a.query: a for a in answers}
+    assert [a.query for a in answers if a.evaluated] == BOUNDED
+    assert (by_name["unbounded"].verdict, by_name["unbounded"].error) == ("unbounded", None)
+    assert by_name["invalid"].verdict == "invalid" and "nothing" in str(by_name["invalid"].error)
+    tables = {n: pq.read_table(folder / f"abstract_{n.lower()}", partitioning=None) for n in COLUMNS}
+    for name in BOUNDED:
+        expected = histories.plain_sql(QUERIES[name], catalog, tables)
+        query = histories.parse(QUERIES[name], catalog, name)
+        assert total(histories.read_answers(tmp_path / name, query)) == expected, name
+        body = json.loads((tmp_path / name / "_answer.json").read_text())
+        assert body == by_name[name].to_json()
+        assert body["partitions"] == ["00000", "00001", "00002"] and body["missing_partitions"] == []
+        assert int(body["answer_count"]) == sum(expected.values())
+    assert by_name["q5"].rows_read == 6_000 and by_name["q1"].rows_read == 3_000
+    assert told[0] == "5 queries over 6 partitions of 2 streams" and told[1] == "6 of 6 partitions read"
+    schema = pq.ParquetFile(tmp_path / "q1" / "part=00000" / "part-00000.parquet").schema_arrow
+    assert schema.names == ["A", "C", "A_2", "count"]
+
+
+@pytest.mark.spark
+def test_the_same_bytes_again_and_nothing_left_of_another_run(
+    spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path
+) -> None:
+    catalog, _ = abstract
+    queries = [Registered("q1", QUERIES["q1"]), Registered("q5", QUERIES["q5"])]
+
+    def files() -> dict[str, bytes]:
+        return {str(f.relative_to(tmp_path)): f.read_bytes() for f in sorted(tmp_path.rglob("*.parquet"))}
+
+    evaluate_history(spark, queries, catalog, output=tmp_path)
+    whole = files()
+    evaluate_history(spark, queries, catalog, first="00001", last="00001", output=tmp_path)
+    assert {Path(name).parent.name for name in files()} == {"part=00001"}
+    evaluate_history(spark, queries, catalog, output=tmp_path)
+    assert files() == whole and len(whole) == 6
+
+
+@pytest.mark.spark
+def test_partitions_kept_out_are_named(spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+    catalog, _ = abstract
+    reasons = {"S": {"00001": "rows outside the day", "99999": "not there"}}
+    (answer,) = evaluate_history(
+        spark, [Registered("q5", QUERIES["q5"])], catalog, excluded=reasons, output=tmp_path
+    )
+    assert answer.to_json()["missing_partitions"] == [
+        {"stream": "S", "partition": "00001", "reason": "rows outside the day"}
+    ]
+    assert answer.rows_read == 5_000 and answer.partitions == ("00000", "00001", "00002")
+
+
+@pytest.mark.usefixtures("in_process")
+class TestRange:
+    def answer(self, catalog: Catalog, folder: Path, **ends: str) -> HistoryAnswer:
+        return evaluate_history(None, [Registered("q1", QUERIES["q1"])], catalog, output=folder, **ends)[0]
+
+    def test_days_do_not_choose_partitions_of_another_key(
+        self, abstract: tuple[Catalog, Path], tmp_path: Path
+    ) -> None:
+        found = self.answer(abstract[0], tmp_path, first="2013-01-01", last="2013-01-31")
+        assert len(found.partitions) == 3
+
+    def test_nothing_in_the_range(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+        found = self.answer(abstract[0], tmp_path, first="5")
+        assert (found.partitions, found.answer_rows, found.evaluated) == ((), 0, True)
+
+    def test_reversed(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="ends at 1 but starts at 2"):
+            self.answer(abstract[0], tmp_path, first="2", last="1")

@@ -1,0 +1,47 @@
+"""The join in arrays gives what the join of single representatives gives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.strategies import Case, cases, events, static
+
+from streambound.boundedness.exact import exact
+from streambound.evaluation.events import encode, encode_static
+from streambound.evaluation.onepass import static_values
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import parse
+from streambound.spark.matches import Matches
+from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
+from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.state import fresh
+
+MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int")]
+
+
+@pytest.mark.parametrize("types", MIXES, ids="-".join)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_equal_to_the_joiner(types: tuple[str, ...], data: st.DataObject) -> None:
+    case: Case = data.draw(cases(types))
+    assume(exact(case.query).bounded)
+    rows = encode_static(case.query, data.draw(static(case)))
+    plan = make_plan(case.query, static_values(case.query, rows))
+    assume(not plan.stateless and not plan.empty)
+    tables = fresh(plan)
+    for event in data.draw(events(case, 24)):
+        name = event["stream"]
+        tables[name].add(encode(case.query.occurrence(name).relation, event, "event"))
+    sources = {**static_rows(case.query, rows), **{a: representatives(t) for a, t in tables.items()}}
+    scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
+    sources = {a: [Rep(r.values, r.weight * scale, r.cell) for r in reps] for a, reps in sources.items()}
+    assert Matches(plan).counts(sources) == Joiner(plan).counts(sources), case.sql
+
+
+def test_no_wrapping_where_products_pass_64_bits() -> None:
+    catalog = catalog_from_mapping({name: {"A": "int"} for name in ("S", "T")})
+    query = parse("SELECT S.A FROM S, T WHERE S.A = T.A AND S.A IN (1, 2)", catalog, "pairs")
+    plan = make_plan(query)
+    sources = {name: [Rep({"A": a}, 2**61 - a, 0) for a in (1, 2)] for name in ("S", "T")}
+    assert Matches(plan).counts(sources) == {(a,): (2**61 - a) ** 2 for a in (1, 2)}
