@@ -28,7 +28,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import Query
 from streambound.query.parse import parse
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan
+from streambound.synopsis.planner import not_planned, plan
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
@@ -100,6 +100,8 @@ def planned(job: Compilation) -> Compilation:
     assert job.query is not None and job.verdict is not None
     if not job.verdict.bounded:
         return job
+    if unplanned := not_planned(job.query):
+        return replace(job, units_formula=unplanned)
     if _sized_by_statics(job.query):
         columns = ", ".join(str(a) for a in job.query.mentioned if job.query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {columns}")

@@ -12,6 +12,7 @@ from itertools import combinations
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.system import System, consistent, system
+from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
 from streambound.query.model import Attribute, Op, Query
 
@@ -48,7 +49,7 @@ def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
 
 def _places(facts: System, attribute: Attribute) -> Iterator[tuple[Zone | None, list[Difference]]]:
     known = sorted(set(facts.space.constants(facts.space.family(attribute))))
-    for zone in zones(facts, attribute):
+    for zone in zones(TimeOrder(facts), attribute):
         yield zone, zone.holds(attribute)
     if known and facts.space.step(attribute) is not None:
         yield None, [at_least(attribute, known[0]), at_most(attribute, known[-1])]
@@ -86,7 +87,10 @@ def _crossing(closure: Closure, placed: Placed) -> Iterator[tuple[Attribute, Att
     for low in placed:
         for high in placed:
             same_zone = placed[low] is not None and placed[low] == placed[high]
-            if low.occurrence != high.occurrence and same_zone and closure.orders(low, high):
+            if low.occurrence == high.occurrence or not same_zone or not closure.orders(low, high):
+                continue
+            fixed = (a for a, zone in placed.items() if zone is None)
+            if not any(closure.orders(low, a) and closure.orders(a, high) for a in fixed):
                 yield low, high
 
 

@@ -33,6 +33,8 @@ CATALOG = catalog_from_mapping(
         },
         "T": {"D": "int", "E": "int"},
         "U": {"A": "int"},
+        "V": {"ts": "timestamp"},
+        "W": {"columns": {"ts": "int"}, "timestamp": "ts"},
         "F": {"columns": {"A": "int"}, "kind": "finite"},
         "R": {"columns": {"K": "int"}, "kind": "static"},
     }
@@ -54,7 +56,7 @@ def test_rejected_corpus(sql: str, message: str, column: str) -> None:
         assert caught.value.place is not None and caught.value.place.column == int(column)
 
 
-def atoms(where: str, source: str = "S, T") -> list[str]:
+def atoms(where: str, source: str = "S, T, V, W, W W2") -> list[str]:
     return [str(atom) for atom in parse(f"SELECT 1 FROM {source} WHERE {where}", CATALOG).where]
 
 
@@ -74,6 +76,11 @@ def atoms(where: str, source: str = "S, T") -> list[str]:
         ("DAY >= '2026-01-31'", ["S.DAY >= '2026-01-31'"]),
         ("S.X > -0.5", ["S.X > -0.5"]),
         ("s.a == 1", ["S.A = 1"]),
+        ("S.ts < TIMESTAMP '2026-01-01 00:00:00'", ["S.ts < CAST('2026-01-01 00:00:00' AS TIMESTAMP)"]),
+        ("S.ts > V.ts + INTERVAL 2 SECONDS", ["S.ts > V.ts + 2000000 microseconds"]),
+        ("S.ts - INTERVAL 1 SECOND <= V.ts + INTERVAL '2' SECOND", ["S.ts <= V.ts + 3000000 microseconds"]),
+        ("INTERVAL 1 DAY + V.ts >= S.ts", ["V.ts >= S.ts - 86400000000 microseconds"]),
+        ("W.ts <= W2.ts + 5 - 2", ["W.ts <= W2.ts + 3"]),
     ],
 )
 def test_conditions(where: str, expected: list[str]) -> None:

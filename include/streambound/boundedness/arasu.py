@@ -6,40 +6,43 @@ C3 MaxRef and MinRef of every stream are empty. *Theorem 5.2 (duplicate-eliminat
 C3 |MaxRef|eq + |MinRef|eq <= 1 for every stream. *Theorems 4.3, 5.3*: a query is bounded iff each of
 its LTO branches is. ``<=`` between streams is an inequality join as ``<`` is.
 
-The papers' queries have infinite streams only, no ``<>`` between streams, and (here) no self-joins.
+The paper's queries have infinite streams only, no ``<>`` between streams, and no application time.
+Self-joins: Theorem 4.2 as it stands; for DISTINCT redundant occurrences are removed first (Appendix C).
 """
 
 from __future__ import annotations
 
+from streambound.boundedness.folding import folded
 from streambound.boundedness.references import References
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit, lto_branches
 from streambound.constraints.system import SearchLimit, system
-from streambound.query.model import Attribute, Op, Query
+from streambound.query.model import Attribute, Kind, Op, Query
 
 NAME = "arasu"
 
 
 def applies(query: Query) -> bool:
     """Whether the query is in the class that the theorems speak of."""
-    names = [o.relation.name for o in query.occurrences]
     crossing = any(
         atom.op is Op.NE
         and isinstance(atom.right, Attribute)
         and atom.left.occurrence != atom.right.occurrence
         for atom in query.comparisons
     )
-    return not query.statics and not crossing and len(set(names)) == len(names)
+    infinite = all(o.relation.kind is Kind.STREAM for o in query.occurrences)
+    return infinite and not crossing and not query.timed
 
 
 def arasu(query: Query) -> Verdict:
     """The theorems' verdict on a query that they apply to; UNKNOWN past the branch limit."""
+    query = folded(query)
     if len(query.streams) == 1 and not query.distinct:
         return _verdict(Outcome.BOUNDED, "filter", "one stream: every predicate is a filter (section 4)")
     try:
-        facts = system(query)
+        facts, streams = system(query), {o.alias: o.alias for o in query.streams}
         for branch in lto_branches(facts):
-            if broken := _violation(References(facts.space, branch), query):
+            if broken := _violation(References(facts.space, branch, streams), query):
                 return _verdict(Outcome.UNBOUNDED, "condition-violated", broken)
     except (BranchLimit, SearchLimit):
         message = f"more than {BRANCH_LIMIT:,} locally totally ordered branches"

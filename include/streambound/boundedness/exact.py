@@ -1,40 +1,44 @@
 """The product's own criterion: the corrected and extended statements, decided in polynomial time.
 
-Without comparisons of timestamps and without self-joins it is exact. With (P), (E), (N) as below,
-a satisfiable query over at least two infinite streams (one suffices for DISTINCT) is unbounded iff
+It is exact for conjunctions without self-joins over at most five infinite composites, and for any number
+of them where the sufficient condition (G) holds. A satisfiable query with at least two infinite
+composites (for DISTINCT one suffices) is unbounded iff
 
 *duplicate-preserving (Theorem A; Arasu et al., Theorems 4.2 and 4.3)*: in some branch
- (a) a projected attribute is unbounded;
+ (a) a projected attribute is unbounded, unless its stream completes every match;
  (b, c) an implied ``=``, ``<`` or ``<=``, or an explicit ``<>`` that nothing decides, links unbounded
- attributes of different streams.
+ attributes of different composites.
 
 *duplicate-eliminating (Theorems B1, B2; Arasu et al., Theorems 5.2 and 5.3)*: in some branch
  (P) a projected attribute is unbounded;
- (E) an implied equality links unbounded attributes of different streams;
- (N) the attributes of one stream have pending comparisons of two groups. The group of an attribute
- is a direction and the set of attributes of other streams that it is compared with.
+ (E) an implied equality links unbounded attributes of different composites;
+ (N) for a stream T with a pending comparison of its own, the attributes of the streams that precede T
+ have pending comparisons of two groups. The group of an attribute is a direction and the set of
+ attributes of streams not preceding T that it is compared with.
 
-No branch is enumerated. In a branch, take a chain of implied comparisons from an attribute of T to
-one of another stream in the same zone, and its last attribute a of T: the step from a to x is a
-crossing of the query itself, and x is among a's targets. So (b, c) holds iff a crossing has a zone.
-For (N), let q be a target of a but not of e, in the same zone; then a < e, and with a' <= x, e' <= y
-the crossings on the chains from a to q and from e to any target of e, x < e' is consistent (else x
-would be a target of e). Conversely an assignment with a' <= x < e' <= y in one zone lies in a branch
-where x is a target of a' and not of e'. Two crossings in different zones, or in opposite directions,
-are of different groups as they stand. (E) implies (N): a stream on the cycle has both directions.
+No branch is enumerated; docs/theory.md has the proof. (b, c) holds iff the query itself has a crossing.
+(N) fails iff for some T two crossings out of (or into) the streams that precede T, the first at T
+itself, can hold together: in opposite directions, or in different zones, or in one direction and zone,
+a <= x and e <= y, with x < e or y < a as well. (E) implies that (N) fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
+from itertools import combinations
 
-from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_pairs
+from streambound.boundedness.crossings import Crossing, crossings, evidence, shared_zones, unequal_pairs
+from streambound.boundedness.folding import filters_apart, folded
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.closure import Difference, below
 from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, System, system
+from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
-from streambound.query.model import Attribute, Output, Query
+from streambound.query.model import Attribute, Op, Output, Query
+from streambound.query.values import Family
+
+# Up to so many infinite composites (N) is known to be sufficient (Theorem B2).
+COMPOSITES_DECIDED = 5
 
 NAME = "exact"
 
@@ -42,7 +46,8 @@ NAME = "exact"
 def exact(query: Query) -> Verdict:
     """The verdict on a query; UNKNOWN only past the search limit or for DISTINCT self-joins."""
     try:
-        return _decided(query, system(query))
+        reduced = folded(query)
+        return _decided(reduced, system(reduced))
     except SearchLimit:
         message = f"the <> and IN conditions need more than {SEARCH_LIMIT:,} search steps"
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", message),))
@@ -52,19 +57,82 @@ def _decided(query: Query, facts: System) -> Verdict:
     if not facts.satisfiable():
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
-    if len(query.streams) < 2 and not query.distinct:
-        message = "one stream: every condition is a filter on each tuple as it arrives"
-        return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", message),))
-    reasons = [*_projections(facts), *(_eliminating(facts) if query.distinct else _preserving(facts))]
+    time = TimeOrder(facts)
+    if len(time.composites) < 2 and not query.distinct:
+        return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
+    reasons = [*_projections(time), *(_eliminating(time) if query.distinct else _preserving(time))]
     if not reasons:
-        message = "every column that must be remembered has finitely many values or a single extremum"
-        return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+        return _unobstructed(time)
     repeated = _repeated(query)
-    if repeated and query.distinct:
+    if repeated and query.distinct and not filters_apart(query):
         message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
         unknown = Reason("self-join", message + reasons[0].message, reasons[0].attributes, reasons[0].place)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
+
+
+def _at_once(time: TimeOrder) -> str:
+    if len(time.infinite) < 2:
+        return "one stream: every condition is a filter on each tuple as it arrives"
+    names = ", ".join(time.infinite)
+    return f"time conditions keep {names} together: a match is complete within boundedly many batches"
+
+
+def _unobstructed(time: TimeOrder) -> Verdict:
+    pair = _undecided_pair(time) if time.facts.query.distinct else None
+    if pair is not None:
+        message = (
+            f"more than {COMPOSITES_DECIDED} streams that time does not merge, and {pair[0]} and {pair[1]} "
+            "share streams that precede both: whether the condition on groups suffices is open"
+        )
+        return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message),))
+    message = "every column that must be remembered has finitely many values or a single extremum"
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+
+
+def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
+    """Two incomparable streams at which condition (G) is not met; None if it is, or is not needed.
+
+    (G), Theorem B2 (iii): every component of the streams that precede both (linked by implied or
+    native comparisons) lies wholly among, or wholly outside, the streams that precede any stream.
+    """
+    if len(time.composites) <= COMPOSITES_DECIDED:
+        return None
+    for one, other in combinations(time.infinite, 2):
+        if time.precedes(one, other) or time.precedes(other, one):
+            continue
+        for part in _components(time, time.down(one) & time.down(other)):
+            downs = (time.down(stream) for stream in time.infinite)
+            if any(part & down and not part <= down for down in downs):
+                return one, other
+    return None
+
+
+def _components(time: TimeOrder, streams: frozenset[str]) -> Iterator[frozenset[str]]:
+    rest = set(streams)
+    while rest:
+        part, pending = set[str](), [min(rest)]
+        while pending:
+            here = pending.pop()
+            part.add(here)
+            pending.extend(s for s in rest - part if _linked_streams(time, here, s))
+        rest -= part
+        yield frozenset(part)
+
+
+def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
+    facts, query = time.facts, time.facts.query
+    assert facts.closure is not None
+    ordinary = [a for a in query.mentioned if not query.is_timestamp(a)]
+    mine = [a for a in ordinary if a.occurrence == one]
+    theirs = [a for a in ordinary if a.occurrence == other]
+    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.comparisons):
+        return True
+    return any(
+        (facts.closure.orders(a, b) or facts.closure.orders(b, a)) and any(shared_zones(time, a, b))
+        for a in mine
+        for b in theirs
+    )
 
 
 def _repeated(query: Query) -> str | None:
@@ -72,21 +140,28 @@ def _repeated(query: Query) -> str | None:
     return next((name for name in names if names.count(name) > 1), None)
 
 
-def unbounded_zone(facts: System, attribute: Attribute) -> Zone | None:
+def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
     """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
-    if facts.query.is_static(attribute):
+    if attribute.occurrence not in time.infinite:
         return None
-    return next((z for z in zones(facts, attribute) if facts.satisfiable(z.holds(attribute))), None)
+    if time.facts.query.is_timestamp(attribute):
+        return Zone(Family.TIME, None, None)
+    holding = (z for z in zones(time, attribute) if time.facts.satisfiable(z.holds(attribute)))
+    return next(holding, None)
 
 
-def _projections(facts: System) -> Iterator[Reason]:
-    seen: set[Attribute] = set()
-    for output in facts.query.select:
+def _projections(time: TimeOrder) -> Iterator[Reason]:
+    query, seen = time.facts.query, set[Attribute]()
+    for output in query.select:
         if not isinstance(output.term, Attribute) or output.term in seen:
             continue
         seen.add(output.term)
-        if (zone := unbounded_zone(facts, output.term)) is not None:
-            yield _projected(facts, output, output.term, zone)
+        # What arrives last in every match is answered at once, and its timestamp never comes again.
+        timely = not query.distinct or query.is_timestamp(output.term)
+        if timely and time.completes(output.term.occurrence):
+            continue
+        if (zone := unbounded_zone(time, output.term)) is not None:
+            yield _projected(time.facts, output, output.term, zone)
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
@@ -109,14 +184,14 @@ def lacks(facts: System, zone: Zone, *attributes: Attribute) -> str:
     return f"{names} can take infinitely many values, since {kind} is dense: an interval is no finite set"
 
 
-def _preserving(facts: System) -> Iterator[Reason]:
-    reported: set[frozenset[Attribute]] = set()
-    for crossing in crossings(facts):
+def _preserving(time: TimeOrder) -> Iterator[Reason]:
+    facts, reported = time.facts, set[frozenset[Attribute]]()
+    for crossing in crossings(time):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
             yield _linked(facts, crossing)
-    for atom, zone in unequal_pairs(facts):
+    for atom, zone in unequal_pairs(time):
         pair = frozenset(atom.attributes)
         if pair not in reported:
             reported.add(pair)
@@ -141,38 +216,43 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     return Reason(code, message, (low, high), chain[0].place if chain else None)
 
 
-def _eliminating(facts: System) -> Iterator[Reason]:
+def _eliminating(time: TimeOrder) -> Iterator[Reason]:
+    facts = time.facts
     assert facts.closure is not None
-    found = crossings(facts)
+    found = crossings(time)
     equal = [c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high)]
     if equal:
         yield from (_linked(facts, crossing) for crossing in equal)
         return
-    for occurrence in facts.query.streams:
-        ups = [c for c in found if c.low.occurrence == occurrence.alias]
-        downs = [c for c in found if c.high.occurrence == occurrence.alias]
-        pair = next(_two_groups(facts, ups, downs), None)
+    for alias in time.infinite:
+        pair = next(_two_groups(time, alias, found), None)
         if pair is not None:
-            yield _pending(facts, occurrence.alias, *pair)
+            yield _pending(facts, alias, *pair)
 
 
-def _two_groups(
-    facts: System, ups: list[Crossing], downs: list[Crossing]
-) -> Iterator[tuple[Crossing, Crossing, Zone, Zone]]:
-    for one, other in combinations_with_replacement(ups, 2):
-        for first, second in ((one, other), (other, one)):
-            yield from _clash(facts, first, second, below(first.high, second.low))
-    for one, other in combinations_with_replacement(downs, 2):
-        for first, second in ((one, other), (other, one)):
-            yield from _clash(facts, first, second, below(second.high, first.low))
-    for up in ups:
-        for down in downs:
-            yield from _clash(facts, up, down, None)
+Clash = tuple[Crossing, Crossing, Zone, Zone]
 
 
-def _clash(
-    facts: System, first: Crossing, second: Crossing, apart: Difference | None
-) -> Iterator[tuple[Crossing, Crossing, Zone, Zone]]:
+def _two_groups(time: TimeOrder, alias: str, found: list[Crossing]) -> Iterator[Clash]:
+    """Two pending comparisons of different groups among the streams that precede a stream."""
+    down = time.down(alias)
+    ups = [c for c in found if c.low.occurrence in down and c.high.occurrence not in down]
+    downs = [c for c in found if c.high.occurrence in down and c.low.occurrence not in down]
+    for own in (c for c in ups if c.low.occurrence == alias):
+        for other in ups:
+            yield from _clash(time.facts, own, other, below(own.high, other.low))
+            yield from _clash(time.facts, own, other, below(other.high, own.low))
+        for other in downs:
+            yield from _clash(time.facts, own, other, None)
+    for own in (c for c in downs if c.high.occurrence == alias):
+        for other in downs:
+            yield from _clash(time.facts, own, other, below(other.high, own.low))
+            yield from _clash(time.facts, own, other, below(own.high, other.low))
+        for other in ups:
+            yield from _clash(time.facts, own, other, None)
+
+
+def _clash(facts: System, first: Crossing, second: Crossing, apart: Difference | None) -> Iterator[Clash]:
     """Zones in which two crossings of one stream are of different groups, satisfiably together.
 
     In one zone, crossings of the same direction differ only if ``apart`` holds as well.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure
@@ -15,11 +16,13 @@ class References:
     """The notions of Arasu et al., Definitions 3.1, 3.2 and 4.2, on one branch of a query.
 
     Redundancy through constants is that of the journal version, which Schiff & Özçep quote as
-    Definition 8; static attributes bound as constants do (their Definition 5).
+    Definition 8; static attributes bound as constants do (their Definition 5). ``streams`` names for
+    each occurrence of an infinite stream the (merged) stream that it is part of.
     """
 
     space: Space
     branch: Closure
+    streams: Mapping[str, str]
 
     @property
     def query(self) -> Query:
@@ -39,24 +42,30 @@ class References:
 
     def projection_bounded(self) -> bool:
         """Whether every projected attribute is bounded."""
-        return all(self.bounded(a) for a in self.query.projected)
+        return all(self.bounded(a) for a in self.query.projected if a.occurrence in self.streams)
+
+    def equalities(self) -> list[tuple[Attribute, Attribute]]:
+        """The implied equalities between two streams."""
+        return [
+            (one, other)
+            for one, other in self._pairs()
+            if self._comparable(one, other) and self.branch.equates(one, other)
+        ]
 
     def equalities_bounded(self) -> bool:
         """Whether both sides of every implied equality between two streams are bounded."""
-        return all(
-            self.bounded(one) and self.bounded(other)
-            for one, other in self._pairs()
-            if self.branch.equates(one, other)
-        )
+        return all(self.bounded(one) and self.bounded(other) for one, other in self.equalities())
 
-    def max_ref(self, alias: str) -> list[Attribute]:
+    def max_ref(self, stream: str) -> list[Attribute]:
         """Unbounded attributes of a stream above one of another in a non-redundant inequality."""
-        return [a for a in self._unbounded(alias) if any(self._joins(low, a) for low in self._others(alias))]
+        return [
+            a for a in self._unbounded(stream) if any(self._joins(low, a) for low in self._others(stream))
+        ]
 
-    def min_ref(self, alias: str) -> list[Attribute]:
+    def min_ref(self, stream: str) -> list[Attribute]:
         """Unbounded attributes of a stream below one of another in a non-redundant inequality."""
         return [
-            a for a in self._unbounded(alias) if any(self._joins(a, high) for high in self._others(alias))
+            a for a in self._unbounded(stream) if any(self._joins(a, high) for high in self._others(stream))
         ]
 
     def classes(self, attributes: list[Attribute]) -> int:
@@ -68,21 +77,25 @@ class References:
         return len(leaders)
 
     def _infinite(self) -> list[Attribute]:
-        aliases = {o.alias for o in self.query.streams}
-        return [a for a in self.query.mentioned if a.occurrence in aliases]
+        ordinary = (a for a in self.query.mentioned if not self.query.is_timestamp(a))
+        return [a for a in ordinary if a.occurrence in self.streams]
 
-    def _unbounded(self, alias: str) -> list[Attribute]:
-        return [a for a in self._infinite() if a.occurrence == alias and not self.bounded(a)]
+    def stream(self, attribute: Attribute) -> str:
+        """The (merged) stream that an attribute belongs to."""
+        return self.streams[attribute.occurrence]
 
-    def _others(self, alias: str) -> list[Attribute]:
-        return [a for a in self._infinite() if a.occurrence != alias]
+    def _unbounded(self, stream: str) -> list[Attribute]:
+        return [a for a in self._infinite() if self.stream(a) == stream and not self.bounded(a)]
+
+    def _others(self, stream: str) -> list[Attribute]:
+        return [a for a in self._infinite() if self.stream(a) != stream]
 
     def _pairs(self) -> list[tuple[Attribute, Attribute]]:
         attributes = self._infinite()
-        return [(a, b) for a in attributes for b in attributes if a < b and a.occurrence != b.occurrence]
+        return [(a, b) for a in attributes for b in attributes if a < b and self.stream(a) != self.stream(b)]
 
     def _comparable(self, one: Attribute, other: Attribute) -> bool:
-        return self.query.column(one).type.family is self.query.column(other).type.family
+        return self.space.family(one) is self.space.family(other)
 
     def _joins(self, low: Attribute, high: Attribute) -> bool:
         if not self._comparable(low, high) or not self.branch.orders(low, high):
@@ -97,7 +110,7 @@ class References:
 
     def _between(self, low: Attribute, middle: Attribute, high: Attribute) -> bool:
         branch = self.branch
-        if not self._comparable(low, middle):
+        if not self._comparable(low, middle) or self.query.is_timestamp(middle):
             return False
         inside = branch.orders(low, middle) and branch.orders(middle, high)
         return inside and not branch.orders(middle, low) and not branch.orders(high, middle)

@@ -10,7 +10,7 @@ that are neither projected nor compared with another stream's are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, pairwise
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
@@ -27,15 +27,19 @@ class BranchLimit(Exception):
     """A query has more than BRANCH_LIMIT branches."""
 
 
-def lto_branches(facts: System, splits: Iterable[list[Option]] = ()) -> Iterator[Closure]:
+def lto_branches(
+    facts: System, splits: Iterable[list[Option]] = (), merged: Mapping[str, str] | None = None
+) -> Iterator[Closure]:
     """The closures of all satisfiable branches; ``splits`` are further disjunctions to resolve.
+
+    ``merged`` names for an occurrence the stream that it is merged into (equal timestamps).
 
     Raises:
         BranchLimit: more than BRANCH_LIMIT leaves or dead ends.
     """
     if facts.closure is None:
         return
-    decisions = [*splits, *_decisions(facts)]
+    decisions = [*splits, *_decisions(facts, merged or {})]
     pending: list[tuple[Closure, int]] = [(facts.closure, 0)]
     visited = 0
     while pending:
@@ -62,10 +66,12 @@ def _still_open(facts: System, closure: Closure, options: list[Option]) -> list[
     return options
 
 
-def _decisions(facts: System) -> Iterator[list[Option]]:
+def _decisions(facts: System, merged: Mapping[str, str]) -> Iterator[list[Option]]:
     relevant = _relevant(facts)
-    for occurrence in facts.query.streams:
-        attributes = [a for a in relevant if a.occurrence == occurrence.alias]
+    streams = [o.alias for o in facts.query.streams]
+    for name in dict.fromkeys(merged.get(alias, alias) for alias in streams):
+        mine = [alias for alias in streams if merged.get(alias, alias) == name]
+        attributes = [a for a in relevant if a.occurrence in mine]
         for attribute in attributes:
             yield _positions(facts, attribute)
         for one, other in combinations(attributes, 2):
@@ -80,7 +86,7 @@ def _relevant(facts: System) -> list[Attribute]:
     for atom in query.comparisons:
         if len({a.occurrence for a in atom.attributes}) == 2:
             asked.update(atom.attributes)
-    return sorted(asked)
+    return sorted(a for a in asked if not query.is_timestamp(a))
 
 
 def _orders(one: Attribute, other: Attribute) -> list[Option]:

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
+from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.space import Space, domain_of
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
-from streambound.query.values import Value
+from streambound.query.values import Family, Value
 
 # Search nodes per question. Queries that people write need a handful.
 SEARCH_LIMIT = 20_000
@@ -81,6 +81,9 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
     choices: list[Choice] = []
     for attribute in space.query.mentioned:
         _declared(space, attribute, constraints, choices)
+        if space.family(attribute) is Family.TIME and space.query.column(attribute).type.step == 1:
+            # Ticks count from 0.
+            constraints.append(at_least(attribute, 0))
     for attribute in space.static:
         family, (low, high) = space.family(attribute), space.ends(attribute)
         if low is not None:
@@ -99,14 +102,18 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
 
 def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
     """``low op high`` as difference bounds; empty for ``<>``."""
-    return {
-        Op.LT: [below(low, high)],
-        Op.LE: [below(low, high, strict=False)],
-        Op.EQ: [below(low, high, strict=False), below(high, low, strict=False)],
-        Op.GE: [below(high, low, strict=False)],
-        Op.GT: [below(high, low)],
-        Op.NE: [],
-    }[op]
+    return shifted(low, op, high, 0)
+
+
+def shifted(left: Attribute, op: Op, right: Attribute, offset: int) -> list[Difference]:
+    """``left op right + offset`` as difference bounds; empty for ``<>``."""
+    strict = op in (Op.LT, Op.GT)
+    found = []
+    if op in (Op.LT, Op.LE, Op.EQ):
+        found.append(Difference(left, right, offset, strict))
+    if op in (Op.GT, Op.GE, Op.EQ):
+        found.append(Difference(right, left, -offset, strict))
+    return found
 
 
 def _compared(space: Space, atom: Comparison, constraints: list[Difference], choices: list[Choice]) -> None:
@@ -121,9 +128,10 @@ def _compared(space: Space, atom: Comparison, constraints: list[Difference], cho
         if atom.op is Op.NE:
             choices.append((at_most(left, number, True), at_least(left, number, True)))
         return
-    constraints.extend(differences(left, atom.op, atom.right))
+    constraints.extend(shifted(left, atom.op, atom.right, atom.offset))
     if atom.op is Op.NE:
-        choices.append((below(left, atom.right), below(atom.right, left)))
+        less, more = (shifted(left, op, atom.right, atom.offset)[0] for op in (Op.LT, Op.GT))
+        choices.append((less, more))
 
 
 def _declared(

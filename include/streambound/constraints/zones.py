@@ -10,11 +10,12 @@ nothing known separates two attributes, so a comparison between them is not deci
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
 from streambound.constraints.system import System
+from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute
 from streambound.query.values import Family
 
@@ -51,12 +52,22 @@ class Zone:
         return self.floor is None and not any(above for _, above in self.sides)
 
 
-def zones(facts: System, attribute: Attribute) -> Iterator[Zone]:
+def zones(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
     """The zones in which ``attribute`` takes infinitely many values, HIGH first."""
-    space = facts.space
+    space = time.facts.space
     family = space.family(attribute)
     known = space.constants(family)
-    statics = [a for a in space.query.mentioned if space.query.is_static(a) and space.family(a) is family]
+    mates = [a for a in space.query.mentioned if space.family(a) is family]
+    statics = [a for a in mates if space.query.is_static(a)]
+    unknown = [a for a in mates if a.occurrence in time.finite]
+    for zone in _bases(time.facts, attribute, known, statics):
+        # An attribute of a finite stream is a constant not known yet: either side of it is a zone.
+        for sides in product((True, False), repeat=len(unknown)):
+            yield replace(zone, sides=(*zone.sides, *zip(unknown, sides, strict=True)))
+
+
+def _bases(facts: System, attribute: Attribute, known: list[int], statics: list[Attribute]) -> Iterator[Zone]:
+    family = facts.space.family(attribute)
     if not known and not statics:
         yield Zone(family, None, None)
         return

@@ -38,8 +38,9 @@ class OnePass:
     def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
         if not query.streams:
             raise PlanError("no stream is queried: the answer never changes", subject=query.name)
-        self.query = query
         self.plan = plan or make_plan(query, static_values(query, static))
+        # Without the occurrences of a stream that fold onto others.
+        self.query = query = self.plan.query
         self.joiner = Joiner(self.plan)
         self.static = static_rows(query, static)
         self.tables = fresh(self.plan)

@@ -13,7 +13,7 @@ from streambound.query.model import Atom, Attribute, Comparison, Constant, Membe
 from streambound.query.scope import BOOLEAN, Scope, place_of
 from streambound.query.values import Family, Value
 
-_OPS: dict[type[exp.Expression], Op] = {
+_OPS: dict[type[exp.Expr], Op] = {
     exp.LT: Op.LT,
     exp.LTE: Op.LE,
     exp.EQ: Op.EQ,
@@ -29,7 +29,7 @@ _HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
     Op.GE: operator.ge,
     Op.GT: operator.gt,
 }
-_NAMES: dict[type[exp.Expression], str] = {
+_NAMES: dict[type[exp.Expr], str] = {
     exp.Or: "OR",
     exp.Not: "NOT",
     exp.Is: "IS [NOT] NULL",
@@ -40,7 +40,7 @@ _NAMES: dict[type[exp.Expression], str] = {
 ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN and IN, joined by AND"
 
 
-def conjuncts(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
+def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
     """The atoms of a condition; conditions that always hold vanish.
 
     Raises:
@@ -58,7 +58,7 @@ def conjuncts(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
             yield from _atoms(part, scope)
 
 
-def _atoms(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
+def _atoms(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
     if type(node) in _OPS:
         yield from _comparison(_OPS[type(node)], node.this, node.expression, node, scope)
     elif isinstance(node, exp.Between):
@@ -80,11 +80,12 @@ def _atoms(node: exp.Expression, scope: Scope) -> Iterator[Atom]:
         )
 
 
-def _comparison(
-    op: Op, left: exp.Expression, right: exp.Expression, whole: exp.Expression, scope: Scope
-) -> Iterator[Atom]:
+def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Scope) -> Iterator[Atom]:
     place = place_of(whole, scope.sql)
-    first, second = scope.term(left), scope.term(right)
+    (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
+    if before or after:
+        yield _shifted(op, (first, before), (second, after), whole, scope)
+        return
     if isinstance(first, Constant) and isinstance(second, Constant):
         yield from _folded(op, first, second, whole, scope)
         return
@@ -100,7 +101,7 @@ def _comparison(
         yield Comparison(first, op, second, place)
 
 
-def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expression, scope: Scope) -> None:
+def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Scope) -> None:
     one, other = scope.type_of(first), scope.type_of(second)
     place = place_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
@@ -116,15 +117,31 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expression, scop
             place=place,
             accepted=f"a {one.family.value}",
         )
-    if stamps:
+
+
+def _shifted(
+    op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Scope
+) -> Comparison:
+    """A comparison of application timestamps with offsets, the offset moved to the right."""
+    (first, before), (second, after) = left, right
+    if isinstance(first, Constant):
+        first, second, op, before, after = second, first, op.mirrored, after, before
+    if not isinstance(first, Attribute):
         raise UnsupportedError(
-            f"comparing the application timestamp {stamps[0]} is not supported yet",
-            place=place,
-            fix="leave time comparisons out; answers are evaluated in time order anyway",
+            "arithmetic on constants is not supported", place=place_of(whole, scope.sql), accepted=ACCEPTED
         )
+    offset = after - before
+    if isinstance(second, Constant):
+        moved = scope.coerce(second, scope.type_of(first), whole)
+        assert isinstance(moved.value, int)
+        second, offset = Constant(moved.value + offset, moved.text, moved.type), 0
+    _refuse_mismatch(first, second, whole, scope)
+    unit = "" if scope.type_of(first).family is Family.NUMBER else " microseconds"
+    text = f" {'+' if offset >= 0 else '-'} {abs(offset)}{unit}" if offset else ""
+    return Comparison(first, op, second, place_of(whole, scope.sql), offset, text)
 
 
-def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expression, scope: Scope) -> Iterator[Atom]:
+def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Scope) -> Iterator[Atom]:
     place, text = place_of(whole, scope.sql), whole.sql(dialect="spark")
     if first.value is None or second.value is None:
         yield Never(text, place)

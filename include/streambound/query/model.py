@@ -123,15 +123,20 @@ _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.L
 
 @dataclass(frozen=True)
 class Comparison:
-    """``left op right``; never true where a side is NULL."""
+    """``left op right + offset``; never true where a side is NULL.
+
+    An offset (encoded: ticks, or microseconds) occurs between application timestamps only.
+    """
 
     left: Attribute
     op: Op
     right: Term
     place: Place = field(compare=False, default=Place(1, 1))
+    offset: int = 0
+    offset_text: str = field(compare=False, default="")
 
     def __str__(self) -> str:
-        return f"{self.left} {self.op.value} {self.right}"
+        return f"{self.left} {self.op.value} {self.right}{self.offset_text}"
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -234,6 +239,15 @@ class Query:
     def is_static(self, attribute: Attribute) -> bool:
         """Whether the attribute belongs to a static relation."""
         return self.occurrence(attribute.occurrence).relation.kind is Kind.STATIC
+
+    def is_timestamp(self, attribute: Attribute) -> bool:
+        """Whether the attribute is the application timestamp of its stream."""
+        return self.occurrence(attribute.occurrence).relation.timestamp == attribute.column
+
+    @property
+    def timed(self) -> bool:
+        """Whether conditions compare application timestamps."""
+        return any(self.is_timestamp(a) for atom in self.where for a in atom.attributes)
 
     @property
     def projected(self) -> tuple[Attribute, ...]:

@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 from streambound.errors import Place, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.conditions import conjuncts
-from streambound.query.model import Kind, Occurrence, Output, Query
+from streambound.query.model import Occurrence, Output, Query
 from streambound.query.scope import Scope, place_of
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
@@ -202,12 +202,6 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
             place=place,
             accepted=", ".join(catalog.names),
             fix=f"declare {table.name} in the catalog, or correct the name",
-        )
-    if relation.kind is Kind.FINITE:
-        raise UnsupportedError(
-            f"{relation.name} is a finite stream; finite streams are not supported yet",
-            place=place,
-            fix="declare it as static if it is known when the query is registered",
         )
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):

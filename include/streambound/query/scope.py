@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import expressions as exp
@@ -14,6 +14,15 @@ from streambound.query.values import Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
 INTEGER = parse_type("bigint")
+MICROSECONDS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 7 * 86_400_000_000,
+}
 STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 NULL = Type("null", Family.STRING, None)
@@ -39,7 +48,7 @@ class Scope:
     sql: str
     occurrences: tuple[Occurrence, ...]
 
-    def term(self, node: exp.Expression) -> Term:
+    def term(self, node: exp.Expr) -> Term:
         """The attribute or constant that ``node`` is.
 
         Raises:
@@ -58,6 +67,61 @@ class Scope:
                 accepted="columns and constants",
             )
         return constant
+
+    def shifted(self, node: exp.Expr) -> tuple[Term, int]:
+        """An application timestamp with its offset (ticks, or microseconds), or any other term with 0.
+
+        Raises:
+            UnsupportedError: arithmetic on anything but an application timestamp.
+        """
+        if isinstance(node, exp.Paren):
+            return self.shifted(node.this)
+        if not isinstance(node, (exp.Add, exp.Sub)):
+            return self.term(node), 0
+        base, step = node.this, node.expression
+        if isinstance(node, exp.Add) and not self._is_stamp(base):
+            base, step = step, base
+        if not self._is_stamp(base):
+            return self.term(node), 0
+        term, before = self.shifted(base)
+        offset = self._offset(step, self.type_of(term))
+        return term, before + (offset if isinstance(node, exp.Add) else -offset)
+
+    def _is_stamp(self, node: exp.Expr) -> bool:
+        while isinstance(node, (exp.Paren, exp.Add, exp.Sub)):
+            node = node.this
+        return isinstance(node, exp.Column) and self.is_timestamp(self.attribute(node))
+
+    def _offset(self, node: exp.Expr, kind: Type) -> int:
+        """A constant offset of an application timestamp: an interval, or a number of ticks."""
+        found = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
+        if found is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
+            raise QueryError(
+                f"{node.sql(dialect='spark')} cannot be added to a timestamp of type {kind.name}",
+                place=place_of(node, self.sql),
+                accepted="an integer number of ticks"
+                if kind.family is Family.NUMBER
+                else "INTERVAL 10 MINUTES",
+            )
+        return found
+
+    def _ticks(self, node: exp.Expr) -> int | None:
+        literal = self._literal(node)
+        return literal.value if literal is not None and literal.type is INTEGER else None
+
+    def _interval(self, node: exp.Interval) -> int | None:
+        unit = str(node.args.get("unit") or "").upper().rstrip("S")
+        amount = node.this
+        sign = 1
+        if isinstance(amount, exp.Neg):
+            amount, sign = amount.this, -1
+        if unit not in MICROSECONDS or not isinstance(amount, exp.Literal):
+            return None
+        try:
+            exact = Fraction(Decimal(str(amount.this).strip())) * MICROSECONDS[unit] * sign
+        except (InvalidOperation, ValueError):
+            return None
+        return int(exact) if exact.denominator == 1 else None
 
     def attribute(self, node: exp.Column) -> Attribute:
         """The attribute that a column name refers to."""
@@ -108,7 +172,7 @@ class Scope:
             o.alias == term.occurrence and o.relation.timestamp == term.column for o in self.occurrences
         )
 
-    def _literal(self, node: exp.Expression) -> Constant | None:
+    def _literal(self, node: exp.Expr) -> Constant | None:
         text = node.sql(dialect="spark")
         if isinstance(node, exp.Neg):
             inner = self._literal(node.this)
@@ -125,7 +189,7 @@ class Scope:
             return self._typed(node, text)
         return None
 
-    def _number(self, node: exp.Expression, text: str) -> Constant:
+    def _number(self, node: exp.Expr, text: str) -> Constant:
         value = Fraction(Decimal(str(node.this)))
         if value.denominator == 1:
             return Constant(int(value), text, INTEGER)
@@ -138,7 +202,7 @@ class Scope:
         kind = parse_type(name)
         return Constant(self._encoded(kind, node.this.this, node), text, kind)
 
-    def _encoded(self, kind: Type, raw: object, node: exp.Expression) -> int:
+    def _encoded(self, kind: Type, raw: object, node: exp.Expr) -> int:
         try:
             encoded = kind.encode(raw)
             assert isinstance(encoded, int)
@@ -150,7 +214,7 @@ class Scope:
                 accepted="'2026-01-31'" if kind.family is Family.DATE else "'2026-01-31 23:59:59'",
             ) from None
 
-    def coerce(self, constant: Constant, kind: Type, node: exp.Expression) -> Constant:
+    def coerce(self, constant: Constant, kind: Type, node: exp.Expr) -> Constant:
         """A constant as a value of the type that it is compared with (Spark's implicit casts).
 
         Raises:
@@ -173,7 +237,7 @@ class Scope:
         return Constant(constant.value, constant.text, kind)
 
 
-def _describe(node: exp.Expression) -> str:
+def _describe(node: exp.Expr) -> str:
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {node.sql(dialect='spark')}"
     if isinstance(node, exp.Func):

@@ -60,6 +60,8 @@ class Family(Enum):
     BOOLEAN = "boolean"
     DATE = "date"
     TIMESTAMP = "timestamp"
+    # Application time, whatever its type: it orders arrivals and compares with nothing else.
+    TIME = "application time"
     STRING = "string"
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from streambound.boundedness.folding import folded
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.system import differences
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Op, Query
+from streambound.query.model import Attribute, Kind, Op, Query
 from streambound.query.values import Value
 from streambound.synopsis.keys import exact_key, partner_key, static_key
 from streambound.synopsis.known import Known, fails_in, holds_in, known
@@ -37,12 +38,25 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
     Raises:
         PlanError: a column that must be a key has no finite number of classes.
     """
+    if unplanned := not_planned(query):
+        raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
+    query = folded(query)
     facts = known(query, static_values)
     if facts is None:
         return Plan(query, (), (), empty=True)
     if len(query.streams) == 1 and not query.distinct:
         return Plan(query, facts.joins, (_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
     return Plan(query, facts.joins, _agreed(facts))
+
+
+def not_planned(query: Query) -> str | None:
+    """Why a query that is decided has no plan yet; None if it has one."""
+    if query.timed:
+        return "plans of queries that compare timestamps are still to come"
+    finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
+    if finite:
+        return f"plans over finite streams ({', '.join(finite)}) are still to come"
+    return None
 
 
 def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:

@@ -1,0 +1,141 @@
+"""Self-joins under DISTINCT: occurrences of a stream that add nothing (Arasu et al., Appendix C).
+
+Occurrence j folds onto occurrence k of the same stream if the query's own conditions with j replaced
+by k already follow from the query, and the projection agrees: then wherever there is a match, there
+is one in which k's tuple plays both parts. Definition C.1 also asks that both have the same local
+order, which is stricter than needed: ``SELECT DISTINCT 1 FROM S x, S y WHERE x.B = y.B AND x.A > 0``
+only asks for a tuple with A > 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+from streambound.constraints.closure import Difference, at_least, at_most
+from streambound.constraints.system import Choice, System, constraints_of, shifted, system, unconstrained
+from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Op, Query, Term
+
+
+def folded(query: Query) -> Query:
+    """The duplicate-eliminating query without occurrences that fold; others as they are."""
+    if not query.distinct:
+        return query
+    while True:
+        pair = next((p for p in _pairs(query) if _folds(query, *p)), None)
+        if pair is None:
+            return query
+        query = _substituted(query, *pair)
+
+
+def _pairs(query: Query) -> list[tuple[str, str]]:
+    return [
+        (one.alias, other.alias)
+        for one, other in permutations(query.occurrences, 2)
+        if one.relation == other.relation
+    ]
+
+
+def _folds(query: Query, gone: str, kept: str) -> bool:
+    facts = system(query)
+    named = {a for atom in query.where for a in atom.attributes}
+    for atom in query.where:
+        if gone not in {a.occurrence for a in atom.attributes}:
+            continue
+        moved = _moved_atom(atom, gone, kept)
+        if not all(a in named or not query.column(a).nullable for a in moved.attributes):
+            return False
+        if not _entailed(facts, moved):
+            return False
+    return all(_agrees(facts, a, gone, kept) for a in query.projected if a.occurrence == gone)
+
+
+def _agrees(facts: System, attribute: Attribute, gone: str, kept: str) -> bool:
+    other = _moved(attribute, gone, kept)
+    if other not in facts.query.mentioned:
+        return False
+    return all(not facts.satisfiable(shifted(attribute, op, other, 0)) for op in (Op.LT, Op.GT))
+
+
+def _moved(term: Term, gone: str, kept: str) -> Term:
+    if isinstance(term, Attribute) and term.occurrence == gone:
+        return Attribute(kept, term.column)
+    return term
+
+
+def _moved_atom(atom: Atom, gone: str, kept: str) -> Atom:
+    if isinstance(atom, Comparison):
+        left, right = _moved(atom.left, gone, kept), _moved(atom.right, gone, kept)
+        assert isinstance(left, Attribute)
+        return replace(atom, left=left, right=right)
+    if isinstance(atom, Membership):
+        attribute = _moved(atom.attribute, gone, kept)
+        assert isinstance(attribute, Attribute)
+        return replace(atom, attribute=attribute)
+    return atom
+
+
+def _substituted(query: Query, gone: str, kept: str) -> Query:
+    atoms = (_moved_atom(a, gone, kept) for a in query.where)
+    return replace(
+        query,
+        select=tuple(replace(o, term=_moved(o.term, gone, kept)) for o in query.select),
+        occurrences=tuple(o for o in query.occurrences if o.alias != gone),
+        where=tuple(dict.fromkeys(atoms)),
+    )
+
+
+def _entailed(facts: System, atom: Atom) -> bool:
+    """Whether a condition follows: no way to break it is consistent with the query."""
+    if not set(atom.attributes) <= set(facts.query.mentioned):
+        return False
+    if isinstance(atom, Membership):
+        family = facts.space.family(atom.attribute)
+        known = [facts.space.embed(family, v.value) for v in atom.values if v.value is not None]
+        outside: list[Choice] = [
+            (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in known
+        ]
+        return not facts.satisfiable(choices=outside)
+    if not isinstance(atom, Comparison):
+        return False
+    return not any(facts.satisfiable(broken) for broken in _broken(facts, atom))
+
+
+def _broken(facts: System, atom: Comparison) -> list[list[Difference]]:
+    """The ways in which a comparison can fail, as constraints."""
+    opposite = {
+        Op.LT: [Op.GE],
+        Op.LE: [Op.GT],
+        Op.GE: [Op.LT],
+        Op.GT: [Op.LE],
+        Op.NE: [Op.EQ],
+        Op.EQ: [Op.LT, Op.GT],
+    }[atom.op]
+    if isinstance(atom.right, Constant):
+        number = facts.space.embed(facts.space.family(atom.left), atom.right.value)
+        return [_against(atom.left, op, number) for op in opposite]
+    return [shifted(atom.left, op, atom.right, atom.offset) for op in opposite]
+
+
+def _against(attribute: Attribute, op: Op, number: int) -> list[Difference]:
+    strict = op in (Op.LT, Op.GT)
+    found = []
+    if op in (Op.LT, Op.LE, Op.EQ):
+        found.append(at_most(attribute, number, strict))
+    if op in (Op.GT, Op.GE, Op.EQ):
+        found.append(at_least(attribute, number, strict))
+    return found
+
+
+def filters_apart(query: Query) -> bool:
+    """Whether no tuple passes the local filters of two occurrences of its stream."""
+    return all(_apart(query, one, other) for one, other in _pairs(query))
+
+
+def _apart(query: Query, one: str, other: str) -> bool:
+    local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({one}, {other})]
+    merged = replace(query, where=tuple(_moved_atom(a, one, other) for a in local))
+    facts = system(merged)
+    constraints, choices = constraints_of(facts.space, merged.where)
+    closure = unconstrained(facts.space).assume(constraints)
+    return closure is None or not replace(facts, closure=closure, choices=tuple(choices)).satisfiable()
