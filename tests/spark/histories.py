@@ -12,12 +12,20 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
+from hypothesis import reject
+from tests.strategies import Case
 
+from streambound.boundedness.exact import exact
+from streambound.errors import PlanError
+from streambound.evaluation.events import encode_static
+from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.parse import parse
 from streambound.spark.emit import arrow_type
 from streambound.spark.ordered import encoded
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan as make_plan
 
 KEY = "part"
 Rows = Sequence[Mapping[str, Any]]
@@ -29,6 +37,18 @@ class Registered:
 
     name: str
     sql: str
+
+
+def plan_of(case: Case, statics: Mapping[str, Rows]) -> Plan:
+    """The plan of a random query; the test is abandoned if it has none (tests/evaluation holds that)."""
+    values = static_values(case.query, encode_static(case.query, statics))
+    try:
+        found = make_plan(case.query, values) if exact(case.query).bounded else None
+    except PlanError:
+        found = None
+    if found is None:
+        reject()
+    return found
 
 
 def schema_of(relation: Relation) -> pa.Schema:

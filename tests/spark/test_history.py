@@ -10,14 +10,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
 from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.strategies import Case, cases, events, static
 
-from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.evaluation.onepass import OnePass
@@ -63,12 +62,12 @@ def total(answers: dict[str, Counter[Any]]) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("types", MIXES, ids="-".join)
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(data=st.data())
 def test_answers_equal_one_pass_and_plain_sql(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
-    assume(exact(case.query).bounded)
     statics = data.draw(static(case))
+    histories.plan_of(case, statics)
     parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, "run_tasks", run_here)
@@ -86,12 +85,12 @@ def test_answers_equal_one_pass_and_plain_sql(types: tuple[str, ...], data: st.D
     assert answer.peak_units is not None and (answer.units is None or answer.peak_units <= answer.units)
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(data=st.data())
 def test_any_cut_into_partitions_gives_the_same_answer(data: st.DataObject) -> None:
     case = data.draw(cases(("int", "double")))
-    assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(events(case))
+    histories.plan_of(case, statics)
     seen = set()
     for cut in ([rows], [rows[:3], rows[3:]], [[row] for row in rows] or [[]]):
         with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.spark.histories import plan_of
 from tests.strategies import Case, cases, events, static
 
-from streambound.boundedness.exact import exact
 from streambound.evaluation.events import encode, encode_static
-from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark.matches import Matches
@@ -21,13 +20,12 @@ MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int
 
 
 @pytest.mark.parametrize("types", MIXES, ids="-".join)
-@settings(max_examples=150)
+@settings(max_examples=settings.default.max_examples * 3 // 2)
 @given(data=st.data())
 def test_equal_to_the_joiner(types: tuple[str, ...], data: st.DataObject) -> None:
     case: Case = data.draw(cases(types))
-    assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
-    plan = make_plan(case.query, static_values(case.query, rows))
+    statics = data.draw(static(case))
+    rows, plan = encode_static(case.query, statics), plan_of(case, statics)
     assume(not plan.stateless and not plan.empty)
     tables = fresh(plan)
     for event in data.draw(events(case, 24)):
@@ -36,7 +34,8 @@ def test_equal_to_the_joiner(types: tuple[str, ...], data: st.DataObject) -> Non
     sources = {**static_rows(case.query, rows), **{a: representatives(t) for a, t in tables.items()}}
     scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
     sources = {a: [Rep(r.values, r.weight * scale, r.cell) for r in reps] for a, reps in sources.items()}
-    assert Matches(plan).counts(sources) == Joiner(plan).counts(sources), case.sql
+    found, expected = Matches(plan).counts(sources), Joiner(plan).counts(sources)
+    assert found == expected, case.sql
 
 
 def test_no_wrapping_where_products_pass_64_bits() -> None:

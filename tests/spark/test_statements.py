@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from tests.spark import histories
 from tests.strategies import Case, cases, events, static
 
-from streambound.boundedness.exact import exact
-from streambound.evaluation.events import encode, encode_static
-from streambound.evaluation.onepass import static_values
+from streambound.evaluation.events import encode
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
@@ -26,7 +24,6 @@ from streambound.spark import clauses, ordered
 from streambound.spark.engine import opened
 from streambound.spark.statements import TUPLES
 from streambound.spark.summarise import Reader, readers_of, summary_tables
-from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
@@ -64,17 +61,12 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     return found
 
 
-def planned(case: Case, rows: dict[str, list[dict[str, Any]]]) -> Plan:
-    return make_plan(case.query, static_values(case.query, encode_static(case.query, rows)))
-
-
 @pytest.mark.parametrize("types", MIXES, ids="-".join)
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples * 3 // 5)
 @given(data=st.data())
 def test_a_cell_in_sql_equals_adding_row_by_row(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
-    assume(exact(case.query).bounded)
-    plan = planned(case, data.draw(static(case)))
+    plan = histories.plan_of(case, data.draw(static(case)))
     assume(not plan.stateless)
     parts = [data.draw(events(case)) for _ in range(data.draw(st.integers(1, 3)))]
     for stream, reader in readers_of(plan, Path("unused"), ()):

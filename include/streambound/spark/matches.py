@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.model import Attribute, Op
+from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.answer import Joiner, Rep, Row, Sources
-from streambound.synopsis.plan import Plan
+from streambound.synopsis.plan import Pair, Plan
 from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
@@ -32,8 +33,8 @@ _TESTS = {
     Op.GE: np.greater_equal,
     Op.GT: np.greater,
 }
-# A column of an occurrence, or (None) the cell that its representative comes from.
-Slot = tuple[str, str | None]
+# Of an occurrence: a projected column, its side of a comparison (by number), or (None) its cell.
+Slot = tuple[str, str | int | None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Matches(Joiner):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self.asked = {(a.occurrence, a.column) for a in plan.query.projected}
+        self.asked: set[Slot] = {(a.occurrence, a.column) for a in plan.query.projected}
+        self.sides = [_sides(atom) for atom in plan.joins]
 
     def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, int]]:
         """(answer row, multiplicity); every row once, unless ``fixed`` is given."""
@@ -63,11 +65,12 @@ class Matches(Joiner):
             yield from self._counted(sources)
 
     def _counted(self, sources: Sources) -> Iterator[tuple[Row, int]]:
-        ranks, values = _ranked(self._used(), sources)
-        order = sorted(sources, key=lambda alias: len(sources[alias]))
+        raw = {alias: self._values(alias, reps) for alias, reps in sources.items()}
+        ranks, values = _ranked(raw)
         found: Matched | None = None
+        order = sorted(sources, key=lambda alias: len(sources[alias]))
         for depth, alias in enumerate(order):
-            here = self._columns(alias, sources[alias], ranks)
+            here = self._matched(alias, sources[alias], raw[alias], ranks)
             kept = self._later(order[: depth + 1])
             found = _grouped(here, kept) if found is None else self._joined(found, here, alias, kept)
             if not len(found.weights):
@@ -77,15 +80,29 @@ class Matches(Joiner):
         for index, weight in enumerate(found.weights.tolist()):
             yield tuple(column[index] for column in columns), weight
 
-    def _used(self) -> set[tuple[str, str]]:
-        joined = {(a.occurrence, a.column) for atom in self.plan.joins for a in atom.attributes}
-        return joined | self.asked
+    def _values(self, alias: str, reps: Sequence[Rep]) -> dict[Slot, list[Any]]:
+        found: dict[Slot, list[Any]] = {
+            slot: [rep[str(slot[1])] for rep in reps] for slot in self.asked if slot[0] == alias
+        }
+        for number, sides in enumerate(self.sides):
+            if alias in sides:
+                found[alias, number] = [self._side(sides[alias], rep) for rep in reps]
+        return found
 
-    def _columns(self, alias: str, reps: Sequence[Rep], ranks: Mapping[Any, int]) -> Matched:
-        columns: dict[Slot, Codes] = {
-            (alias, column): np.array([_rank(rep[column], ranks) for rep in reps], np.int64)
-            for occurrence, column in self._used()
-            if occurrence == alias
+    def _side(self, pair: Pair, rep: Rep) -> Any:
+        """What a representative brings to a comparison; ANY where its cell has settled that it holds."""
+        mine, op, other = pair
+        if op is Op.EQ:
+            return rep[mine.column]
+        if pair in rep.settled:
+            return ANY
+        return rep.towards_static(mine.column) if self.plan.query.is_static(other) else rep[mine.column]
+
+    def _matched(
+        self, alias: str, reps: Sequence[Rep], raw: Mapping[Slot, list[Any]], ranks: Mapping[Any, int]
+    ) -> Matched:
+        columns = {
+            slot: np.array([_rank(v, ranks) for v in values], np.int64) for slot, values in raw.items()
         }
         if self.apart:
             columns[alias, None] = np.array([-1 if r.cell is None else r.cell for r in reps], np.int64)
@@ -94,10 +111,10 @@ class Matches(Joiner):
     def _later(self, bound: Sequence[str]) -> set[Slot]:
         """What is still asked for once these occurrences are joined."""
         kept: set[Slot] = {slot for slot in self.asked if slot[0] in bound}
-        for atom in self.plan.joins:
-            inside = [a for a in atom.attributes if a.occurrence in bound]
+        for number, sides in enumerate(self.sides):
+            inside = [alias for alias in sides if alias in bound]
             if len(inside) == 1:
-                kept.add((inside[0].occurrence, inside[0].column))
+                kept.add((inside[0], number))
         if self.apart and len(bound) < len(self.plan.query.occurrences):
             kept |= {(alias, None) for alias in bound}
         return kept
@@ -115,14 +132,11 @@ class Matches(Joiner):
 
     def _tests(self, left: Matched, right: Matched) -> list[_Test]:
         found = []
-        for atom in self.plan.joins:
-            assert isinstance(atom.right, Attribute)
-            one = (atom.left.occurrence, atom.left.column)
-            other = (atom.right.occurrence, atom.right.column)
-            if one in left.columns and other in right.columns:
-                found.append(_Test(left.columns[one], atom.op, right.columns[other]))
-            elif other in left.columns and one in right.columns:
-                found.append(_Test(left.columns[other], atom.op.mirrored, right.columns[one]))
+        for number, sides in enumerate(self.sides):
+            for alias, (_, op, other) in sides.items():
+                one, partner = (alias, number), (other.occurrence, number)
+                if one in left.columns and partner in right.columns:
+                    found.append(_Test(left.columns[one], op, right.columns[partner]))
         return found
 
     def _apart_tests(self, left: Matched, right: Matched, alias: str) -> list[_Test]:
@@ -222,14 +236,19 @@ def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 
-def _ranked(used: set[tuple[str, str]], sources: Sources) -> tuple[dict[Any, int], list[Any]]:
+def _sides(atom: Comparison) -> dict[str, Pair]:
+    """A comparison seen from each of its occurrences."""
+    assert isinstance(atom.right, Attribute)
+    mirrored = (atom.right, atom.op.mirrored, atom.left)
+    return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
+
+
+def _ranked(raw: Mapping[str, Mapping[Slot, list[Any]]]) -> tuple[dict[Any, int], list[Any]]:
     """The rank of every value that occurs, and the values by rank; one order a family of types."""
     found: dict[bool, set[Any]] = {True: set(), False: set()}
-    for alias, column in used:
-        for rep in sources[alias]:
-            value = rep[column]
-            if value is not None and value is not ANY:
-                found[isinstance(value, str)].add(value)
+    for value in chain.from_iterable(values for slots in raw.values() for values in slots.values()):
+        if value is not None and value is not ANY:
+            found[isinstance(value, str)].add(value)
     # Values of different families never meet, so text may rank anywhere among the others.
     values = [*sorted(found[False]), *sorted(found[True])]
     return {value: rank for rank, value in enumerate(values)}, values
