@@ -85,6 +85,31 @@ def cases(draw: st.DrawFn, types: tuple[str, ...] = ("int",), statics: bool = Tr
 
 
 @st.composite
+def timed_cases(draw: st.DrawFn) -> Case:
+    """A random query over two to four streams whose application timestamps are compared."""
+    names = ["S", "T", "U", "V"][: draw(st.integers(2, 4))]
+    columns = ["A", "B"] if len(names) < 4 else ["A"]
+    body = {"columns": {**dict.fromkeys(columns, "int"), "ts": "int"}, "timestamp": "ts"}
+    streams: dict[str, Any] = {name: body for name in names}
+    ordinary = [(f"{n}.{c}", "int") for n in names for c in columns]
+    atoms = draw(st.lists(_atom(ordinary), max_size=4))
+    if draw(st.booleans()):
+        atoms += [f"{column} > 0" for column, _ in ordinary]
+    for _ in range(draw(st.integers(1, 4))):
+        one, other = draw(st.permutations(names))[:2]
+        offset = draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
+        atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<', '<=', '=', '<>']))} {other}.ts{offset}")
+    if draw(st.integers(0, 5)) == 0:
+        atoms.append(f"{draw(st.sampled_from(names))}.ts < 9")
+    projected = ["1", "1", *(c for c, _ in ordinary), f"{names[0]}.ts"]
+    select = draw(st.lists(st.sampled_from(projected), min_size=1, max_size=2))
+    distinct = "DISTINCT " if draw(st.booleans()) else ""
+    sql = f"SELECT {distinct}{', '.join(select)} FROM {', '.join(names)} WHERE {' AND '.join(atoms)}"
+    catalog = catalog_from_mapping(streams)
+    return Case(streams, sql, catalog, parse(sql, catalog))
+
+
+@st.composite
 def _relation(draw: st.DrawFn, types: tuple[str, ...]) -> dict[str, Any]:
     columns = {c: draw(st.sampled_from(types)) for c in "AB"[: draw(st.integers(1, 2))]}
     found: dict[str, Any] = {"columns": columns}

@@ -24,21 +24,23 @@ def bounded_by_enumeration(query: Query) -> bool:
     facts = system(query)
     if facts.closure is None or not facts.satisfiable():
         return True
-    if len(query.streams) == 1 and not query.distinct:
+    time = TimeOrder(facts)
+    if len(time.composites) < 2 and not query.distinct:
         return True
-    return not any(_obstructed(query, closure, placed) for closure, placed in _branches(facts))
+    return not any(_obstructed(time, closure, placed) for closure, placed in _branches(facts))
 
 
 def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
     assert facts.closure is not None
-    pending: list[tuple[Closure, Placed, list[Attribute]]] = [
-        (facts.closure, {}, list(facts.query.mentioned))
-    ]
+    time = TimeOrder(facts)
+    ordinary = [a for a in facts.query.mentioned if not facts.query.is_timestamp(a)]
+    infinite = [a for a in ordinary if a.occurrence in time.infinite]
+    pending: list[tuple[Closure, Placed, list[Attribute]]] = [(facts.closure, {}, infinite)]
     while pending:
         closure, placed, rest = pending.pop()
         if rest:
             attribute, *others = rest
-            for zone, literals in _places(facts, attribute):
+            for zone, literals in _places(time, attribute):
                 if (narrowed := closure.assume(literals)) is not None:
                     pending.append((narrowed, {**placed, attribute: zone}, others))
             continue
@@ -47,15 +49,19 @@ def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
                 yield ordered, placed
 
 
-def _places(facts: System, attribute: Attribute) -> Iterator[tuple[Zone | None, list[Difference]]]:
+def _places(time: TimeOrder, attribute: Attribute) -> Iterator[tuple[Zone | None, list[Difference]]]:
+    facts = time.facts
     known = sorted(set(facts.space.constants(facts.space.family(attribute))))
-    for zone in zones(TimeOrder(facts), attribute):
+    for zone in zones(time, attribute):
         yield zone, zone.holds(attribute)
     if known and facts.space.step(attribute) is not None:
         yield None, [at_least(attribute, known[0]), at_most(attribute, known[-1])]
     elif known:
         for value in known:
             yield None, [at_least(attribute, value), at_most(attribute, value)]
+    for other in facts.query.mentioned:
+        if other.occurrence in time.finite and facts.space.family(other) is facts.space.family(attribute):
+            yield None, [below(attribute, other, strict=False), below(other, attribute, strict=False)]
 
 
 def _local_pairs(placed: Placed) -> list[tuple[Attribute, Attribute]]:
@@ -77,47 +83,63 @@ def _ordered(closure: Closure, pairs: list[tuple[Attribute, Attribute]]) -> Iter
             yield from _ordered(narrowed, rest)
 
 
-def _obstructed(query: Query, closure: Closure, placed: Placed) -> bool:
-    if any(placed[a] is not None for a in query.projected):
+def _obstructed(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
+    query = time.facts.query
+    if any(_unbounded(time, a, placed) for a in query.projected):
         return True
-    return _groups_clash(closure, placed) if query.distinct else _linked(query, closure, placed)
+    return _groups_clash(time, closure, placed) if query.distinct else _linked(time, closure, placed)
 
 
-def _crossing(closure: Closure, placed: Placed) -> Iterator[tuple[Attribute, Attribute]]:
+def _unbounded(time: TimeOrder, attribute: Attribute, placed: Placed) -> bool:
+    """(a), (P): whether a projected attribute is an obstruction."""
+    query, stamp = time.facts.query, time.facts.query.is_timestamp(attribute)
+    if attribute.occurrence not in time.infinite:
+        return False
+    if all(time.precedes(x, attribute.occurrence) for x in time.infinite) and (stamp or not query.distinct):
+        return False
+    return stamp or placed[attribute] is not None
+
+
+def _crossing(time: TimeOrder, closure: Closure, placed: Placed) -> Iterator[tuple[Attribute, Attribute]]:
     for low in placed:
         for high in placed:
             same_zone = placed[low] is not None and placed[low] == placed[high]
-            if low.occurrence == high.occurrence or not same_zone or not closure.orders(low, high):
+            apart = not time.together(low.occurrence, high.occurrence)
+            if not apart or not same_zone or not closure.orders(low, high):
                 continue
             fixed = (a for a, zone in placed.items() if zone is None)
             if not any(closure.orders(low, a) and closure.orders(a, high) for a in fixed):
                 yield low, high
 
 
-def _linked(query: Query, closure: Closure, placed: Placed) -> bool:
-    if next(_crossing(closure, placed), None) is not None:
+def _linked(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
+    if next(_crossing(time, closure, placed), None) is not None:
         return True
     return any(
         atom.op is Op.NE
         and isinstance(atom.right, Attribute)
-        and atom.left.occurrence != atom.right.occurrence
+        and set(atom.attributes) <= set(placed)
+        and not time.together(atom.left.occurrence, atom.right.occurrence)
         and placed[atom.left] is not None
         and placed[atom.left] == placed[atom.right]
-        for atom in query.comparisons
+        for atom in time.facts.query.comparisons
     )
 
 
-def _groups_clash(closure: Closure, placed: Placed) -> bool:
-    pairs = list(_crossing(closure, placed))
+def _groups_clash(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
+    """(E), or (N) at some stream."""
+    pairs = list(_crossing(time, closure, placed))
     if any((high, low) in pairs for low, high in pairs):
         return True
-    for stream in {a.occurrence for a in placed}:
-        groups = set()
-        for attribute in (a for a in placed if a.occurrence == stream):
-            up = frozenset(high for low, high in pairs if low == attribute)
-            down = frozenset(low for low, high in pairs if high == attribute)
-            groups |= {("up", up)} if up else set()
-            groups |= {("down", down)} if down else set()
-        if len(groups) > 1:
-            return True
-    return False
+    return any(_clash_at(time, stream, pairs, placed) for stream in time.infinite)
+
+
+def _clash_at(time: TimeOrder, stream: str, pairs: list[tuple[Attribute, Attribute]], placed: Placed) -> bool:
+    down = {s for s in time.infinite if time.precedes(s, stream)}
+    groups: dict[Attribute, set[tuple[str, frozenset[Attribute]]]] = {}
+    for attribute in (a for a in placed if a.occurrence in down):
+        up = frozenset(high for low, high in pairs if low == attribute and high.occurrence not in down)
+        under = frozenset(low for low, high in pairs if high == attribute and low.occurrence not in down)
+        groups[attribute] = {(name, found) for name, found in (("up", up), ("down", under)) if found}
+    open_here = any(groups[a] for a in groups if a.occurrence == stream)
+    return open_here and len(set().union(*groups.values())) > 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.boundedness.enumeration import bounded_by_enumeration
-from tests.strategies import cases
+from tests.strategies import cases, timed_cases
 
 from streambound.api import evaluate
 from streambound.boundedness.exact import exact
@@ -80,6 +80,12 @@ def test_corpus(text: str) -> None:
 @given(data=st.data())
 def test_theorems_a_and_b_agree_with_enumeration(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types, statics=False))
+    assert exact(case.query).bounded is bounded_by_enumeration(case.query), case.sql
+
+
+@given(data=st.data())
+def test_condition_n_with_time_agrees_with_enumeration(data: st.DataObject) -> None:
+    case = data.draw(timed_cases())
     assert exact(case.query).bounded is bounded_by_enumeration(case.query), case.sql
 
 
