@@ -134,7 +134,7 @@ def test_explain_says_what_is_kept(folder: Path, capsys: pytest.CaptureFixture[s
     assert run(folder, "explain", path) == 0
     text = capsys.readouterr().out
     assert "per S.A (9 values) keep the least S.B: 9 units" in text
-    assert "keep the greatest T.D: 1 units" in text
+    assert "keep the greatest T.D: 1 unit" in text
 
 
 def test_run_corpus_prints_new_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def atoms(where: str, source: str = "S, T, V, W, W W2") -> list[str]:
         ("DAY >= '2026-01-31'", ["S.DAY >= '2026-01-31'"]),
         ("S.X > -0.5", ["S.X > -0.5"]),
         ("s.a == 1", ["S.A = 1"]),
-        ("S.ts < TIMESTAMP '2026-01-01 00:00:00'", ["S.ts < CAST('2026-01-01 00:00:00' AS TIMESTAMP)"]),
+        ("S.ts < TIMESTAMP '2026-01-01 00:00:00'", ["S.ts < TIMESTAMP '2026-01-01 00:00:00'"]),
         ("S.ts > V.ts + INTERVAL 2 SECONDS", ["S.ts > V.ts + 2000000 microseconds"]),
         ("S.ts - INTERVAL 1 SECOND <= V.ts + INTERVAL '2' SECOND", ["S.ts <= V.ts + 3000000 microseconds"]),
         ("INTERVAL 1 DAY + V.ts >= S.ts", ["V.ts >= S.ts - 86400000000 microseconds"]),

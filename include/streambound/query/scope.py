@@ -200,6 +200,7 @@ class Scope:
         if name not in ("date", "timestamp", "timestamp_ltz"):
             return None
         kind = parse_type(name)
+        text = f"{kind.name.upper()} '{node.this.this}'"
         return Constant(self._encoded(kind, node.this.this, node), text, kind)
 
     def _encoded(self, kind: Type, raw: object, node: exp.Expr) -> int:

@@ -111,6 +111,17 @@ class Type:
             return EPOCH + dt.timedelta(microseconds=int(value))
         return value
 
+    def text(self, value: Value | None) -> str:
+        """A value as SQL writes it."""
+        decoded = self.decode(value)
+        if decoded is None:
+            return "NULL"
+        if self.family is Family.STRING:
+            return "'" + str(decoded).replace("'", "''") + "'"
+        if self.family in (Family.DATE, Family.TIMESTAMP):
+            return f"{self.family.name} '{str(decoded).removesuffix('+00:00')}'"
+        return str(decoded).upper() if self.family is Family.BOOLEAN else str(decoded)
+
     def _decode_number(self, value: Value) -> Any:
         if self.step == 1:
             return int(value)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import Compilation, Report
 from streambound.errors import underlined
+from streambound.query.model import Attribute, Query
+from streambound.query.values import Value
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, StreamSynopsis
+
+# Values of a list that an explanation shows before it says how many more there are.
+MEMBERS_SHOWN = 8
 
 
 def verdict_text(report: Report, sql: str) -> str:
@@ -27,7 +34,7 @@ def size_text(units: int | None, formula: str | None) -> str:
     """The size of a plan's state in words."""
     if units is None:
         return f"state: {formula}" if formula else ""
-    return "no state" if units == 0 else f"at most {units:,} units of state"
+    return "no state" if units == 0 else f"at most {_units(units)} of state"
 
 
 def _reason_lines(reason: Reason, sql: str) -> list[str]:
@@ -51,39 +58,60 @@ def plan_text(job: Compilation) -> str:
         return "The conditions contradict each other: nothing is read, nothing is kept."
     if job.plan.stateless:
         return "Nothing is kept: each tuple is tested when it arrives and answered at once."
-    parts = [_synopsis_text(s, job.query.distinct) for s in job.plan.synopses]
+    parts = [_synopsis_text(job.query, synopsis) for synopsis in job.plan.synopses]
     joined = " and ".join(map(str, job.plan.joins))
     last = f"An answer joins what is kept on {joined}." if joined else "An answer combines what is kept."
     return "\n".join([*parts, last])
 
 
-def _synopsis_text(synopsis: StreamSynopsis, distinct: bool) -> str:
-    lines = [f"{synopsis.alias}: {synopsis.units:,} units"]
-    conditions = [*map(str, synopsis.filters), *map(str, synopsis.derived)]
+def _synopsis_text(query: Query, synopsis: StreamSynopsis) -> str:
+    lines = [f"{synopsis.alias}: {_units(synopsis.units)}"]
+    listed = {attribute for attribute, _ in synopsis.members}
+    derived = (condition for condition in synopsis.derived if condition.attribute not in listed)
+    conditions = [
+        *map(str, synopsis.filters),
+        *(_condition_text(query, condition) for condition in derived),
+        *(_members_text(query, attribute, values) for attribute, values in synopsis.members),
+    ]
     if conditions:
         lines.append(f"  of the tuples with {' and '.join(conditions)}")
-    lines.extend(_cell_text(cell, distinct) for cell in synopsis.cells)
+    lines.extend(_cell_text(query, cell) for cell in synopsis.cells)
     return "\n".join(lines)
 
 
-def _cell_text(cell: Cell, distinct: bool) -> str:
-    where = f"where {_and(cell.conditions)}: " if cell.conditions else ""
-    meets = f" (for partners with {_and(cell.context)})" if cell.context else ""
-    keys = f"per {', '.join(map(_key_text, cell.keys))} " if cell.keys else ""
-    kept = _kept_text(cell) if distinct else "the number of tuples"
-    return f"  {where}{keys}keep {kept}{meets}: {cell.units:,} units"
+def _units(number: int) -> str:
+    return "1 unit" if number == 1 else f"{number:,} units"
 
 
-def _and(conditions: tuple[Condition, ...]) -> str:
-    return " and ".join(map(str, conditions))
+def _condition_text(query: Query, condition: Condition) -> str:
+    value = query.type_of(condition.attribute).text(condition.value)
+    return f"{condition.attribute} {condition.op.value} {value}"
 
 
-def _key_text(key: Key) -> str:
+def _members_text(query: Query, attribute: Attribute, values: Sequence[Value]) -> str:
+    kind, shown = query.type_of(attribute), values[:MEMBERS_SHOWN]
+    more = f", and {len(values) - len(shown):,} more" if len(values) > len(shown) else ""
+    return f"{attribute} among {', '.join(map(kind.text, shown))}{more}"
+
+
+def _cell_text(query: Query, cell: Cell) -> str:
+    where = f"where {_and(query, cell.conditions)}: " if cell.conditions else ""
+    meets = f" (for partners with {_and(query, cell.context)})" if cell.context else ""
+    keys = f"per {', '.join(_key_text(query, key) for key in cell.keys)} " if cell.keys else ""
+    kept = _kept_text(cell) if query.distinct else "the number of tuples"
+    return f"  {where}{keys}keep {kept}{meets}: {_units(cell.units)}"
+
+
+def _and(query: Query, conditions: tuple[Condition, ...]) -> str:
+    return " and ".join(_condition_text(query, condition) for condition in conditions)
+
+
+def _key_text(query: Query, key: Key) -> str:
     if key.points is not None:
         return f"position of {key.attribute} among {len(key.points)} values ({key.size:,} classes)"
-    clip = ", ".join(
-        f"{word} {bound}" for word, bound in (("from", key.low), ("to", key.high)) if bound is not None
-    )
+    kind = query.type_of(key.attribute)
+    ends = ((word, bound) for word, bound in (("from", key.low), ("to", key.high)) if bound is not None)
+    clip = ", ".join(f"{word} {kind.text(bound)}" for word, bound in ends)
     return f"{key.attribute} ({key.size:,} values{', clipped ' + clip if clip else ''})"
 
 

@@ -85,6 +85,14 @@ class Known:
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 
+    def narrowing(self, attribute: Attribute) -> tuple[Value, ...] | None:
+        """The members of a column, unless its own listed values are all among them."""
+        members, own = self.members(attribute), self._enumerated(attribute, self.alone)
+        if members is None or own is None:
+            return members
+        family = self.facts.space.family(attribute)
+        return None if {self.facts.space.value(family, n) for n in own} <= set(members) else members
+
     def _equal(self, attribute: Attribute) -> list[Attribute]:
         """The columns that equal a column in every answer, itself among them."""
         closure, family = self.facts.closure, self.facts.space.family(attribute)

@@ -81,7 +81,7 @@ def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynops
         filters=facts.filters(alias),
         required=tuple(sorted(required)),
         derived=facts.derived(alias),
-        members=tuple((a, m) for a in sorted(joined) if (m := facts.members(a)) is not None),
+        members=tuple((a, m) for a in sorted(joined) if (m := facts.narrowing(a)) is not None),
         carried=tuple(sorted(carried)),
         cells=cells,
     )
