@@ -13,8 +13,8 @@ import pytest
 
 from streambound.errors import DataError
 from streambound.quality.metrics import Measures, day_of, measure, metrics_table
-from streambound.query.partitions import find_partitions
 from streambound.quality.schemas import compatible
+from streambound.query.partitions import find_partitions
 from streambound.query.values import parse_type
 
 from .conftest import FLIGHTS, SCHEMA, History, relation, rows

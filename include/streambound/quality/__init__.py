@@ -5,8 +5,8 @@ The only room that imports great_expectations, inside functions: that import tak
 
 from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_sets, check_answers
 from streambound.quality.metrics import Measures, measure
-from streambound.query.partitions import Partition, find_partitions
 from streambound.quality.run import StreamQuality, check_stream
+from streambound.query.partitions import Partition, find_partitions
 
 __all__ = [
     "AnswerSet",

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from streambound.query.partitions import Partition
 from streambound.query.model import Column, Domain, Relation
+from streambound.query.partitions import Partition
 from streambound.query.values import Family
 
 # Names of our own beside the stream's columns, in a form that no catalog uses.

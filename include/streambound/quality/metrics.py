@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from streambound.quality.aggregate import Counted, count, with_domain
-from streambound.query.partitions import Partition
 from streambound.quality.schemas import misfit, read_footer
 from streambound.query.model import Relation
+from streambound.query.partitions import Partition
 from streambound.query.values import EPOCH, Family
 
 if TYPE_CHECKING:

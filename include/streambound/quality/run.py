@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.metrics import Measures, as_json, measure, metrics_table
-from streambound.query.partitions import Partition, find_partitions
 from streambound.quality.suites import row_expectations, stream_promises
 from streambound.query.model import Relation
+from streambound.query.partitions import Partition, find_partitions
 from streambound.results import QualityOutcome, Results
 
 if TYPE_CHECKING:
