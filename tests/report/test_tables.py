@@ -14,7 +14,7 @@ query|verdict|units|rows read|answer rows|quality|note
 broken|invalid|-|-|-|-|no stream X
 hubs|bounded|1,000|655,867|12,345|flights: 2013-01-02 and 1 more|without 2013-01-02 and 1 more
 plain|bounded|0|10|4|ok
-rate|bounded|-|10|4|answers: 3 counts are not positive|units: rows per timestamp of S
+rate|bounded|2,432|10|4|answers: 3 counts are not positive|units: rows per timestamp of S
 tails|unbounded|-|-|-|-|S.tailnum has no bound: it is compared only with T.tailnum, which ...
 """
 
@@ -38,7 +38,7 @@ def test_one_line_a_query(tmp_path: Path) -> None:
         Answer("r", "hubs", 363, 655_867, 12_345, missing_partitions=missing, streams=["flights"])
     )
     results.record_answer(Answer("r", "plain", 1, 10, 4, streams=["weather"]))
-    results.record_answer(Answer("r", "rate", 1, 10, 4, streams=["weather"]))
+    results.record_answer(Answer("r", "rate", 1, 10, 4, streams=["weather"], units=2432))
     failed = [{"partition": name, "reasons": ["1 NULL in column a"]} for name in missing]
     results.record_quality(QualityOutcome("r", "flights", False, 5, failed=failed))
     results.record_quality(QualityOutcome("r", "weather", True, 5))

@@ -42,12 +42,20 @@ def query_row(summary: QuerySummary) -> tuple[str, ...]:
     return (
         summary.query,
         verdict.verdict if verdict else "-",
-        _number(verdict.units if verdict else answer.units if answer else None),
+        _number(_units(summary)),
         _number(answer.rows_read if answer else None),
         _number(answer.answer_rows if answer else None),
         quality_cell(summary.quality),
         textwrap.shorten(_note(summary), NOTE_WIDTH, placeholder=" ..."),
     )
+
+
+def _units(summary: QuerySummary) -> int | None:
+    """The bound of the verdict; of the evaluation where static relations size the state."""
+    verdict, answer = summary.verdict, summary.answer
+    if verdict is not None and (verdict.units is not None or verdict.verdict != "bounded"):
+        return verdict.units
+    return answer.units if answer is not None else None
 
 
 def quality_cell(quality: Sequence[QualityOutcome]) -> str:
