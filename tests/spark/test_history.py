@@ -21,6 +21,7 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import parse
 from streambound.sources.abstract import Shape, generate
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
@@ -144,7 +145,7 @@ def test_many_queries_in_one_application(spark: Any, abstract: tuple[Catalog, Pa
     tables = {n: pq.read_table(folder / f"abstract_{n.lower()}", partitioning=None) for n in COLUMNS}
     for name in BOUNDED:
         expected = histories.plain_sql(QUERIES[name], catalog, tables)
-        query = histories.parse(QUERIES[name], catalog, name)
+        query = parse(QUERIES[name], catalog, name)
         assert total(histories.read_answers(tmp_path / name, query)) == expected, name
         body = json.loads((tmp_path / name / "_answer.json").read_text())
         assert body == by_name[name].to_json()
@@ -205,3 +206,41 @@ class TestRange:
     def test_reversed(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
         with pytest.raises(DataError, match="ends at 1 but starts at 2"):
             self.answer(abstract[0], tmp_path, first="2", last="1")
+
+
+TABLE_1 = {
+    "q3": "SELECT DISTINCT S.A FROM S, T WHERE S.A = T.D AND S.A > 1 AND T.D < 5",
+    "q4": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.D AND S.A > 1 AND S.A < 4",
+    "q5": "SELECT S.A FROM S, T WHERE S.B < T.D AND S.B < 7 AND T.D > 2 AND S.A > 1 AND S.A < 8",
+    "q6": "SELECT DISTINCT S.A FROM S, T WHERE S.B > T.D AND S.B > T.E AND S.A = 3",
+    "q7": "SELECT DISTINCT S.A FROM S, T WHERE S.A < T.D AND S.B < T.E AND S.A > 1 AND S.A < 7",
+    "q9": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.D AND S.C < T.E AND S.A > 1 AND S.A < 7 "
+    "AND S.B < T.E AND S.C < 7 AND T.D > 3",
+    "mixed": "SELECT DISTINCT S.A FROM S, T WHERE S.B <= T.D AND S.C < T.D AND S.A IN (1, 2)",
+    "unequal": "SELECT DISTINCT S.A FROM S, T WHERE S.A < 3 AND S.A > 0 AND S.B <> T.D AND S.C <> T.E",
+    "least unequal": "SELECT DISTINCT 1 FROM S, T WHERE S.A < T.D AND S.B <> T.E",
+}
+
+
+@settings(max_examples=settings.default.max_examples // 3)
+@given(data=st.data())
+def test_table_1_at_every_partition(data: st.DataObject) -> None:
+    """Partitions of a few tuples: each may improve on what an earlier one left."""
+    catalog = catalog_from_mapping(COLUMNS)
+    values = st.one_of(st.integers(0, 2), st.integers(0, 8))
+    row = st.one_of(
+        st.fixed_dictionaries({"stream": st.just("S"), "A": st.integers(1, 4), "B": values, "C": values}),
+        st.fixed_dictionaries({"stream": st.just("T"), "D": values, "E": values}),
+    )
+    parts = data.draw(st.lists(st.lists(row, min_size=1, max_size=5), min_size=1, max_size=8))
+    drawn = {name: Case({}, sql, catalog, parse(sql, catalog, name)) for name, sql in TABLE_1.items()}
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "run_tasks", run_here)
+        folder = Path(name)
+        there = written(drawn["q3"], parts, {}, folder)
+        queries = [Registered(name, sql) for name, sql in TABLE_1.items()]
+        answers = evaluate_history(None, queries, there, output=folder / "out")
+        for answer in answers:
+            case = drawn[answer.query]
+            found = histories.read_answers(folder / "out" / answer.query, case.query)
+            assert found == one_pass(case, parts, {}), case.sql
