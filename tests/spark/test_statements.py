@@ -24,9 +24,10 @@ from streambound.spark import clauses, ordered
 from streambound.spark.engine import opened
 from streambound.spark.statements import TUPLES
 from streambound.spark.summarise import Reader, readers_of, summary_tables
+from streambound.synopsis.answer import Joiner, representatives
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table
+from streambound.synopsis.state import Table, fresh
 
 MIXES = [
     ("int",),
@@ -152,3 +153,36 @@ def test_nan_passes_a_filter_whatever_row_group_statistics_say(tmp_path: Path) -
             with engine.tuples(relation, ("A",), [files], copied):
                 (table,) = summary_tables(engine, reader, 1)
                 assert len(table.entries) == 1
+
+
+UNEQUAL = [
+    "SELECT DISTINCT S.A FROM S, T WHERE S.A IN (1, 2) AND S.B <> T.D AND S.C <> T.E",
+    "SELECT DISTINCT 1 FROM S, T WHERE S.A < T.D AND S.B <> T.E",
+    "SELECT DISTINCT 1 FROM S, T WHERE S.A > T.D AND S.B <> T.D AND S.B <> T.E",
+    "SELECT DISTINCT 1 FROM S, T WHERE S.A < T.D AND S.B <= T.D AND S.C <> T.E",
+]
+PARTNERS = [{"D": d, "E": e} for d in range(4) for e in range(4)]
+
+
+@pytest.mark.parametrize("sql", UNEQUAL)
+@settings(max_examples=settings.default.max_examples // 2)
+@given(data=st.data())
+def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, data: st.DataObject) -> None:
+    columns = {"S": dict.fromkeys("ABC", "int"), "T": dict.fromkeys("DE", "int")}
+    catalog = catalog_from_mapping(columns)
+    case = Case({}, sql, catalog, parse(sql, catalog, "unequal"))
+    plan = make_plan(case.query)
+    value = st.integers(0, 3)
+    rows = data.draw(st.lists(st.fixed_dictionaries(dict.fromkeys("ABC", value)), max_size=12))
+    reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
+    (in_sql,) = tables_in_sql(reader, case, [rows], 1)
+    (by_row,) = tables_by_row(reader, case, [rows])
+    joiner = Joiner(plan)
+    for partner in PARTNERS:
+        other = fresh(plan)["T"]
+        other.add(partner)
+        met = [
+            {*joiner.counts({"S": representatives(table), "T": representatives(other)})}
+            for table in (in_sql, by_row)
+        ]
+        assert met[0] == met[1], partner
