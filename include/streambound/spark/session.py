@@ -7,6 +7,7 @@ missing or old Java, are refused before a session starts, with the cure.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -140,6 +141,8 @@ def session(app_name: str, master: str | None = None, **conf: str) -> SparkSessi
                 "spark.sql.shuffle.partitions": "8",
             }
         )
+    # The gateway says at INFO that it closes, also when the interpreter has closed its streams.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):
