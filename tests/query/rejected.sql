@@ -79,3 +79,21 @@ SELECT A FROM F
 SELECT a.b.S.A FROM S
 -- no stream is queried @
 SELECT K FROM R
+-- out of range @ 29
+SELECT 1 FROM S WHERE S.A < 1e9999999999
+-- out of range @ 29
+SELECT 1 FROM S WHERE S.X > 1e400
+-- larger than any double @
+SELECT 1 FROM S WHERE S.X > 9e308
+-- BETWEEN SYMMETRIC is not supported yet @
+SELECT 1 FROM S WHERE S.A BETWEEN SYMMETRIC 2 AND 1
+-- nothing stands between the comma and FROM @ 9
+SELECT A, FROM S
+-- the statement ends too early @
+SELECT A FROM
+-- an operand or a condition is missing @
+SELECT A FROM S WHERE
+-- cannot be added to a timestamp @ 37
+SELECT 1 FROM S x, S y WHERE x.ts > y.ts + INTERVAL 1e30 DAY
+-- ? is not supported yet @ 23
+SELECT A FROM S WHERE A > ?

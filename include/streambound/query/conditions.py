@@ -36,6 +36,7 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Like: "LIKE",
     exp.NullSafeEQ: "<=>",
     exp.Exists: "EXISTS",
+    exp.Between: "BETWEEN SYMMETRIC",
 }
 ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN and IN, joined by AND"
 
@@ -61,7 +62,7 @@ def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
 def _atoms(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
     if type(node) in _OPS:
         yield from _comparison(_OPS[type(node)], node.this, node.expression, node, scope)
-    elif isinstance(node, exp.Between):
+    elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
         yield from _comparison(Op.GE, node.this, node.args["low"], node, scope)
         yield from _comparison(Op.LE, node.this, node.args["high"], node, scope)
     elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):

@@ -81,6 +81,8 @@ def _select(sql: str) -> exp.Select:
         raise _syntax_error(sql, error) from None
     if len(statements) != 1:
         raise QueryError(f"found {len(statements)} statements", accepted="one SELECT statement")
+    if (place := _keyword_place(sql, ", FROM")) is not None:
+        raise QueryError("syntax error: nothing stands between the comma and FROM", place=place, fix=_FIX)
     statement = statements[0]
     if not isinstance(statement, exp.Select):
         what = "UNION" if isinstance(statement, exp.Union) else statement.key.upper()
@@ -92,16 +94,32 @@ def _select(sql: str) -> exp.Select:
 def _syntax_error(sql: str, error: SqlglotError) -> QueryError:
     details = getattr(error, "errors", None) or [{}]
     first = details[0]
-    what = str(first.get("description") or error).split(". Line")[0].strip().splitlines()[0].rstrip(".")
+    what = _plain_words(str(first.get("description") or error))
     line, column = first.get("line"), first.get("col")
     found = str(first.get("highlight") or "")
     # sqlglot counts a token's column at its end.
     place = Place(line, max(1, column - len(found) + 1), max(1, len(found))) if line and column else None
-    return QueryError(f"syntax error: {what}", place=place, fix="see the SQL at this place")
+    return QueryError(
+        f"syntax error: {what}", place=place, accepted="SELECT [DISTINCT] ... FROM ... [WHERE ...]", fix=_FIX
+    )
+
+
+_FIX = "complete or remove what stands at this place"
+
+
+def _plain_words(description: str) -> str:
+    """A parser's message without the names of its classes and tokens."""
+    lines = description.split(". Line")[0].strip().splitlines() or [""]
+    if "Required keyword" in lines[0]:
+        return "an operand or a condition is missing"
+    if "but got" in lines[0]:
+        return "the statement ends too early, or a name is missing"
+    return lines[0].rstrip(".")
 
 
 def _keyword_place(sql: str, keyword: str) -> Place | None:
-    pattern = r"\b" + r"\s+".join(map(re.escape, keyword.split())) + r"\b"
+    start_of_word = r"\b" if keyword[0].isalnum() else ""
+    pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
     # Comments and literals are blanked, so that a keyword inside them is not taken for the clause.
     blanked = re.sub(r"--[^\n]*|'(?:[^'\\]|\\.)*'", lambda m: " " * len(m[0]), sql)
     match = re.search(pattern, blanked, re.IGNORECASE)

@@ -14,6 +14,9 @@ from streambound.query.values import Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
 INTEGER = parse_type("bigint")
+# Beyond this a literal is no double, and its exact value is only a waste of memory.
+MAX_EXPONENT = 308
+MAX_INTERVAL_DIGITS = 15
 MICROSECONDS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
@@ -34,7 +37,8 @@ def place_of(node: exp.Expr, sql: str) -> Place:
         (n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta and "end" in n.meta
     ]
     if not spans:
-        return Place(1, 1)
+        # sqlglot records no position for markers, intervals and the like: their surroundings have one.
+        return Place(1, 1) if node.parent is None else place_of(node.parent, sql)
     start, end = min(s for s, _ in spans), max(e for _, e in spans)
     line_end = sql.find("\n", start)
     end = min(end, line_end if line_end >= 0 else len(sql))
@@ -118,9 +122,12 @@ class Scope:
         if unit not in MICROSECONDS or not isinstance(amount, exp.Literal):
             return None
         try:
-            exact = Fraction(Decimal(str(amount.this).strip())) * MICROSECONDS[unit] * sign
+            decimal = Decimal(str(amount.this).strip())
         except (InvalidOperation, ValueError):
             return None
+        if not decimal.is_finite() or abs(decimal.adjusted()) > MAX_INTERVAL_DIGITS:
+            return None
+        exact = Fraction(decimal) * MICROSECONDS[unit] * sign
         return int(exact) if exact.denominator == 1 else None
 
     def attribute(self, node: exp.Column) -> Attribute:
@@ -190,7 +197,14 @@ class Scope:
         return None
 
     def _number(self, node: exp.Expr, text: str) -> Constant:
-        value = Fraction(Decimal(str(node.this)))
+        decimal = Decimal(str(node.this))
+        if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
+            raise QueryError(
+                f"the number {text[:40]} is out of range",
+                place=place_of(node, self.sql),
+                accepted=f"numbers from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT}",
+            )
+        value = Fraction(decimal)
         if value.denominator == 1:
             return Constant(int(value), text, INTEGER)
         return Constant(value, text, NUMBER)
@@ -234,8 +248,16 @@ class Scope:
             )
         if kind.family is Family.NUMBER and kind.step is None:
             # Spark compares a double with a literal as doubles: 0.1 means the double nearest to it.
-            return Constant(float(constant.value), constant.text, kind)
+            return Constant(self._double(constant, node), constant.text, kind)
         return Constant(constant.value, constant.text, kind)
+
+    def _double(self, constant: Constant, node: exp.Expr) -> float:
+        try:
+            return float(constant.value or 0)
+        except OverflowError:
+            raise QueryError(
+                f"{constant.text[:40]} is larger than any double", place=place_of(node, self.sql)
+            ) from None
 
 
 def _describe(node: exp.Expr) -> str:
