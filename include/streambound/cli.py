@@ -126,10 +126,13 @@ def _queries(paths: list[Path], catalog_file: Path | None) -> tuple[tuple[Regist
 def _reports(
     queries: Iterable[RegisteredQuery], catalog: Catalog, criterion: str
 ) -> Iterable[tuple[Report, str]]:
-    from streambound.compiler import check
+    from streambound.compiler import Report, check
 
     for query in queries:
-        yield check(query.sql, catalog, query.name, criterion), query.sql
+        if query.error is not None:
+            yield Report(query.name, "invalid", criterion, error=query.error), ""
+        else:
+            yield check(query.sql, catalog, query.name, criterion), query.sql
 
 
 def _corpus_reports(path: Path, criterion: str) -> Iterable[Report]:
@@ -168,15 +171,18 @@ def _exit_code(verdicts: Iterable[str]) -> int:
 def _one(name: str, catalog_file: Path | None) -> tuple[RegisteredQuery, Catalog]:
     from streambound import settings
     from streambound.query.catalog import load_catalog
-    from streambound.query.registry import load_registry, read_queries
+    from streambound.query.registry import load_registry, read_query
 
     if name.endswith(".sql"):
-        return read_queries([Path(name)])[0], load_catalog(
-            catalog_file or settings.registry() / "streams.yml"
-        )
-    registry = load_registry(settings.registry())
-    catalog = load_catalog(catalog_file) if catalog_file else registry.catalog
-    return registry.chosen([name])[0], catalog
+        query = read_query(Path(name))
+        catalog = load_catalog(catalog_file or settings.registry() / "streams.yml")
+    else:
+        registry = load_registry(settings.registry())
+        (query,) = registry.chosen([name])
+        catalog = load_catalog(catalog_file) if catalog_file else registry.catalog
+    if query.error is not None:
+        raise query.error
+    return query, catalog
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -98,9 +98,11 @@ class BoundedMemoryCheckOperator(BaseOperator):
         return sql, check(sql, catalog, self.query, self.criterion)
 
     def _text(self) -> str:
-        from streambound.query.registry import read_queries
+        from streambound.query.registry import read_query
 
-        (registered,) = read_queries([settings.registry() / "queries" / f"{self.query}.sql"])
+        registered = read_query(settings.registry() / "queries" / f"{self.query}.sql")
+        if registered.error is not None:
+            raise registered.error
         return registered.sql
 
     def _judge(self, context: Context, report: Report, strict: bool) -> None:

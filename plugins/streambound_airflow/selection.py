@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.errors import DataError, PlanError
+from streambound.errors import DataError, PlanError, StreamboundError
 from streambound_airflow.validation import chosen_queries
 
 if TYPE_CHECKING:
@@ -27,23 +27,29 @@ log = logging.getLogger(__name__)
 def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]:
     """The relations that each chosen query reads whose newest verdict is bounded; the others are logged.
 
+    A query that cannot be read any more, or that no longer fits the catalog, is logged and left out too.
+
     Raises:
         CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
         PlanError: no query can be evaluated.
     """
     from streambound.query.catalog import load_catalog
-    from streambound.query.registry import read_queries
+    from streambound.query.registry import read_query
 
     folder = settings.registry()
     catalog = load_catalog(folder / "streams.yml")
     verdicts = {verdict.query: verdict for verdict in store.latest_verdicts()}
     reads: dict[str, list[str]] = {}
     for name in chosen_queries(wanted):
-        (query,) = read_queries([folder / "queries" / f"{name}.sql"])
+        query = read_query(folder / "queries" / f"{name}.sql")
         reason = _why_not(query, verdicts.get(name))
         if reason is None:
-            reads[name] = _relations(query, catalog)
-        else:
+            try:
+                reads[name] = _relations(query, catalog)
+            except StreamboundError as error:
+                # The text is the one that was checked, so the catalog has changed since.
+                reason = error.one_line()
+        if reason is not None:
             log.warning("left out: %s, %s", name, reason)
     if not reads:
         raise PlanError(
@@ -57,6 +63,8 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
 
 
 def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | None:
+    if query.error is not None:
+        return query.error.one_line()
     if verdict is None:
         return "not checked yet: run validate_queries"
     if verdict.sql != query.sql:

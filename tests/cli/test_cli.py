@@ -85,10 +85,29 @@ def test_a_bad_query_does_not_stop_the_others(folder: Path, capsys: pytest.Captu
     assert "line 1, column 8" in bad["error"] and "A, B, C" in bad["error"]
 
 
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "latin.sql").write_bytes(b"SELECT A FROM S -- \xe9")
+    paths = [str(folder / "latin.sql"), str(folder / "missing.sql"), write(folder, "ok", BOUNDED)]
+    assert run(folder, "check", "--format", "json", *paths) == 2
+    latin, missing, ok = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [found["verdict"] for found in (latin, missing, ok)] == ["invalid", "invalid", "bounded"]
+    assert "not UTF-8" in latin["error"] and "missing.sql: cannot be read" in missing["error"]
+    assert run(folder, "check", *paths) == 2
+    assert "1 bounded, 2 invalid" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["explain", "run"])
+def test_a_folder_is_not_one_query(folder: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    (folder / "z.sql").mkdir()
+    assert run(folder, command, str(folder / "z.sql")) == 2
+    assert "z.sql: this is a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check", "none.sql"], "none.sql"),
         (["explain", "nothing.sql"], "nothing.sql"),
         (["check", "--corpus", "none.jsonl"], "none.jsonl"),
         (["run"], "no query is named"),

@@ -68,6 +68,16 @@ def test_only_queries_with_a_current_bounded_verdict_are_evaluated(
         selection.select(store, ["unbounded"])
 
 
+def test_queries_that_cannot_be_read_any_more_are_left_out(
+    store: Results, registry: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for query in ("bounded", "windy", "typo"):
+        verdict(store, registry, query, "bounded")
+    (registry / "queries" / "windy.sql").write_bytes(b"\xff")
+    assert selection.select(store, ["bounded", "windy", "typo"]) == {"bounded": ["departures"]}
+    assert "windy.sql: not UTF-8 text" in caplog.text and "left out: typo" in caplog.text
+
+
 READS = {"q": ["departures"], "w": ["departures", "weather"], "p": ["planes"]}
 
 

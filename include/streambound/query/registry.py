@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streambound.errors import QueryError
+from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import Catalog, load_catalog
 
 
 @dataclass(frozen=True)
 class RegisteredQuery:
-    """A query file: its name (the file's, without .sql), its text and where it lies."""
+    """A query file: its name (the file's, without .sql), its text and where it lies.
+
+    ``error`` says why the file cannot be read; its text is empty then.
+    """
 
     name: str
     sql: str
     path: Path
+    error: StreamboundError | None = None
 
 
 @dataclass(frozen=True)
@@ -63,24 +68,37 @@ def load_registry(folder: Path) -> Registry:
 def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
     """The queries in .sql files and in folders of them, sorted by name within each path.
 
-    Raises:
-        QueryError: a path that does not exist, or a file that cannot be read.
+    A file that is missing or cannot be read is an entry with an error: the others still come.
     """
     files: list[Path] = []
     for path in paths:
-        if path.is_dir():
+        # Unlike Path.is_dir it never raises, for instance where a name is too long.
+        if os.path.isdir(path):
             files.extend(sorted(path.glob("*.sql")))
         else:
             files.append(path)
-    return tuple(RegisteredQuery(file.stem, _text(file), file) for file in files)
+    return tuple(read_query(file) for file in files)
+
+
+def read_query(file: Path) -> RegisteredQuery:
+    """The query in one file; an entry with an error if it cannot be read."""
+    try:
+        return RegisteredQuery(file.stem, _text(file), file)
+    except QueryError as error:
+        return RegisteredQuery(file.stem, "", file, error)
 
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        # Editors on Windows begin a file with a byte order mark, which is no SQL.
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise QueryError(
             f"not UTF-8 text: byte {error.start}", subject=str(file), fix="save the file as UTF-8"
+        ) from None
+    except IsADirectoryError:
+        raise QueryError(
+            "this is a folder", subject=str(file), accepted="one .sql file a query", fix="rename the folder"
         ) from None
     except OSError as error:
         raise QueryError(
