@@ -96,7 +96,7 @@ class Matches(Joiner):
             return rep[mine.column]
         if pair in rep.settled:
             return ANY
-        return rep.towards_static(mine.column) if self.plan.query.is_static(other) else rep[mine.column]
+        return rep.towards(mine, other)
 
     def _matched(
         self, alias: str, reps: Sequence[Rep], raw: Mapping[Slot, list[Any]], ranks: Mapping[Any, int]

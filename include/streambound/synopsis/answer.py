@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.plan import Condition, Pair, Plan
-from streambound.synopsis.state import ANY, Bucket, Table, op_between, passes, static_side
+from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_between, passes
 
 Row = tuple[Any, ...]
 
@@ -21,14 +21,14 @@ class Rep:
     weight: int
     cell: int | None = None
     settled: frozenset[Pair] = frozenset()
+    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
 
     def __getitem__(self, column: str) -> Any:
         return self.values.get(column, ANY)
 
-    def towards_static(self, column: str) -> Any:
-        """The value to compare with static columns."""
-        name = static_side(column)
-        return self.values[name] if name in self.values else self[column]
+    def towards(self, mine: Attribute, other: Attribute) -> Any:
+        """The value of a column to compare with one of another occurrence."""
+        return self[apart_name(mine.column) if (mine, other) in self.apart else mine.column]
 
 
 Sources = Mapping[str, Sequence[Rep]]
@@ -38,7 +38,7 @@ def representatives(table: Table, buckets: Iterable[Bucket] | None = None) -> li
     """The representatives of a table, or of some of its buckets."""
     cells = table.synopsis.cells
     found = table.representatives(buckets)
-    return [Rep(values, weight, cell, cells[cell].settled) for values, weight, cell in found]
+    return [Rep(values, weight, n, cells[n].settled, cells[n].apart) for values, weight, n in found]
 
 
 def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Rep]]:
@@ -119,7 +119,6 @@ class _Step:
     def __init__(self, plan: Plan, bound: list[str], reps: Sequence[Rep]) -> None:
         self.alias = bound[-1]
         self.reps = reps
-        self.static = {o.alias for o in plan.query.statics}
         pairs = [pair for atom in plan.joins if (pair := _oriented(atom, self.alias, bound)) is not None]
         self.equal = [pair for pair in pairs if pair[1] is Op.EQ]
         self.rest = [pair for pair in pairs if pair[1] is not Op.EQ]
@@ -143,11 +142,7 @@ class _Step:
         mine, op, other = pair
         if pair in rep.settled or (partner.settled and (other, op.mirrored, mine) in partner.settled):
             return True
-        if other.occurrence in self.static:
-            return op_between(op, rep.towards_static(mine.column), partner[other.column])
-        if self.alias in self.static:
-            return op_between(op, rep[mine.column], partner.towards_static(other.column))
-        return op_between(op, rep[mine.column], partner[other.column])
+        return op_between(op, rep.towards(mine, other), partner.towards(other, mine))
 
 
 def _oriented(atom: Comparison, alias: str, bound: list[str]) -> Pair | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streambound.constraints.closure import Closure
@@ -36,15 +37,28 @@ def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
     return (upper[0] - lower[0]) // step + 1
 
 
-def static_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | None:
-    """A column that is compared with static columns: its position among their values."""
+def apart_key(
+    facts: Known, closure: Closure, attribute: Attribute, others: Iterable[Attribute]
+) -> Key | None:
+    """A column's position among the values of static or other finite columns; None if one is neither."""
     points: set[Value] = set()
-    for own, _, other in facts.joined(attribute.occurrence):
-        if own == attribute and facts.query.is_static(other):
-            if other not in facts.static_values:
-                return None
-            points |= set(facts.static_values[other])
-    return replace(_stepped(facts, closure, attribute, sorted(points)), static=True)
+    for other in others:
+        values = listed_values(facts, closure, attribute, other)
+        if values is None:
+            return None
+        points |= set(values)
+    return replace(_stepped(facts, closure, attribute, sorted(points)), apart=True)
+
+
+def listed_values(
+    facts: Known, closure: Closure, attribute: Attribute, other: Attribute
+) -> Sequence[Value] | None:
+    """The values of a column that another is compared with, if they are few enough to list."""
+    if facts.query.is_static(other):
+        return facts.static_values.get(other)
+    if (values := facts.finite_values(other, closure)) is not None:
+        return values
+    return facts.grid(attribute, other, closure)
 
 
 def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -125,10 +139,8 @@ def _partner_points(
 ) -> list[Value] | None:
     """The values around which a partner can tell two values of a column apart; None if infinitely many."""
     space, family = facts.facts.space, facts.facts.space.family(other)
-    if (values := facts.finite_values(other, closure)) is not None:
-        return values
-    if (grid := facts.grid(attribute, other, closure)) is not None:
-        return grid
+    if (values := listed_values(facts, closure, attribute, other)) is not None:
+        return list(values)
     lower, upper = closure.lower(other), closure.upper(other)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
     if lower is not None and (lower == upper or (mine_high is not None and mine_high[0] <= lower[0])):

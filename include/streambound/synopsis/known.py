@@ -8,7 +8,7 @@ part of an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -76,12 +76,13 @@ class Known:
         return found
 
     def members(self, attribute: Attribute) -> tuple[Value, ...] | None:
-        """The only values that matter of a column that equals another's enumerated one; None if none does."""
+        """The only values that matter of a column that equals a listed one; None if none does."""
+        local = self._same(attribute)
         sets = [
             set(found)
             for other in self._equal(attribute)
-            if other.occurrence != attribute.occurrence
-            and (found := self._partner_values(attribute, other)) is not None
+            if other not in local
+            for found in self._partner_values(attribute, other)
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 
@@ -100,15 +101,16 @@ class Known:
         comparable = (a for a in self.query.mentioned if self.facts.space.family(a) is family)
         return [a for a in comparable if closure.equates(a, attribute)]
 
-    def _partner_values(self, own: Attribute, other: Attribute) -> Iterable[Value] | None:
+    def _partner_values(self, own: Attribute, other: Attribute) -> Iterator[Iterable[Value]]:
         if other in self.static_values:
-            return self.static_values[other]
-        numbers = self._enumerated(other, self.alone)
-        if numbers is None:
-            # Only a dense column needs the list: a discrete one has the same bounds as its partner.
-            return self.grid(own, other, self.alone) if self.facts.space.step(own) is None else None
+            yield self.static_values[other]
+            return
         family = self.facts.space.family(other)
-        return [self.facts.space.value(family, n) for n in numbers]
+        for numbers in self._lists(other):
+            yield (self.facts.space.value(family, n) for n in numbers)
+        # Only a dense column needs the grid: a discrete one has the same bounds as its partner.
+        if self.step(own) is None and (grid := self.grid(own, other, self.alone)) is not None:
+            yield grid
 
     def grid(self, own: Attribute, other: Attribute, within: Closure) -> list[Value] | None:
         """The values of a discrete column inside the range of ``own``; None if it is dense, or has too many.

@@ -42,8 +42,8 @@ class Key:
 
     Without ``points`` the class is the value itself, raised to ``low`` and cut to ``high``; with
     ``alike`` both sides outside are one class. With ``points`` (sorted) it is the position among
-    them: 2i below point i, 2i + 1 at it; ``static`` points are those of static columns, and the class
-    then serves the comparisons with those alone. ``size`` is the number of classes.
+    them: 2i below point i, 2i + 1 at it; a key ``apart`` has the values of static or other finite
+    columns for points and serves the comparisons with those alone. ``size`` is the number of classes.
     """
 
     attribute: Attribute
@@ -52,7 +52,7 @@ class Key:
     high: Value | None = None
     alike: bool = False
     points: tuple[Value, ...] | None = None
-    static: bool = False
+    apart: bool = False
 
 
 class Keep(Enum):
@@ -92,7 +92,8 @@ class Cell:
     cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are
     columns that take part in ``<>`` between streams, with the number of comparisons of each.
     ``settled`` are the comparisons with other occurrences that hold for every tuple of this cell:
-    representatives are not asked, since of such columns they need not be faithful.
+    representatives are not asked, since of such columns they need not be faithful. ``apart`` are the
+    (own, other) columns that a key apart serves.
     """
 
     conditions: tuple[Condition, ...]
@@ -102,6 +103,7 @@ class Cell:
     unequal: tuple[tuple[Attribute, int], ...] = ()
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
+    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
 
     @property
     def width(self) -> int:

@@ -18,7 +18,7 @@ from streambound.constraints.system import differences
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Op, Query
 from streambound.query.values import Value
-from streambound.synopsis.keys import exact_key, partner_key, static_key
+from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
 from streambound.synopsis.known import Known, fails_in, holds_in, known
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair, Plan, StreamSynopsis
 from streambound.synopsis.splits import Split, cut, halves, splits
@@ -99,6 +99,7 @@ class _Draft:
     divided: frozenset[Attribute] = frozenset()
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
+    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
 
     def cell(self, extremum: Extremum | None = None) -> Cell:
         counts: dict[Attribute, int] = {}
@@ -106,7 +107,16 @@ class _Draft:
             if op is Op.NE:
                 counts[own] = counts.get(own, 0) + 1
         unequal = tuple(sorted(counts.items()))
-        return Cell(self.conditions, self.keys, extremum, self.follow, unequal, self.context, self.settled)
+        return Cell(
+            conditions=self.conditions,
+            keys=self.keys,
+            extremum=extremum,
+            follow=self.follow,
+            unequal=unequal,
+            context=self.context,
+            settled=self.settled,
+            apart=self.apart,
+        )
 
 
 def _units(cells: list[Cell] | None) -> float:
@@ -168,10 +178,32 @@ class _Planner:
         for attribute in sorted(projected | equated):
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
         pairs = tuple(p for p in draft.pairs if p[0] not in keys)
-        static = {own for own, _, other in pairs if query.is_static(other)}
-        classes = [self._certain(a, static_key(self.facts, draft.closure, a)) for a in sorted(static)]
-        pairs = tuple(p for p in pairs if not query.is_static(p[2]))
-        return replace(draft, keys=(*draft.keys, *keys.values(), *classes), pairs=pairs)
+        keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
+        for attribute in sorted({own for own, _, other in pairs if query.is_static(other)}):
+            statics = {other for own, _, other in pairs if own == attribute and query.is_static(other)}
+            with_classes = self._keyed_apart(keyed, attribute, statics)
+            if with_classes is None:
+                raise self._error(f"{attribute} has no finite number of classes")
+            keyed = with_classes
+        return keyed
+
+    def _keyed_apart(self, draft: _Draft, attribute: Attribute, others: set[Attribute]) -> _Draft | None:
+        """The draft with a key for the comparisons of a column with finite columns alone."""
+        served = {(attribute, other) for other in others} | {p for p in draft.apart if p[0] == attribute}
+        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, other in served))
+        if key is None:
+            return None
+        keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
+        rest = tuple(p for p in draft.pairs if (p[0], p[2]) not in served)
+        return replace(draft, keys=(*keys, key), pairs=rest, apart=draft.apart | served)
+
+    def _against_listed(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
+        """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
+        partners = {other for own, _, other in draft.pairs if own == attribute}
+        listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
+        if self.facts.step(attribute) is not None or not listed or listed == partners:
+            return None
+        return self._keyed_apart(draft, attribute, listed)
 
     def _certain(self, attribute: Attribute, key: Key | None) -> Key:
         if key is None:
@@ -258,6 +290,9 @@ class _Planner:
     def _options(self, draft: _Draft, attribute: Attribute) -> list[list[Cell] | None]:
         keyed = self._keyed(draft, attribute)
         options = [self._eliminating(keyed)] if keyed is not None else []
+        listed = self._against_listed(draft, attribute)
+        if listed is not None:
+            options.append(self._eliminating(listed))
         parts = [] if attribute in draft.divided else splits(self.facts, draft.closure, attribute)
         if parts:
             options.append(self._each(draft, parts, attribute))

@@ -130,15 +130,15 @@ class Layout:
         """The name under which a representative has each end."""
         points = [key for key in self.cell.keys if key.points is not None]
         main = [_COMBINED if a is None else a.column for a, _ in self.ends[: len(self.ends) - len(points)]]
-        return main + [static_side(k.attribute.column) if k.static else k.attribute.column for k in points]
+        return main + [apart_name(k.attribute.column) if k.apart else k.attribute.column for k in points]
 
 
 _COMBINED = "(combined)"
 
 
-def static_side(column: str) -> str:
-    """The name of a column's representative for comparisons with static relations alone."""
-    return f"{column} (static)"
+def apart_name(column: str) -> str:
+    """The name of a column's representative for the comparisons that a key apart serves."""
+    return f"{column} (apart)"
 
 
 def layout(cell: Cell) -> Layout:
