@@ -15,7 +15,9 @@ from tests.strategies import Case, cases, events, static
 
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
+from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Kind
+from streambound.query.parse import parse
 
 MIXED = ("int", "double", "decimal(3,1)", "string", "boolean", "date")
 
@@ -59,3 +61,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dt.date):
         return value.isoformat()
     return float(value) if isinstance(value, Decimal) else value
+
+
+def test_a_finite_stream_arrives_like_any_other() -> None:
+    streams = {"S": {"A": "int"}, "F": {"kind": "finite", "columns": {"B": "int"}}}
+    query = parse("SELECT A FROM S, F WHERE A = B", catalog_from_mapping(streams))
+    events = [{"stream": "F", "B": 1}, {"stream": "S", "A": 1}]
+    found = [answer for marker in reference(query, batches(query, events), {}) for answer in marker]
+    assert [(answer.marker, answer.row, answer.count) for answer in found] == [(1, (1,), 1)]

@@ -33,8 +33,9 @@ def reference(
     query: Query, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The new answers at each marker, by evaluating the query from scratch every time."""
-    seen: dict[str, list[Encoded]] = {o.relation.name: [] for o in query.streams}
-    seen.update(static)
+    # A finite stream arrives like any other; only static relations are there from the start.
+    seen: dict[str, list[Encoded]] = {o.relation.name: [] for o in query.occurrences}
+    seen.update({name: list(rows) for name, rows in static.items()})
     before: Counter[tuple[Any, ...]] = Counter()
     for batch in batches:
         for name, tuples in batch.tuples.items():
