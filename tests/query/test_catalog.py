@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,10 @@ def test_an_empty_registry_is_an_error(tmp_path: Path) -> None:
         ("timestamp", "1970-01-01 00:00:00.000001", 1),
         ("string", "x", "x"),
         ("int", None, None),
+        ("int", -(2**63), -(2**63)),
+        ("decimal(38,0)", "9" * 38, int("9" * 38)),
+        ("double", "1e3", 1000),
+        ("date", 2932896, 2932896),
     ],
 )
 def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
@@ -131,8 +136,38 @@ def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
         ("decimal(5,2)", "1.255"),
         ("date", "yesterday"),
         ("string", 3),
+        ("int", "1_0"),
+        ("int", "1/3"),
+        ("double", "1/3"),
+        ("double", "1_0"),
+        ("int", 2**63),
+        ("int", "1e999999999"),
+        ("int", float("inf")),
+        ("double", 10**400),
+        ("double", "1e-999999999"),
+        ("decimal(5,2)", "1000.00"),
+        ("decimal(5,2)", -1000),
+        ("decimal(5,2)", Decimal("NaN")),
+        ("date", 99999999),
+        ("date", -719163),
+        ("timestamp", 10**20),
+        ("timestamp", "0001-01-01T00:00:00+05:00"),
+        ("string", "\ud800"),
     ],
 )
 def test_values_outside_their_type_are_errors(kind: str, raw: Any) -> None:
     with pytest.raises(DataError, match="is not a value of type"):
         parse_type(kind).encode(raw)
+
+
+@pytest.mark.parametrize("text", ["123456789012345678901234567890123456.78", "-0.01", "0.00"])
+def test_decimals_keep_every_digit(text: str) -> None:
+    kind = parse_type("decimal(38,2)")
+    assert str(kind.decode(kind.encode(text))) == kind.text(kind.encode(text)) == text
+
+
+@pytest.mark.parametrize("raw", ["x" * 9999, 16**9999], ids=["text", "integer"])
+def test_a_long_wrong_value_is_not_repeated_whole(raw: Any) -> None:
+    with pytest.raises(DataError) as caught:
+        parse_type("int").encode(raw)
+    assert len(caught.value.message) < 200

@@ -61,7 +61,10 @@ def _plain(row: Iterable[Any]) -> Iterator[Any]:
     for value in row:
         if isinstance(value, (dt.date, dt.datetime)):
             yield value.isoformat()
-        elif isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value)):
+        elif isinstance(value, Decimal):
+            # str would write small ones with an exponent.
+            yield format(value, "f")
+        elif isinstance(value, float) and not math.isfinite(value):
             yield str(value)
         else:
             yield value

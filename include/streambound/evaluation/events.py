@@ -13,7 +13,7 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.query.model import Column, Domain, Kind, Query, Relation
-from streambound.query.values import Value
+from streambound.query.values import Value, shown
 
 Encoded = dict[str, Any]
 
@@ -44,7 +44,7 @@ def batches(query: Query, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch
     """The events of a query's streams, one batch a marker.
 
     Raises:
-        DataError: an unknown stream, a value outside its type or declared domain, time going back.
+        DataError: no stream named, no time, a value outside its type or declared domain, time going back.
     """
     relations = {o.relation.name: o.relation for o in query.occurrences}
     by_time = timed(query)
@@ -85,7 +85,14 @@ def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
         raise DataError(
             f"event {index} of {relation.name} has no timestamp", accepted=f"a value of {column or 'ts'}"
         )
-    return raw if column is None else relation.column(column).type.encode(raw)
+    if column is not None:
+        try:
+            return relation.column(column).type.encode(raw)
+        except DataError as error:
+            raise DataError(f"event {index}: column {column}: {error.message}") from None
+    if not isinstance(raw, int) or isinstance(raw, bool):
+        raise DataError(f"event {index} of {relation.name}: ts is {shown(raw)}", accepted="an integer")
+    return raw
 
 
 def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
@@ -117,7 +124,7 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
         )
     if value is not None and not within(column, value):
         raise DataError(
-            f"{where}: {relation.name}.{column.name} = {raw!r} is outside its declared domain",
+            f"{where}: {relation.name}.{column.name} = {shown(raw)} is outside its declared domain",
             fix="widen the domain in the catalog, or mend the data",
         )
     return value

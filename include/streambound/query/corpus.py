@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,10 @@ from typing import Any
 
 from streambound.errors import DataError, Place, StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
+
+# Half of a pair that has no other half: no character, and nothing that UTF-8 could hold.
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SURROGATE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ def read_corpus(path: Path) -> Iterator[CorpusLine]:
         DataError: the file cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(f"the corpus cannot be read: {reason}", subject=str(path)) from None
@@ -47,15 +52,34 @@ def read_corpus(path: Path) -> Iterator[CorpusLine]:
 def _line(where: str, text: str) -> CorpusLine:
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = Place(1, error.colno) if isinstance(error, json.JSONDecodeError) else None
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        return CorpusLine(where, error=DataError(f"not JSON: {reason}", subject=where, place=place))
-    name = str(document.get("id", where)) if isinstance(document, dict) else where
+    except json.JSONDecodeError as error:
+        return _unreadable(where, f"not JSON: {error.msg}", Place(1, error.colno))
+    except RecursionError:
+        return _unreadable(where, "not JSON that can be read: nested too deeply")
+    except ValueError:
+        # Python converts no integer of more than 4300 digits.
+        return _unreadable(where, "not JSON that can be read: an integer of thousands of digits")
+    if (match := _SURROGATE.search(text)) and not _writable(document):
+        problem = f"{match[0]} is a lone surrogate, which is no character"
+        return _unreadable(where, problem, Place(1, match.start() + 1, len(match[0])))
+    given = document.get("id") if isinstance(document, dict) else None
+    name = str(given) if isinstance(given, (str, int)) else where
     try:
         return _entry(name, document)
     except StreamboundError as error:
         return CorpusLine(name, error=error.about(name))
+
+
+def _unreadable(where: str, problem: str, place: Place | None = None) -> CorpusLine:
+    return CorpusLine(where, error=DataError(problem, subject=where, place=place, fix="mend the line"))
+
+
+def _writable(document: Any) -> bool:
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _entry(name: str, document: Any) -> CorpusLine:

@@ -13,16 +13,22 @@ import datetime as dt
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any, TypeAlias
 
 from streambound.errors import CatalogError, DataError
 
 EPOCH_DAY = dt.date(1970, 1, 1)
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+DAYS = range((dt.date.min - EPOCH_DAY).days, (dt.date.max - EPOCH_DAY).days + 1)
+MICROSECONDS = range(DAYS.start * 86_400_000_000, DAYS.stop * 86_400_000_000)
+# More than any decimal or double needs; the fraction that "1e999999999" stands for fills the memory.
+EXPONENTS = range(-1100, 400)
+# How much of a wrong value a message repeats.
+SHOWN = 80
 
 
 @total_ordering
@@ -68,7 +74,20 @@ class Family(Enum):
 INTEGERS = ("int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte")
 FLOATS = ("double", "float", "real")
 ACCEPTED = "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string"
-_DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*(?:,\s*(\d{1,4})\s*)?\)")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+# As many digits as a decimal can have, and more: nothing is rounded.
+_EXACT = Context(prec=80)
+
+
+def shown(value: object) -> str:
+    """A wrong value as a message repeats it: in one line, and not all of it if it is long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        # Nested too deeply, or an integer of thousands of digits.
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 @dataclass(frozen=True)
@@ -95,7 +114,7 @@ class Type:
         try:
             return _ENCODERS[self.family](self, value)
         except (ValueError, TypeError, OverflowError, InvalidOperation):
-            raise DataError(f"{value!r} is not a value of type {self.name}") from None
+            raise DataError(f"{shown(value)} is not a value of type {self.name}") from None
 
     def decode(self, value: Value | None) -> Any:
         """A value for JSON and Parquet from its ordered form."""
@@ -120,6 +139,8 @@ class Type:
             return "'" + str(decoded).replace("'", "''") + "'"
         if self.family in (Family.DATE, Family.TIMESTAMP):
             return f"{self.family.name} '{str(decoded).removesuffix('+00:00')}'"
+        if isinstance(decoded, Decimal):
+            return format(decoded, "f")
         return str(decoded).upper() if self.family is Family.BOOLEAN else str(decoded)
 
     def _decode_number(self, value: Value) -> Any:
@@ -129,10 +150,11 @@ class Type:
             return math.nan
         if self.step is None:
             return float(value)
-        return Decimal((Fraction(value) / self.step).numerator) * Decimal(str(float(self.step)))
+        scale = len(str(self.step.denominator)) - 1
+        return Decimal((Fraction(value) / self.step).numerator).scaleb(-scale, _EXACT)
 
 
-def parse_type(text: str) -> Type:
+def parse_type(text: str | None) -> Type:
     """The type that ``text`` names (Spark's names, any case).
 
     Raises:
@@ -155,19 +177,46 @@ def parse_type(text: str) -> Type:
         precision, scale = int(match[1]), int(match[2] or 0)
         if 1 <= precision <= 38 and scale <= precision:
             return Type(f"decimal({precision},{scale})", Family.NUMBER, Fraction(1, 10**scale))
-    raise CatalogError(f"unknown column type {text!r}", accepted=ACCEPTED)
+    found = "null" if text is None else shown(text)
+    raise CatalogError(f"unknown column type {found}", accepted=ACCEPTED)
 
 
 def _number(kind: Type, value: Any) -> Value:
-    if isinstance(value, bool) or (isinstance(value, str) and kind.step == 1 and not value.strip()):
-        raise ValueError(value)
     if isinstance(value, float) and kind.step is None:
         # A binary float stays one: Python compares it with Fraction exactly.
         return NAN if math.isnan(value) else value
-    exact = Fraction(Decimal(str(value))) if isinstance(value, float) else Fraction(value)
-    if kind.step is not None and exact % kind.step != 0:
+    exact = _fraction(value)
+    if kind.step is None:
+        # Raises OverflowError beyond the largest double.
+        float(exact)
+    elif exact % kind.step != 0 or not _range(kind.name)[0] <= exact < _range(kind.name)[1]:
         raise ValueError(value)
     return int(exact) if exact.denominator == 1 else exact
+
+
+@lru_cache
+def _range(name: str) -> tuple[Fraction, Fraction]:
+    """The least value of an exact type, and what its values are below."""
+    if match := _DECIMAL.fullmatch(name):
+        scale = int(match[2] or 0)
+        end = Fraction(10 ** (int(match[1]) - scale))
+        return Fraction(1, 10**scale) - end, end
+    # Integers are stored with 64 bits, whatever their declared width.
+    return Fraction(-(2**63)), Fraction(2**63)
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
+        raise ValueError(value)
+    if isinstance(value, (str, float, Decimal)):
+        number = value if isinstance(value, Decimal) else Decimal(str(value).strip())
+        digits, exponent = number.as_tuple()[1:]
+        if not isinstance(exponent, int):
+            raise ValueError(value)
+        if exponent not in EXPONENTS or len(digits) + exponent not in EXPONENTS:
+            raise OverflowError(value)
+        return Fraction(number)
+    return Fraction(value)
 
 
 def _boolean(kind: Type, value: Any) -> int:
@@ -182,25 +231,34 @@ def _date(kind: Type, value: Any) -> int:
     if isinstance(value, dt.datetime):
         raise ValueError(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return _inside(value, DAYS)
     day = value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
     return (day - EPOCH_DAY).days
 
 
 def _timestamp(kind: Type, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return _inside(value, MICROSECONDS)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
     moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
     # Histories are in UTC: a naive timestamp is one of theirs.
     moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
-    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+    # An offset can put the first or last hours outside the years 1 to 9999.
+    return _inside((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS)
+
+
+def _inside(value: int, range_: range) -> int:
+    if value not in range_:
+        raise OverflowError(value)
+    return value
 
 
 def _string(kind: Type, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(value)
+    # A lone surrogate is no character: it cannot be written as UTF-8 (UnicodeEncodeError is a ValueError).
+    value.encode()
     return value
 
 
