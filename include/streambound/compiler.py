@@ -46,6 +46,7 @@ class Compilation:
     published: dict[str, Verdict] = field(default_factory=dict)
     plan: Plan | None = None
     units_formula: str | None = None
+    unplanned: str | None = None
 
 
 Stage = Callable[[Compilation], Compilation]
@@ -96,12 +97,15 @@ def _silent(criterion: str) -> Verdict:
 
 
 def planned(job: Compilation) -> Compilation:
-    """The compact plan of a bounded query; a formula where static values decide its size."""
+    """The compact plan of a bounded query; a formula where static values decide its size.
+
+    A query that is decided but cannot be evaluated yet says why in ``unplanned``.
+    """
     assert job.query is not None and job.verdict is not None
     if not job.verdict.bounded:
         return job
     if unplanned := not_planned(job.query):
-        return replace(job, units_formula=unplanned)
+        return replace(job, unplanned=unplanned)
     if _sized_by_statics(job.query):
         columns = ", ".join(str(a) for a in job.query.mentioned if job.query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {columns}")
@@ -109,7 +113,7 @@ def planned(job: Compilation) -> Compilation:
         return replace(job, plan=plan(job.query))
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
-        return replace(job, units_formula=error.message)
+        return replace(job, unplanned=error.message)
 
 
 def _sized_by_statics(query: Query) -> bool:
@@ -150,6 +154,7 @@ class Report:
     projection: str | None = None
     units: int | None = None
     units_formula: str | None = None
+    unplanned: str | None = None
     reasons: tuple[Reason, ...] = ()
     published: dict[str, str] = field(default_factory=dict)
     error: StreamboundError | None = None
@@ -167,7 +172,8 @@ class Report:
             "suggestions": [],
             "error": None if self.error is None else self.error.one_line(),
         }
-        return found if self.units_formula is None else {**found, "units_formula": self.units_formula}
+        further = {"units_formula": self.units_formula, "unplanned": self.unplanned}
+        return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
 def _reason_json(reason: Reason) -> dict[str, Any]:
@@ -190,6 +196,7 @@ def check(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exa
         projection=job.query.projection,
         units=None if job.plan is None else job.plan.units,
         units_formula=job.units_formula,
+        unplanned=job.unplanned,
         reasons=job.verdict.reasons,
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
     )

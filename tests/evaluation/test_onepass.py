@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
+from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import batches, encode_static
@@ -100,6 +102,67 @@ def test_counts_are_exact_beyond_64_bits() -> None:
 def test_an_unbounded_query_is_refused_with_the_way_out() -> None:
     catalog = catalog_from_mapping({"S": {"A": "int"}, "T": {"D": "int"}})
     query = parse("SELECT A FROM S, T WHERE A = D", catalog, "q2")
-    with pytest.raises(PlanError, match="no bounded plan") as caught:
+    with pytest.raises(PlanError, match="no plan was found") as caught:
         OnePass(query, {})
     assert "q2" in str(caught.value) and "streambound check" in str(caught.value)
+
+
+def test_a_timestamp_and_a_constant_are_a_filter() -> None:
+    catalog = catalog_from_mapping(
+        {"S": {"A": "int", "ts": "timestamp"}, "T": {"D": "int", "ts": "timestamp"}}
+    )
+    sql = "SELECT A FROM S, T WHERE A = D AND A IN (1, 2) AND S.ts >= '2026-01-01 00:00:01'"
+    query = parse(sql, catalog)
+    rows = [
+        {"stream": "T", "D": 1, "ts": "2026-01-01 00:00:00"},
+        {"stream": "S", "A": 1, "ts": "2026-01-01 00:00:00"},
+        {"stream": "S", "A": 1, "ts": "2026-01-01 00:00:02"},
+    ]
+    arriving = list(batches(query, rows))
+    found = list(OnePass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {})) and sum(map(len, found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("S.ts < T.ts AND A = D AND A IN (1, 2)", "compare timestamps with each other"),
+        ("T.ts < '2026-02-01' AND A = D", "a stream that ends"),
+    ],
+)
+def test_what_is_decided_but_not_evaluated_says_so(where: str, words: str) -> None:
+    catalog = catalog_from_mapping(
+        {"S": {"A": "int", "ts": "timestamp"}, "T": {"D": "int", "ts": "timestamp"}}
+    )
+    report = check(f"SELECT A FROM S, T WHERE {where}", catalog)
+    assert (report.verdict, report.units, report.units_formula) == ("bounded", None, None)
+    assert words in report.to_json()["unplanned"]
+    with pytest.raises(PlanError, match="cannot be evaluated yet"):
+        OnePass(parse(f"SELECT A FROM S, T WHERE {where}", catalog), {})
+
+
+@pytest.mark.parametrize(
+    ("streams", "sql", "units"),
+    [
+        (
+            {
+                "s": {"columns": {"B": "string", "C": "string"}, "domains": {"C": {"values": ["a", "b"]}}},
+                "t": {"B": "string"},
+            },
+            "SELECT DISTINCT s.C FROM s, t WHERE s.B > t.B AND s.C < t.B",
+            2 + 3,
+        ),
+        (
+            {"s": {"A": "double", "B": "double"}, "t": {"B": "double"}},
+            "SELECT 1 FROM s, t WHERE t.B = s.A AND t.B = s.B AND s.A IN (0, 1)",
+            6,
+        ),
+        (
+            {"s": {"B": "string", "C": "string"}, "z": {"B": "string"}},
+            "SELECT DISTINCT 1 FROM s, z WHERE s.B <= z.B AND z.B < s.C AND s.C IN ('a', 'c')",
+            2 + 3,
+        ),
+    ],
+)
+def test_finite_and_infinite_partners_of_one_column(streams: dict[str, Any], sql: str, units: int) -> None:
+    assert check(sql, catalog_from_mapping(streams)).units == units

@@ -19,7 +19,7 @@ def verdict_text(report: Report, sql: str) -> str:
     """A report as a few lines: the verdict, its size, and each reason with the SQL underlined."""
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(str(report.error))}"
-    size = "" if report.verdict != "bounded" else f"  {size_text(report.units, report.units_formula)}"
+    size = "" if report.verdict != "bounded" else f"  {_size_text(report)}"
     lines = [f"{report.verdict:<10} {report.query}{size}"]
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
@@ -30,11 +30,13 @@ def verdict_text(report: Report, sql: str) -> str:
     return "\n".join(lines)
 
 
-def size_text(units: int | None, formula: str | None) -> str:
+def _size_text(report: Report) -> str:
     """The size of a plan's state in words."""
-    if units is None:
-        return f"state: {formula}" if formula else ""
-    return "no state" if units == 0 else f"at most {_units(units)} of state"
+    if report.unplanned is not None:
+        return f"not evaluated: {report.unplanned}"
+    if report.units is None:
+        return f"state: {report.units_formula}"
+    return "no state" if report.units == 0 else f"at most {_units(report.units)} of state"
 
 
 def _reason_lines(reason: Reason, sql: str) -> list[str]:
@@ -51,6 +53,8 @@ def _indented(text: str) -> str:
 def plan_text(job: Compilation) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
     assert job.query is not None
+    if job.unplanned is not None:
+        return f"The verdict stands, but there is no plan to evaluate it: {job.unplanned}."
     if job.units_formula is not None:
         return f"The state is sized by the static relations when the query is run: {job.units_formula}."
     assert job.plan is not None
@@ -112,7 +116,8 @@ def _key_text(query: Query, key: Key) -> str:
     kind = query.type_of(key.attribute)
     ends = ((word, bound) for word, bound in (("from", key.low), ("to", key.high)) if bound is not None)
     clip = ", ".join(f"{word} {kind.text(bound)}" for word, bound in ends)
-    return f"{key.attribute} ({key.size:,} values{', clipped ' + clip if clip else ''})"
+    values = "1 value" if key.size == 1 else f"{key.size:,} values"
+    return f"{key.attribute} ({values}{', clipped ' + clip if clip else ''})"
 
 
 def _kept_text(cell: Cell) -> str:

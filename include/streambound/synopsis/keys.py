@@ -156,8 +156,11 @@ def _stepped(facts: Known, closure: Closure, attribute: Attribute, points: list[
     first, last = 0, 2 * len(points)
     if lower is not None:
         first = position(points, space.value(family, lower[0]))
+        # A strict bound that is a point leaves the class of that point empty.
+        first += first % 2 if lower[1] else 0
     if upper is not None:
         last = position(points, space.value(family, upper[0]))
+        last -= last % 2 if upper[1] else 0
     return Key(attribute, last - first + 1, points=tuple(points))
 
 

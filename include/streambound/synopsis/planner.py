@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from streambound.boundedness.folding import folded
 from streambound.constraints.closure import Closure, Difference
-from streambound.constraints.system import differences
+from streambound.constraints.system import differences, system
+from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Op, Query
 from streambound.query.values import Value
@@ -51,12 +52,20 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
 
 def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
-    if query.timed:
-        return "plans of queries that compare timestamps are still to come"
+    if any(query.is_timestamp(atom.left) and isinstance(atom.right, Attribute) for atom in query.comparisons):
+        return "plans of queries that compare timestamps with each other are still to come"
+    if len(query.streams) > 1 and query.timed and _ends(query):
+        return "plans of joins with a stream that ends are still to come"
     finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
     if finite:
         return f"plans over finite streams ({', '.join(finite)}) are still to come"
     return None
+
+
+def _ends(query: Query) -> bool:
+    """Whether conditions bound the timestamp of a stream from above."""
+    facts = system(query)
+    return facts.closure is not None and bool(TimeOrder(facts).finite)
 
 
 def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:
@@ -212,7 +221,7 @@ class _Planner:
 
     def _error(self, message: str) -> PlanError:
         return PlanError(
-            f"the query has no bounded plan: {message}",
+            f"no plan was found: {message}",
             subject=self.facts.query.name,
             fix="streambound check says which bound is missing; --engine reference keeps every tuple",
         )
