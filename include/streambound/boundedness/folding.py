@@ -22,7 +22,8 @@ def folded(query: Query) -> Query:
     if not query.distinct:
         return query
     while True:
-        pair = next((p for p in _pairs(query) if _folds(query, *p)), None)
+        facts = system(query)
+        pair = next((p for p in _pairs(query) if _folds(facts, *p)), None)
         if pair is None:
             return query
         query = _substituted(query, *pair)
@@ -36,8 +37,8 @@ def _pairs(query: Query) -> list[tuple[str, str]]:
     ]
 
 
-def _folds(query: Query, gone: str, kept: str) -> bool:
-    facts = system(query)
+def _folds(facts: System, gone: str, kept: str) -> bool:
+    query = facts.query
     named = {a for atom in query.where for a in atom.attributes}
     for atom in query.where:
         if gone not in {a.occurrence for a in atom.attributes}:
