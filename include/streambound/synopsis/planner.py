@@ -19,13 +19,13 @@ from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Op, Query
 from streambound.query.values import Value
+from streambound.synopsis.groups import UP, single_group
 from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
 from streambound.synopsis.known import Known, fails_in, holds_in, known
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair, Plan, StreamSynopsis
 from streambound.synopsis.splits import Split, cut, halves, splits
 
 StaticValues = Mapping[Attribute, tuple[Value, ...]]
-_UP, _DOWN = (Op.LT, Op.LE), (Op.GT, Op.GE)
 
 
 def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
@@ -249,7 +249,7 @@ class _Planner:
         ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
         if not ordered:
             return [pruned.cell()]
-        if (extremum := self._single_group(pruned.closure, ordered)) is not None:
+        if (extremum := single_group(self.facts, pruned.closure, ordered)) is not None:
             return [pruned.cell(extremum)]
         for attribute in sorted({own for own, _, _ in ordered}):
             if (follower := self._following(pruned, attribute)) is not None:
@@ -323,39 +323,10 @@ class _Planner:
             cells.extend(found)
         return cells
 
-    def _single_group(self, closure: Closure, pairs: list[Pair]) -> Extremum | None:
-        """The extremum that serves all pairs, if all columns wait for the same partners."""
-        upward = pairs[0][1] in _UP
-        if any((op in _UP) is not upward for _, op, _ in pairs):
-            return None
-        targets: dict[Attribute, set[Attribute]] = {}
-        strict: dict[Attribute, set[bool]] = {}
-        for own, op, other in pairs:
-            leader = _leader(closure, own, [p[0] for p in pairs])
-            targets.setdefault(leader, set()).add(_leader(closure, other, [p[2] for p in pairs]))
-            strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
-        if len({frozenset(t) for t in targets.values()}) > 1:
-            return None
-        keep = Keep.LEAST if upward else Keep.GREATEST
-        # Columns that are equal in each tuple are one column: how each is compared does not matter.
-        if len(targets) == 1 or len(set().union(*strict.values())) == 1:
-            return Extremum(keep, tuple(sorted(strict)), (0,) * len(strict))
-        return self._shifted(keep, pairs, strict)
-
-    def _shifted(self, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
-        attributes = tuple(sorted(strict))
-        steps = {self.facts.query.column(a).type.step for own, _, other in pairs for a in (own, other)}
-        step = next(iter(steps))
-        if step is None or len(steps) > 1 or any(len(kinds) > 1 for kinds in strict.values()):
-            return Extremum(keep, attributes, (0,) * len(attributes), mixed=True)
-        unit = step if keep is Keep.LEAST else -step
-        whole = int(unit) if unit.denominator == 1 else unit
-        return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
-
     def _following(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
         """The draft without a column whose pairs follow from those of the others, if they do."""
         own = [p for p in draft.pairs if p[0] == attribute]
-        directions = {op in _UP for _, op, _ in own}
+        directions = {op in UP for _, op, _ in own}
         if any(op is Op.NE for _, op, _ in own) or len(directions) != 1:
             return None
         others = draft.closure.assume(self._other_differences(attribute))
@@ -368,9 +339,3 @@ class _Planner:
     def _other_differences(self, attribute: Attribute) -> list[Difference]:
         pairs = [p for p in self.facts.joined(self.alias) if p[0] != attribute]
         return [difference for pair in pairs for difference in differences(*pair)]
-
-
-def _leader(closure: Closure, attribute: Attribute, among: list[Attribute]) -> Attribute:
-    """One attribute for each class of columns that are equal within their stream."""
-    mates = sorted({a for a in among if a.occurrence == attribute.occurrence})
-    return next((a for a in mates if a == attribute or closure.equates(a, attribute)), attribute)
