@@ -45,7 +45,9 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
         reason = _why_not(query, verdicts.get(name))
         if reason is None:
             try:
-                reads[name] = _relations(query, catalog)
+                reason, relations = _planned(query, catalog)
+                if reason is None:
+                    reads[name] = relations
             except StreamboundError as error:
                 # The text is the one that was checked, so the catalog has changed since.
                 reason = error.one_line()
@@ -75,10 +77,13 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
     return f"{verdict.verdict}: {why}"
 
 
-def _relations(query: RegisteredQuery, catalog: Catalog) -> list[str]:
-    from streambound.query.parse import parse
+def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list[str]]:
+    """Why a bounded query cannot be evaluated yet (None if it can), and the relations that it reads."""
+    from streambound.compiler import compile
 
-    return sorted({o.relation.name for o in parse(query.sql, catalog, query.name).occurrences})
+    job = compile(query.sql, catalog, query.name)
+    occurrences = job.query.occurrences if job.query is not None else ()
+    return job.unplanned, sorted({o.relation.name for o in occurrences})
 
 
 def keep_out(
