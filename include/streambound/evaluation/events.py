@@ -49,6 +49,7 @@ def batches(query: Query, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch
     relations = {o.relation.name: o.relation for o in query.occurrences}
     by_time = timed(query)
     marker: Any = None
+    written: Any = None
     held: dict[str, list[Encoded]] = {}
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
@@ -60,12 +61,19 @@ def batches(query: Query, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch
                 f"event {index}: timestamp {when} comes after {marker}", fix="sort the events by time"
             )
         if marker is not None and when != marker:
-            yield Batch(marker, held)
+            yield Batch(written, held)
             held = {}
-        marker = when
+        if when != marker:
+            # Answers name a timestamp as the first event of it does.
+            marker, written = when, _written(relation, event) if by_time else index
         held.setdefault(relation.name, []).append(encode(relation, event, f"event {index}"))
     if held:
-        yield Batch(marker, held)
+        yield Batch(written, held)
+
+
+def _written(relation: Relation, event: Mapping[str, Any]) -> Any:
+    """An event's timestamp as it is written in the event."""
+    return event.get("ts") if relation.timestamp is None else event.get(relation.timestamp, event.get("ts"))
 
 
 def _relation(relations: Mapping[str, Relation], event: Mapping[str, Any], index: int) -> Relation | None:
@@ -79,8 +87,7 @@ def _relation(relations: Mapping[str, Relation], event: Mapping[str, Any], index
 
 
 def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
-    column = relation.timestamp
-    raw = event.get("ts") if column is None else event.get(column, event.get("ts"))
+    column, raw = relation.timestamp, _written(relation, event)
     if raw is None:
         raise DataError(
             f"event {index} of {relation.name} has no timestamp", accepted=f"a value of {column or 'ts'}"
