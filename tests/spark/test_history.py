@@ -152,7 +152,8 @@ def test_many_queries_in_one_application(spark: Any, abstract: tuple[Catalog, Pa
         assert body["partitions"] == ["00000", "00001", "00002"] and body["missing_partitions"] == []
         assert int(body["answer_count"]) == sum(expected.values())
     assert by_name["q5"].rows_read == 6_000 and by_name["q1"].rows_read == 3_000
-    assert told[0] == "5 queries over 6 partitions of 2 streams" and told[1] == "6 of 6 partitions read"
+    # On a busy machine the watcher reports in between.
+    assert told[0] == "5 queries over 6 partitions of 2 streams" and "6 of 6 partitions read" in told
     schema = pq.ParquetFile(tmp_path / "q1" / "part=00000" / "part-00000.parquet").schema_arrow
     assert schema.names == ["A", "C", "A_2", "count"]
 
