@@ -81,7 +81,7 @@ def test_queries_that_cannot_be_read_any_more_are_left_out(
 def test_what_is_decided_but_not_evaluated_yet_is_left_out(
     store: Results, registry: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    later = "SELECT d.origin FROM departures d, weather w WHERE d.departed_at < w.observed_at AND d.origin = w.origin"
+    later = "SELECT 1 FROM departures d, weather w WHERE d.departed_at < w.observed_at"
     (registry / "queries" / "later.sql").write_text(later)
     verdict(store, registry, "bounded", "bounded")
     verdict(store, registry, "later", "bounded")

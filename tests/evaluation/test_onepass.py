@@ -84,7 +84,10 @@ def test_answers_of_one_timestamp_come_together() -> None:
         {"stream": "T", "D": 1, "ts": stamps[2]},
     ]
     found = list(OnePass(query, {}).run(batches(query, rows)))
-    assert [[(a.row, a.count) for a in marker] for marker in found] == [[((1,), 1)], [((1,), 1)]]
+    assert [[(a.marker, a.row, a.count) for a in marker] for marker in found] == [
+        [(stamps[0], (1,), 1)],
+        [(stamps[2], (1,), 1)],
+    ]
 
 
 def test_counts_are_exact_beyond_64_bits() -> None:
