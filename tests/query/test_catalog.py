@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -72,6 +73,21 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"columns": {"A": "int"}, "history": "here"}}, "history is 'here'"),
         ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "partition_by": "a/b"}}}, "partition_by"),
         ({"S": 3}, "found 3"),
+        ({"S": {"columns": {"A": "int"}, "timestamp": ["A"]}}, "timestamp names ['A']"),
+        ({"S": {"columns": {"A": "int"}, "not_null": [["A"]]}}, "not_null names ['A']"),
+        ({"S": {"columns": {"A": "int"}, "not_null": [{"A": 1}]}}, "not_null names {'A': 1}"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"values": [None]}}}}, "values lists null"),
+        ({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": None}}}}, "neither min nor max"),
+        ({"S": {"columns": {"A": "double"}, "domains": {"A": {"max": math.inf}}}}, "inf is not finite"),
+        ({"S": {"columns": {"A": "double"}, "domains": {"A": {"min": math.nan}}}}, "nan is not finite"),
+        ({"S": {"columns": {"A": "double"}, "domains": {"A": {"values": [1, -math.inf]}}}}, "not finite"),
+        ({"S": {"columns": {"A": "int"}, "allowed_lateness": "banana"}}, "allowed_lateness is 'banana'"),
+        ({"S": {"columns": {"A": "int"}, "allowed_lateness": "2 moons"}}, "such as '2 days'"),
+        ({"S": {"columns": {"A": "int"}, "history": {"path": None}}}, "the path of its history is None"),
+        ({"S": {"A": None}}, "column A: unknown column type null"),
+        ({"S": {"A": f"decimal({'9' * 5000})"}}, "unknown column type 'decimal(999"),
+        ({"S": {True: "int"}}, "column name True is not text"),
+        ({None: {"A": "int"}}, "stream name None is not text"),
     ],
 )
 def test_each_mistake_has_its_error(body: Any, message: str) -> None:
@@ -86,6 +102,57 @@ def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(CatalogError) as caught:
         load_catalog(path)
     assert str(path) in str(caught.value) and "line 3" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (
+            "streams:\n  S: {A: int}\n  T: {A: int}\n  S: {B: int}\n",
+            4,
+            "key S is given twice, first in line 2",
+        ),
+        ("streams:\n  S: {A: int, A: string}\n", 2, "key A is given twice"),
+        ("streams:\n  S:\n    columns: {D: date}\n    domains: {D: {min: 2013-02-30}}\n", 4, "day is out of"),
+        (f"streams:\n  S:\n    columns: {{A: int}}\n    x: 0x{'f' * 6000}\n", 4, "hundreds of digits"),
+        (f"streams:\n  S:\n    columns: {{A: int}}\n    x: {'9' * 6000}\n", 4, "4300 digits"),
+        ("streams:\n  S: {A: !!bool x}\n", 2, "not a value of bool"),
+        ('streams:\n  S: {A: "\\uD800"}\n', 2, "lone surrogate"),
+    ],
+)
+def test_yaml_that_is_no_catalog_names_the_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+    path = tmp_path / "streams.yml"
+    path.write_text(text)
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(path)
+    assert message in str(caught.value) and f"line {line}," in str(caught.value)
+
+
+def test_yaml_nested_too_deeply_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "streams.yml").write_text("[" * 20_000)
+    with pytest.raises(CatalogError, match="nested too deeply"):
+        load_catalog(tmp_path / "streams.yml")
+
+
+def test_a_merged_mapping_may_be_overridden(tmp_path: Path) -> None:
+    text = "streams:\n  S: &s {A: int, B: int}\n  T: {<<: *s, A: string}\n"
+    (tmp_path / "streams.yml").write_text("\ufeff" + text, encoding="utf-8")
+    s, t = load_catalog(tmp_path / "streams.yml").relations
+    assert [c.type.name for c in (*s.columns, *t.columns)] == ["int", "int", "string", "int"]
+
+
+def test_a_folder_and_a_file_that_is_no_text_get_fitting_advice(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match=r"this is a folder(.|\n)*streams.yml"):
+        load_catalog(tmp_path)
+    (tmp_path / "latin.yml").write_bytes(b"\xe9")
+    with pytest.raises(CatalogError, match=r"not UTF-8 text(.|\n)*save the file as UTF-8"):
+        load_catalog(tmp_path / "latin.yml")
+
+
+@pytest.mark.parametrize("text", ["2 days", "1 day", "0.5 hours", "90  minutes", "1 second"])
+def test_durations(text: str) -> None:
+    (relation,) = catalog_from_mapping({"S": {"columns": {"A": "int"}, "allowed_lateness": text}}).relations
+    assert relation.allowed_lateness == text
 
 
 def test_a_missing_file_and_a_wrong_top_level(tmp_path: Path) -> None:

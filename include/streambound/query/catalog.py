@@ -20,6 +20,8 @@ then the only column of type ``timestamp``.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +31,7 @@ import yaml
 
 from streambound.errors import CatalogError, DataError, Place
 from streambound.query.model import Column, Domain, History, Kind, Relation
-from streambound.query.values import Family, Type, parse_type
+from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
 GRANULARITIES = ("microsecond", "millisecond", "second", "minute", "hour", "day", "tick")
 RELATION_KEYS = (
@@ -44,6 +46,46 @@ RELATION_KEYS = (
     "not_null",
     "timestamp",
 )
+# Bits of an integer that a file may hold; Python takes long to print one of many more.
+_BITS = 2_000
+_DURATION = re.compile(r"[0-9]+(\.[0-9]+)? (second|minute|hour|day)s?")
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML that names the place of every value it cannot make, and refuses a key given twice."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            found = super().construct_object(node, deep)
+            if isinstance(found, int) and found.bit_length() > _BITS:
+                raise ValueError("an integer of hundreds of digits")
+            if isinstance(found, str):
+                found.encode()
+        except UnicodeEncodeError:
+            raise _unmade(node, "a lone surrogate, which is no character") from None
+        except (ValueError, OverflowError, TypeError) as error:
+            raise _unmade(node, str(error)) from None
+        except (AttributeError, LookupError):
+            # What PyYAML makes of a tag, such as !!bool, on text that is no such value.
+            raise _unmade(node, f"not a value of {node.tag.removeprefix('tag:yaml.org,2002:')}") from None
+        return found
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Of the text as written: later on merged mappings (<<) stand among the keys that override them.
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in lines:
+                problem = f"the key {key.value} is given twice, first in line {lines[key.value]}"
+                raise _unmade(key, problem)
+            lines[key.value] = key.start_mark.line + 1
+        return node
+
+
+def _unmade(node: yaml.Node, problem: str) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
 @dataclass(frozen=True)
@@ -71,19 +113,16 @@ def load_catalog(path: Path) -> Catalog:
     Raises:
         CatalogError: the file is missing, not YAML, or not a catalog.
     """
+    text = _read(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CatalogError(
-            f"the stream catalog cannot be read: {reason}",
-            subject=str(path),
-            fix="name an existing file with --catalog FILE",
-        ) from None
-    try:
-        document = yaml.safe_load(text)
+        # _Loader is a SafeLoader.
+        document = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise _yaml_error(path, text, error) from None
+    except RecursionError:
+        raise CatalogError(
+            "not valid YAML: nested too deeply", subject=str(path), accepted="streams, relations, columns"
+        ) from None
     if not isinstance(document, Mapping) or set(document) != {"streams"}:
         found = sorted(map(str, document)) if isinstance(document, Mapping) else type(document).__name__
         raise CatalogError(
@@ -95,6 +134,18 @@ def load_catalog(path: Path) -> Catalog:
         return catalog_from_mapping(document["streams"], source=str(path))
     except CatalogError as error:
         raise error.about(str(path)) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem, fix = f"not UTF-8 text: byte {error.start}", "save the file as UTF-8"
+    except IsADirectoryError:
+        problem, fix = "this is a folder", f"name a file in it, such as {path / 'streams.yml'}"
+    except OSError as error:
+        problem, fix = str(error.strerror), "name an existing file with --catalog FILE"
+    raise CatalogError(f"the stream catalog cannot be read: {problem}", subject=str(path), fix=fix)
 
 
 def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
@@ -109,7 +160,8 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
             subject=source,
             accepted="a mapping of stream names to their columns",
         )
-    relations = tuple(_relation(str(name), body) for name, body in streams.items())
+    _named(streams, "stream")
+    relations = tuple(_relation(name, body) for name, body in streams.items())
     _refuse_twins([r.name for r in relations], "relation")
     return Catalog(relations, source)
 
@@ -117,13 +169,23 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
 def _yaml_error(path: Path, text: str, error: yaml.YAMLError) -> CatalogError:
     mark = getattr(error, "problem_mark", None)
     place = Place(mark.line + 1, mark.column + 1) if mark else None
+    problem = getattr(error, "problem", None) or str(error)
+    # What can be read as YAML but not be made a value is wrong for another reason than its indentation.
+    unmade = isinstance(error, yaml.constructor.ConstructorError)
     return CatalogError(
-        f"not valid YAML: {getattr(error, 'problem', None) or error}",
+        problem if unmade else f"not valid YAML: {problem}",
         subject=str(path),
         place=place,
         text=text,
-        fix="check the indentation and quotes at this place",
+        fix="correct or remove it" if unmade else "check the indentation and quotes at this place",
     )
+
+
+def _named(names: Mapping[Any, Any], what: str) -> None:
+    for name in names:
+        # YAML reads a plain on, yes, null or 1 as something other than text.
+        if not isinstance(name, str) or not name.strip():
+            raise CatalogError(f"{what} name {shown(name)} is not text", fix="put the name in quotes")
 
 
 def _refuse_twins(names: list[str], what: str) -> None:
@@ -135,9 +197,11 @@ def _refuse_twins(names: list[str], what: str) -> None:
 
 def _relation(name: str, body: Any) -> Relation:
     if not isinstance(body, Mapping):
-        raise CatalogError(f"stream {name}: found {body!r}", accepted="a mapping with columns")
+        raise CatalogError(f"stream {name}: found {shown(body)}", accepted="a mapping with columns")
     # A short form is recognised by its values: types are text, and no relation is described by text alone.
-    short = bool(body) and all(isinstance(v, str) for v in body.values()) and "columns" not in body
+    # A column whose type was forgotten (null) is still one.
+    texts = all(v is None or isinstance(v, str) for v in body.values())
+    short = bool(body) and texts and "columns" not in body
     described: Mapping[str, Any] = {"columns": body} if short else body
     unknown = sorted(set(map(str, described)) - set(RELATION_KEYS))
     if unknown:
@@ -157,19 +221,22 @@ def _relation(name: str, body: Any) -> Relation:
         granularity=_granularity(name, described.get("granularity")),
         description=str(described.get("description") or ""),
         max_rows_per_timestamp=_positive(name, described.get("max_rows_per_timestamp")),
-        allowed_lateness=_text(name, "allowed_lateness", described.get("allowed_lateness")),
+        allowed_lateness=_duration(name, "allowed_lateness", described.get("allowed_lateness")),
         history=_history(name, described.get("history")),
     )
 
 
 def _types(name: str, columns: Any) -> dict[str, Type]:
     if not isinstance(columns, Mapping) or not columns:
-        raise CatalogError(f"stream {name}: columns is {columns!r}", accepted="a mapping of names to types")
-    _refuse_twins([str(c) for c in columns], f"stream {name}: column")
+        raise CatalogError(
+            f"stream {name}: columns is {shown(columns)}", accepted="a mapping of names to types"
+        )
+    _named(columns, f"stream {name}: column")
+    _refuse_twins(list(columns), f"stream {name}: column")
     types = {}
     for column, text in columns.items():
         try:
-            types[str(column)] = parse_type(text)
+            types[column] = parse_type(text)
         except CatalogError as error:
             raise CatalogError(
                 f"stream {name}, column {column}: {error.message}", accepted=error.accepted
@@ -179,7 +246,7 @@ def _types(name: str, columns: Any) -> dict[str, Type]:
 
 def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:
     if value not in accepted:
-        raise CatalogError(f"stream {name}: {key} is {value!r}", accepted=", ".join(accepted))
+        raise CatalogError(f"stream {name}: {key} is {shown(value)}", accepted=", ".join(accepted))
     return str(value)
 
 
@@ -196,9 +263,9 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
                 fix="use the long form and name one with timestamp:",
             )
         return stamps[0] if short and stamps else None
-    if declared not in types:
+    if not isinstance(declared, str) or declared not in types:
         raise CatalogError(
-            f"stream {name}: timestamp names {declared!r}, which is not a column",
+            f"stream {name}: timestamp names {shown(declared)}, which is not a column",
             accepted=", ".join(types),
         )
     kind = types[declared]
@@ -214,8 +281,8 @@ def _not_null(name: str, types: dict[str, Type], columns: Any) -> set[str]:
     if columns is None:
         return set()
     if not isinstance(columns, list):
-        raise CatalogError(f"stream {name}: not_null is {columns!r}", accepted="a list of columns")
-    if unknown := [str(c) for c in columns if c not in types]:
+        raise CatalogError(f"stream {name}: not_null is {shown(columns)}", accepted="a list of columns")
+    if unknown := [str(c) for c in columns if not isinstance(c, str) or c not in types]:
         raise CatalogError(f"stream {name}: not_null names {', '.join(unknown)}", accepted=", ".join(types))
     return set(columns)
 
@@ -224,7 +291,7 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
     if domains is None:
         return {}
     if not isinstance(domains, Mapping):
-        raise CatalogError(f"stream {name}: domains is {domains!r}", accepted="a mapping of columns")
+        raise CatalogError(f"stream {name}: domains is {shown(domains)}", accepted="a mapping of columns")
     if unknown := [str(c) for c in domains if c not in types]:
         raise CatalogError(f"stream {name}: domains names {', '.join(unknown)}", accepted=", ".join(types))
     return {c: _domain(f"stream {name}, domain of {c}", types[c], d) for c, d in domains.items()}
@@ -233,19 +300,38 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
 def _domain(where: str, kind: Type, body: Any) -> Domain:
     keys = set(body) if isinstance(body, Mapping) else {None}
     if not keys or not (keys <= {"min", "max"} or keys == {"values"}):
-        raise CatalogError(f"{where}: found {body!r}", accepted="min and max, or values: [...]")
-    if "values" in keys and not (isinstance(body["values"], list) and body["values"]):
-        raise CatalogError(f"{where}: values is {body['values']!r}", accepted="a list of values")
-    try:
-        if "values" in keys:
-            encoded = {kind.encode(v) for v in body["values"]} - {None}
-            return Domain(values=tuple(sorted(v for v in encoded if v is not None)))
-        low, high = kind.encode(body.get("min")), kind.encode(body.get("max"))
-    except DataError as error:
-        raise CatalogError(f"{where}: {error.message}") from None
+        raise CatalogError(f"{where}: found {shown(body)}", accepted="min and max, or values: [...]")
+    if "values" in keys:
+        return Domain(values=_listed(where, kind, body["values"]))
+    low, high = (_bound(where, kind, body.get(end)) for end in ("min", "max"))
+    if low is None and high is None:
+        raise CatalogError(f"{where}: neither min nor max has a value", fix="give one, or remove the domain")
     if low is not None and high is not None and high < low:
         raise CatalogError(f"{where}: min {body['min']} is above max {body['max']}")
     return Domain(minimum=low, maximum=high)
+
+
+def _listed(where: str, kind: Type, values: Any) -> tuple[Value, ...]:
+    if not isinstance(values, list) or not values:
+        raise CatalogError(f"{where}: values is {shown(values)}", accepted="a list of values")
+    if None in values:
+        raise CatalogError(
+            f"{where}: values lists null", fix="remove it; without not_null a column may be NULL anyway"
+        )
+    return tuple(sorted({_bound(where, kind, value) for value in values}))
+
+
+def _bound(where: str, kind: Type, value: Any) -> Value | None:
+    try:
+        encoded = kind.encode(value)
+    except DataError as error:
+        raise CatalogError(f"{where}: {error.message}") from None
+    # An infinite bound says nothing, and no bound is above NaN.
+    if isinstance(encoded, NotANumber) or (isinstance(encoded, float) and math.isinf(encoded)):
+        raise CatalogError(
+            f"{where}: {value} is not finite", accepted="finite numbers", fix="leave an open end out"
+        )
+    return encoded
 
 
 def _positive(name: str, value: Any) -> int | None:
@@ -253,14 +339,19 @@ def _positive(name: str, value: Any) -> int | None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise CatalogError(
-            f"stream {name}: max_rows_per_timestamp is {value!r}", accepted="a positive integer"
+            f"stream {name}: max_rows_per_timestamp is {shown(value)}", accepted="a positive integer"
         )
     return value
 
 
-def _text(name: str, key: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise CatalogError(f"stream {name}: {key} is {value!r}", accepted="text such as '2 days'")
+def _duration(name: str, key: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _DURATION.fullmatch(" ".join(value.split())):
+        raise CatalogError(
+            f"stream {name}: {key} is {shown(value)}",
+            accepted="a number of seconds, minutes, hours or days, such as '2 days'",
+        )
     return value
 
 
@@ -269,9 +360,17 @@ def _history(name: str, body: Any) -> History | None:
         return None
     if not isinstance(body, Mapping) or "path" not in body or set(body) - {"path", "partition_by"}:
         raise CatalogError(
-            f"stream {name}: history is {body!r}", accepted="path, and partition_by or nothing"
+            f"stream {name}: history is {shown(body)}", accepted="path, and partition_by or nothing"
+        )
+    path = body["path"]
+    if not isinstance(path, str) or not path.strip():
+        raise CatalogError(
+            f"stream {name}: the path of its history is {shown(path)}",
+            accepted="a folder, or an address such as s3://bucket/folder",
         )
     key = body.get("partition_by")
     if key is not None and not (isinstance(key, str) and key.isidentifier()):
-        raise CatalogError(f"stream {name}: partition_by is {key!r}", accepted="a plain name such as date")
-    return History(str(body["path"]), key)
+        raise CatalogError(
+            f"stream {name}: partition_by is {shown(key)}", accepted="a plain name such as date"
+        )
+    return History(path, key)
