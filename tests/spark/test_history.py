@@ -202,7 +202,20 @@ class TestRange:
 
     def test_nothing_in_the_range(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
         found = self.answer(abstract[0], tmp_path, first="5")
-        assert (found.partitions, found.answer_rows, found.evaluated) == ((), 0, True)
+        assert "stream S has no partition from 5 to the last" in str(found.error)
+
+    def test_everything_in_the_range_kept_out(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+        (found,) = evaluate_history(
+            None,
+            [Registered("q1", QUERIES["q1"])],
+            abstract[0],
+            first="00001",
+            last="00001",
+            excluded={"S": {"00001": "late"}},
+            output=tmp_path,
+        )
+        assert (found.error, found.answer_rows, found.partitions) == (None, 0, ())
+        assert [m.partition for m in found.missing_partitions] == ["00001"]
 
     def test_reversed(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
         with pytest.raises(DataError, match="ends at 1 but starts at 2"):

@@ -8,17 +8,16 @@ stream by stream, in FROM order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from heapq import merge
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
+from streambound.evaluation.files import footers, readable
 from streambound.query.model import Query, Relation
-from streambound.query.partitions import Partition, find_partitions
+from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions
 
 
 def _silent(message: str) -> None:
@@ -31,15 +30,19 @@ def history_batches(
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Iterator[Batch]:
-    """The batches of the partitions from ``first`` to ``last`` (inclusive, by name; None: all).
+    """The batches of the partitions from ``first`` to ``last`` (see ``query.partitions.Range``).
 
     ``progress`` is told when a partition begins.
 
     Raises:
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
     """
-    relations = {o.relation.name: o.relation for o in query.streams}
-    found = {name: _chosen(relation, first, last) for name, relation in relations.items()}
+    relations = {o.relation.name: _needed(query, o.relation) for o in query.streams}
+    chosen = Range(first, last)
+    found = {
+        name: {part.name: part for part in choose_partitions(relation, chosen)}
+        for name, relation in relations.items()
+    }
     number = 0
     partitions = sorted({name for parts in found.values() for name in parts})
     for place, partition in enumerate(partitions, start=1):
@@ -62,18 +65,11 @@ def static_history(query: Query) -> dict[str, list[Encoded]]:
     }
 
 
-def _chosen(relation: Relation, first: str | None, last: str | None) -> dict[str, Partition]:
-    inside = {
-        part.name: part
-        for part in find_partitions(relation)
-        if (first is None or part.name >= first) and (last is None or part.name <= last)
-    }
-    if not inside:
-        raise DataError(
-            f"stream {relation.name} has no partition from {first or 'the first'} to {last or 'the last'}",
-            fix="widen --from and --to",
-        )
-    return inside
+def _needed(query: Query, relation: Relation) -> Relation:
+    """The relation with the columns that count; faults of the others concern no answer."""
+    aliases = {o.alias for o in query.streams if o.relation.name == relation.name}
+    used = {a.column for a in query.mentioned if a.occurrence in aliases} | {relation.timestamp}
+    return replace(relation, columns=tuple(c for c in relation.columns if c.name in used))
 
 
 class _Arrival(tuple[Any, str, Encoded]):
@@ -106,25 +102,12 @@ def _by_time(arrivals: Iterator[_Arrival]) -> Iterator[Batch]:
 
 def _rows(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     columns = [column.name for column in relation.columns]
-    for file in partition.files:
-        for index, row in enumerate(_read(file, columns, relation).to_pylist()):
+    for file in map(str, partition.files):
+        faults = footers(relation, columns, [file]).faults
+        if faults:
+            raise next(iter(faults.values()))
+        with readable(file), pq.ParquetFile(file) as parquet:
+            # A single file: no partition columns are to be guessed from the folders above it.
+            rows = parquet.read(columns=columns).to_pylist()
+        for index, row in enumerate(rows):
             yield encode(relation, row, f"{file}, row {index}")
-
-
-def _read(file: Path, columns: list[str], relation: Relation) -> pa.Table:
-    try:
-        missing = [column for column in columns if column not in pq.read_schema(file).names]
-        if missing:
-            raise DataError(
-                f"{relation.name} lacks the column {', '.join(missing)}",
-                subject=str(file),
-                accepted=", ".join(columns),
-                fix="write the partition again, or correct the catalog",
-            )
-        # A single file: no partition columns are to be guessed from the folders above it.
-        return pq.ParquetFile(file).read(columns=columns)
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"not a readable Parquet file: {reason}", subject=str(file), fix="write the partition again"
-        ) from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import datetime as dt
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streambound import settings
@@ -12,6 +14,10 @@ from streambound.query.model import Relation
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
+# The key whose values are UTC days; those of any other key are compared as text.
+DAYS = "date"
+# Python's own parser would also take 20130131 and 2013-W05-4, which no folder is named.
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True)
@@ -22,13 +28,125 @@ class Partition:
     files: tuple[Path, ...]
 
 
+@dataclass(frozen=True)
+class Range:
+    """Partitions from ``first`` to ``last``, included; None or empty leaves an end open.
+
+    An end is a day, a timestamp (which means its UTC day), or the name of a partition. Days choose from
+    histories partitioned by date; histories with another key are then read whole.
+
+    Raises:
+        DataError: the range ends before it starts.
+    """
+
+    first: str | None = None
+    last: str | None = None
+    _days: tuple[dt.date | None, dt.date | None] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        first, last = (day_of(end) if end else None for end in (self.first, self.last))
+        object.__setattr__(self, "_days", (first, last))
+        both = bool(self.first and self.last)
+        backward = last < first if first and last else both and str(self.last) < str(self.first)
+        if backward:
+            raise DataError(
+                f"the range ends at {self.last} but starts at {self.first}", fix="exchange the two ends"
+            )
+
+    def __str__(self) -> str:
+        return f"from {self.first or 'the first'} to {self.last or 'the last'}"
+
+    def holds(self, key: str | None, name: str) -> bool:
+        """Whether a partition is in the range.
+
+        Raises:
+            DataError: days are to be chosen, and an end is none.
+        """
+        if key is None:
+            return True
+        if key == DAYS:
+            low, high = self.days()
+            day = day_of(name)
+            return day is not None and (low is None or low <= day) and (high is None or day <= high)
+        if any(self._days):
+            return True
+        return (not self.first or self.first <= name) and (not self.last or name <= self.last)
+
+    def days(self) -> tuple[dt.date | None, dt.date | None]:
+        """The first and the last day; None for an open end.
+
+        Raises:
+            DataError: an end is no day.
+        """
+        for option, end, day in zip(("from", "to"), (self.first, self.last), self._days, strict=True):
+            if end and day is None:
+                raise DataError(
+                    f"{option} is {end!r}, which is no day",
+                    accepted="a UTC day such as 2013-01-31, or a timestamp, which means its day",
+                    fix=f"write {option} as YYYY-MM-DD",
+                )
+        return self._days
+
+
+def day_of(text: str) -> dt.date | None:
+    """The UTC day that a day or a timestamp names; None if the text is neither."""
+    text = text.strip()
+    if not _DAY.match(text):
+        return None
+    try:
+        if _DAY.fullmatch(text):
+            return dt.date.fromisoformat(text)
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment.astimezone(dt.UTC) if moment.tzinfo else moment).date()
+
+
+def partitions_in(relation: Relation, chosen: Range) -> tuple[Partition, ...]:
+    """The partitions of a relation's history that are in a range, in order of their names; may be none.
+
+    Raises:
+        DataError: no history is declared, there is nothing in it, or an end of the range is no day.
+    """
+    key = relation.history.partition_by if relation.history else None
+    return tuple(part for part in find_partitions(relation) if chosen.holds(key, part.name))
+
+
+def choose_partitions(
+    relation: Relation, chosen: Range, excluded: Collection[str] = ()
+) -> tuple[Partition, ...]:
+    """The partitions to be read of a stream: those in the range, without the excluded.
+
+    None are left if all in the range are excluded, which the caller tells.
+
+    Raises:
+        DataError: no partition is in the range at all, or one of them has no files.
+    """
+    found = partitions_in(relation, chosen)
+    if not found:
+        raise DataError(
+            f"stream {relation.name} has no partition {chosen}", fix="choose another range (--from, --to)"
+        )
+    left = tuple(part for part in found if part.name not in excluded)
+    for part in left:
+        if not part.files:
+            raise DataError(
+                f"partition {part.name} has no Parquet files",
+                subject=f"stream {relation.name}",
+                accepted="*.parquet files; names that begin with . or _ are not read",
+                fix="write the partition again, or remove its folder",
+            )
+    return left
+
+
 def find_partitions(relation: Relation, names: Sequence[str] | None = None) -> tuple[Partition, ...]:
     """The partitions of a relation's history in order of their names; ``names`` chooses some.
 
     A chosen partition that does not exist is there without files, so that it is reported.
 
     Raises:
-        DataError: no history is declared, its folder is missing, or there is nothing in it.
+        DataError: no history is declared, its folder is missing, there is nothing in it, or a folder is
+            named after something else than a day where days are declared.
     """
     folder = history_folder(relation)
     found = _found(folder, relation)
@@ -68,6 +186,13 @@ def _found(folder: Path, relation: Relation) -> dict[str, Partition]:
     if key is None:
         return {WHOLE: Partition(WHOLE, _parquet(folder))}
     names = {path.name.removeprefix(f"{key}="): path for path in folder.glob(f"{key}=*") if path.is_dir()}
+    if key == DAYS and (strange := sorted(n for n in names if not _DAY.fullmatch(n) or not day_of(n))):
+        raise DataError(
+            f"the history of stream {relation.name} has the folder {key}={strange[0]}, which is no day",
+            subject=str(names[strange[0]]),
+            accepted=f"{key}=2013-01-31",
+            fix="rename the folder, move it elsewhere, or declare another partition_by",
+        )
     return {name: Partition(name, _parquet(path)) for name, path in names.items()}
 
 

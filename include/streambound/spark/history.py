@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 from streambound import settings
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import Catalog
+from streambound.query.partitions import Range
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
-from streambound.spark.prepare import Excluded, Job, Range, prepare, readings_of, tasks_of
+from streambound.spark.prepare import Excluded, Job, prepare, readings_of, tasks_of
 from streambound.spark.summarise import Summary, Task
 from streambound.spark.walk import HistoryAnswer, Walk
 
@@ -65,7 +66,7 @@ def evaluate_history(
         session: where the partitions are summarised.
         queries: names and texts.
         catalog: the streams, with their histories.
-        first, last: partitions from and to, included (see ``prepare.Range``).
+        first, last: partitions from and to, included (see ``query.partitions.Range``).
         excluded: partitions to keep out, with the reason, by stream.
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
         progress: told, in a sentence, what has been done.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,41 +13,10 @@ from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query, Relation
-from streambound.query.partitions import Partition, find_partitions
+from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
 from streambound.spark.summarise import Reader, Reading, Static, Task, readers_of
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
-
-
-@dataclass(frozen=True)
-class Range:
-    """Partitions from ``first`` to ``last``, included, by name; None leaves an end open.
-
-    Ends that are dates choose days: histories with another key are then evaluated whole.
-    """
-
-    first: str | None = None
-    last: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.first is not None and self.last is not None and self.last < self.first:
-            raise DataError(
-                f"the range ends at {self.last} but starts at {self.first}", fix="exchange the two ends"
-            )
-
-    def holds(self, key: str | None, name: str) -> bool:
-        """Whether a partition is in the range."""
-        if key is None or (key != "date" and any(_is_day(e) for e in (self.first, self.last) if e)):
-            return True
-        return (self.first is None or self.first <= name) and (self.last is None or name <= self.last)
-
-
-def _is_day(text: str) -> bool:
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return len(text) == len("2013-01-01")
 
 
 @dataclass(frozen=True)
@@ -122,9 +90,9 @@ def _partitions(
     partitions, missing = {}, []
     for relation in relations:
         reasons = excluded.get(relation.name, {})
-        here = [part for part in find_partitions(relation) if chosen.holds(key, part.name)]
-        partitions[relation.name] = tuple(part for part in here if part.name not in reasons)
-        missing += [Missing(relation.name, p.name, reasons[p.name]) for p in here if p.name in reasons]
+        partitions[relation.name] = choose_partitions(relation, chosen, reasons)
+        here = [part.name for part in partitions_in(relation, chosen)] if reasons else []
+        missing += [Missing(relation.name, name, reasons[name]) for name in here if name in reasons]
     return key, partitions, tuple(missing)
 
 

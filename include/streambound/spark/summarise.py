@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from streambound import errors
-from streambound.errors import DataError, StreamboundError
+from streambound.errors import StreamboundError
+from streambound.evaluation.files import Footers, footers
 from streambound.query.model import Query, Relation
 from streambound.spark import emit, engine
 from streambound.spark.engine import Engine, translated
-from streambound.spark.files import Footers, footers
 from streambound.spark.ordered import encoded
 from streambound.spark.promises import Promise, check_statement, promises
 from streambound.spark.statements import cell_statement, stateless_statement, static_table
@@ -117,7 +117,7 @@ def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Itera
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
-            found = _footers(reading.relation, columns, task)
+            found = footers(reading.relation, columns, task.files)
         except StreamboundError as error:
             yield from (_failed(reader, task, error) for reader in reading.readers)
             continue
@@ -127,16 +127,6 @@ def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Itera
             sound.append((task, found))
     if sound:
         yield from _guarded(session, reading, columns, sound)
-
-
-def _footers(relation: Relation, columns: Sequence[str], task: Task) -> Footers:
-    if not task.files:
-        raise DataError(
-            f"partition {task.partition} has no Parquet files",
-            subject=f"stream {task.stream}",
-            fix="write the partition again, or exclude it",
-        )
-    return footers(relation, columns, task.files)
 
 
 Found = Sequence[tuple[Task, Footers]]

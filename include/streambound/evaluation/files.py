@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,25 +27,27 @@ def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) ->
     """What the footers of a partition's files say of the columns that are needed.
 
     Raises:
-        DataError: a file is missing, no Parquet, or lacks the application timestamp.
+        DataError: a file is missing, no Parquet, or its application timestamp is missing, of another type
+            or NULL somewhere: without it no query can use the file.
     """
     wanted = [relation.column(name) for name in columns]
     rows, faults = 0, dict[str, DataError]()
     for file in files:
-        schema, found = _footer(file)
-        rows += found
-        if relation.timestamp is not None and relation.timestamp not in schema.names:
-            raise _missing(relation, relation.timestamp, file, schema)
+        schema, metadata = _footer(file)
+        rows += metadata.num_rows
+        if relation.timestamp is not None:
+            _require_timestamp(relation, relation.column(relation.timestamp), file, metadata, schema)
         for column in wanted:
             if (fault := _fault(relation, column, file, schema)) is not None:
                 faults.setdefault(column.name, fault)
     return Footers(rows, faults)
 
 
-def _footer(file: str) -> tuple[pa.Schema, int]:
+@contextmanager
+def readable(file: str) -> Iterator[None]:
+    """Errors of reading a Parquet file as this project's own."""
     try:
-        with pq.ParquetFile(file) as parquet:
-            return parquet.schema_arrow, parquet.metadata.num_rows
+        yield
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
@@ -52,6 +55,42 @@ def _footer(file: str) -> tuple[pa.Schema, int]:
             subject=file,
             fix="write the partition again, or exclude it",
         ) from None
+
+
+def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
+    with readable(file), pq.ParquetFile(file) as parquet:
+        return parquet.schema_arrow, parquet.metadata
+
+
+def _require_timestamp(
+    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, schema: pa.Schema
+) -> None:
+    if (fault := _fault(relation, column, file, schema)) is not None:
+        raise fault
+    if nulls := _nulls(column.name, file, metadata):
+        rows = "1 row has" if nulls == 1 else f"{nulls:,} rows have"
+        raise DataError(
+            f"{rows} no application timestamp: {relation.name}.{column.name} is NULL",
+            subject=file,
+            accepted="a value in every row, since it orders the stream",
+            fix="write the partition again without these rows, or exclude it",
+        )
+
+
+def _nulls(column: str, file: str, metadata: pq.FileMetaData) -> int:
+    total = 0
+    for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
+        here = next(c for i in range(group.num_columns) if (c := group.column(i)).path_in_schema == column)
+        if here.statistics is None or not here.statistics.has_null_count:
+            return _counted(column, file)
+        total += here.statistics.null_count
+    return total
+
+
+def _counted(column: str, file: str) -> int:
+    # Some writers leave statistics out.
+    with readable(file), pq.ParquetFile(file) as parquet:
+        return int(parquet.read(columns=[column]).column(0).null_count)
 
 
 def _fault(relation: Relation, column: Column, file: str, schema: pa.Schema) -> DataError | None:

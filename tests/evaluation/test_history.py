@@ -1,0 +1,181 @@
+"""Histories on one machine: which partitions are read, and what of their files is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.spark import histories
+from tests.spark.histories import Registered
+
+from streambound.errors import DataError
+from streambound.evaluation.history import history_batches
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import History
+from streambound.query.parse import parse
+from streambound.query.partitions import Range, day_of, find_partitions
+from streambound.spark import history
+from streambound.spark.history import evaluate_history
+
+DAYS = ["2013-01-01", "2013-01-02", "2013-01-03"]
+SQL = "SELECT DISTINCT S.a FROM S, T WHERE S.a = T.b AND S.a IN (1, 2, 3)"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Two streams by day with a row a day."""
+    found = catalog_from_mapping(
+        {
+            "S": {"timestamp": "ts", "columns": {"ts": "timestamp", "a": "int", "unread": "string"}},
+            "T": {"timestamp": "ts", "columns": {"ts": "timestamp", "b": "int"}},
+        }
+    )
+    placed = tuple(replace(r, history=History(str(tmp_path / r.name), "date")) for r in found.relations)
+    for relation in placed:
+        for number, day in enumerate(DAYS, start=1):
+            row = {"ts": f"{day} 12:00:00", "a": number, "b": number, "unread": "x"}
+            file = tmp_path / relation.name / f"date={day}" / "part-00000.parquet"
+            file.parent.mkdir(parents=True)
+            names = {c.name for c in relation.columns}
+            rows = [{name: value for name, value in row.items() if name in names}]
+            pq.write_table(histories.table(relation, rows), file)
+    return Catalog(placed)
+
+
+@pytest.fixture(params=["one machine", "spark"])
+def days(
+    request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path, in_process: None
+) -> Callable[..., int]:
+    """How many days of S are read, by either engine; an error is raised."""
+
+    def local(first: str | None = None, last: str | None = None) -> int:
+        batches = history_batches(parse(SQL, catalog, "q"), first, last)
+        return sum(len(batch.tuples.get("S", ())) for batch in batches)
+
+    def spark(first: str | None = None, last: str | None = None) -> int:
+        (answer,) = evaluate_history(
+            None, [Registered("q", SQL)], catalog, first=first, last=last, output=tmp_path / "answers"
+        )
+        if answer.error is not None:
+            raise answer.error
+        assert answer.rows_read == 2 * len(answer.partitions)
+        return len(answer.partitions)
+
+    return local if request.param == "one machine" else spark
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's tasks run in this process."""
+    from tests.spark.conftest import run_here
+
+    monkeypatch.setattr(history, "run_tasks", run_here)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (None, None, 3),
+        ("2013-01-02", None, 2),
+        ("2013-01-02 00:00:00", None, 2),
+        ("2013-01-02T23:59:59", "2013-01-02", 1),
+        (None, "2013-01-02 00:00:00", 2),
+        ("2013-01-02T23:00:00-05:00", None, 1),
+        ("2013-01-01", "2013-01-01T00:00:00Z", 1),
+    ],
+)
+def test_ends_are_days(days: Callable[..., int], first: str, last: str, expected: int) -> None:
+    assert days(first, last) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "told"),
+    [
+        ("yesterday", None, "from is 'yesterday', which is no day"),
+        (None, "2013-02-30", "to is '2013-02-30', which is no day"),
+        ("20130102", None, "from is '20130102', which is no day"),
+        ("2013-01-03", "2013-01-01", "exchange the two ends"),
+        ("2013-01-03 10:00:00", "2013-01-02", "exchange the two ends"),
+        ("2014-01-01", None, "stream S has no partition from 2014-01-01 to the last"),
+    ],
+)
+def test_other_ends_are_refused(days: Callable[..., int], first: str, last: str, told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        days(first, last)
+    assert told in str(caught.value) and caught.value.exit_code == 2
+
+
+def test_a_joined_stream_without_a_partition_in_the_range(days: Callable[..., int], tmp_path: Path) -> None:
+    for day in DAYS[1:]:
+        (tmp_path / "T" / f"date={day}").rename(tmp_path / f"gone-{day}")
+    with pytest.raises(DataError, match="stream T has no partition from 2013-01-02"):
+        days("2013-01-02")
+
+
+def test_a_folder_that_is_no_day_is_refused_by_name(days: Callable[..., int], tmp_path: Path) -> None:
+    (tmp_path / "S" / "date=junk").mkdir()
+    with pytest.raises(DataError, match="has the folder date=junk, which is no day"):
+        days()
+
+
+def test_a_partition_without_files_is_refused_by_name(days: Callable[..., int], tmp_path: Path) -> None:
+    (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
+    with pytest.raises(DataError, match="stream S: partition 2013-01-02 has no Parquet files"):
+        days()
+    assert days("2013-01-03") == 1
+
+
+def changed(file: Path, column: str, values: pa.Array, statistics: bool = True) -> None:
+    table = pq.ParquetFile(file).read()
+    table = table.set_column(table.schema.get_field_index(column), column, values)
+    pq.write_table(table, file, write_statistics=statistics)
+
+
+STAMP = pa.timestamp("us", tz="UTC")
+SPOILT = {
+    "no moment": ("ts", pa.array([None], STAMP), True, "1 row has no application timestamp: S.ts is NULL"),
+    "no moment, no statistics": ("ts", pa.array([None], STAMP), False, "1 row has no application timestamp"),
+    "a number for a moment": ("ts", pa.array([1357041600000000]), True, "S.ts is stored as int64"),
+    "text for a number": ("a", pa.array(["2"]), True, "S.a is stored as string"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_files_that_do_not_fit_the_catalog_are_refused_by_name(
+    name: str, days: Callable[..., int], tmp_path: Path
+) -> None:
+    column, values, statistics, told = SPOILT[name]
+    file = tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet"
+    changed(file, column, values, statistics)
+    with pytest.raises(DataError) as caught:
+        days()
+    assert f"date=2013-01-02/part-00000.parquet: {told}" in str(caught.value)
+
+
+def test_a_column_that_the_query_does_not_read_may_be_anything(
+    days: Callable[..., int], tmp_path: Path
+) -> None:
+    changed(tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet", "unread", pa.array([1]))
+    assert days() == 3
+
+
+def test_what_a_day_is() -> None:
+    assert day_of(" 2013-01-31 ") == day_of("2013-01-31 23:59:59.5") == dt.date(2013, 1, 31)
+    assert [day_of(text) for text in ("", "2013-1-31", "2013-W05-4", "2013-01-32", "x")] == [None] * 5
+
+
+def test_days_do_not_choose_from_other_keys_and_names_do() -> None:
+    assert Range("2013-01-01", "2013-01-31").holds("part", "00000")
+    assert Range("2013-01-01").holds(None, "all")
+    assert [name for name in ("1", "2", "3") if Range("2", "").holds("part", name)] == ["2", "3"]
+
+
+def test_junk_is_refused_wherever_partitions_are_listed(catalog: Catalog, tmp_path: Path) -> None:
+    (tmp_path / "S" / "date=2013-01-04 00").mkdir()
+    with pytest.raises(DataError, match="which is no day"):
+        find_partitions(catalog.relations[0])
