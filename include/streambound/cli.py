@@ -7,6 +7,7 @@ unknown), 2 invalid input, 3 failed for an outside cause such as a disk or a clu
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -28,6 +29,9 @@ ENGINES = ("spark", "onepass", "reference")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; no user error ends in a traceback."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The name of a file need not be text: what no encoding holds is printed as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -71,7 +75,7 @@ def _check_parser(commands: Any) -> None:
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=".sql files or folders of them")
     command.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
     command.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
-    command.add_argument("--format", choices=("text", "json"), default="text")
+    command.add_argument("--format", choices=("text", "json"), help="default: text; json with --corpus")
 
 
 def _explain_parser(commands: Any) -> None:
@@ -96,12 +100,28 @@ def _run_parser(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     if options.corpus is not None:
+        given = {
+            "PATH": bool(options.paths),
+            "--catalog": options.catalog is not None,
+            "--format text": options.format == "text",
+        }
+        _refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
         return _exit_code(_print_json(_corpus_reports(options.corpus, options.criterion)))
     queries, catalog = _queries(options.paths, options.catalog)
     reports = _reports(queries, catalog, options.criterion)
     if options.format == "json":
         return _exit_code(_print_json(report for report, _ in reports))
     return _exit_code(_print_text(reports))
+
+
+def _refuse_ignored(given: dict[str, bool], why: str) -> None:
+    from streambound.errors import QueryError
+
+    if ignored := [name for name, is_given in given.items() if is_given]:
+        raise QueryError(
+            f"{', '.join(ignored)} cannot be given with --corpus: {why}",
+            fix=f"leave out {', '.join(ignored)}, or --corpus",
+        )
 
 
 def _queries(paths: list[Path], catalog_file: Path | None) -> tuple[tuple[RegisteredQuery, ...], Catalog]:
@@ -201,13 +221,34 @@ def _run(options: argparse.Namespace) -> int:
     from streambound.errors import QueryError
 
     if options.corpus is not None:
+        given = {
+            "QUERY": options.query is not None,
+            "--catalog": options.catalog is not None,
+            "--input": options.input is not None,
+            "--output": options.output is not None,
+            "--from": options.first is not None,
+            "--to": options.last is not None,
+        }
+        _refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
         return _run_corpus(options.corpus, options.engine)
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
     query, catalog = _one(options.query, options.catalog)
+    _refuse_file(options.output)
     if options.engine == "spark":
         return _run_spark(query, catalog, options)
     return _run_local(query, catalog, options)
+
+
+def _refuse_file(output: Path | None) -> None:
+    from streambound.errors import DataError
+
+    # Before anything is evaluated: that can take hours.
+    for place in () if output is None else (output, *output.parents):
+        if os.path.exists(place) and not os.path.isdir(place):
+            raise DataError(
+                f"--output: {place} is a file", accepted="a folder; it is made if need be", fix="name another"
+            )
 
 
 def _run_corpus(path: Path, engine: str) -> int:

@@ -109,7 +109,6 @@ def test_a_folder_is_not_one_query(folder: Path, capsys: pytest.CaptureFixture[s
     ("arguments", "words"),
     [
         (["explain", "nothing.sql"], "nothing.sql"),
-        (["check", "--corpus", "none.jsonl"], "none.jsonl"),
         (["run"], "no query is named"),
     ],
 )
@@ -119,6 +118,58 @@ def test_mistakes_are_one_clear_error(
     assert run(folder, *arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("streambound: ") and words in error and "Traceback" not in error
+
+
+def test_a_missing_corpus_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--corpus", "none.jsonl"]) == 2
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+CORPUS = str(Path(__file__).parents[1] / "corpus" / "untimed.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "q.sql"], "PATH cannot be given with --corpus"),
+        (["check", "--catalog", "x.yml"], "--catalog cannot be given with --corpus"),
+        (["check", "--format", "text"], "--format text cannot be given with --corpus"),
+        (["run", "q"], "QUERY cannot be given with --corpus"),
+        (["run", "--catalog", "x.yml"], "--catalog cannot be given with --corpus"),
+        (["run", "--input", "d", "--output", "d"], "--input, --output cannot be given with --corpus"),
+        (["run", "--from", "2013-01-01", "--to", "2013-01-02"], "--from, --to cannot be given with --corpus"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main([*arguments, "--corpus", CORPUS]) == 2
+    out, error = capsys.readouterr()
+    assert words in error and not out
+
+
+@pytest.mark.parametrize("engine", ["spark", "onepass"])
+@pytest.mark.parametrize("output", ["streams.yml", "streams.yml/answers"])
+def test_an_output_that_is_a_file_is_refused_first(
+    folder: Path, capsys: pytest.CaptureFixture[str], engine: str, output: str
+) -> None:
+    path = write(folder, "q", BOUNDED)
+    assert run(folder, "run", path, "--engine", engine, "--output", str(folder / output)) == 2
+    assert "streams.yml is a file" in capsys.readouterr().err
+
+
+def test_a_file_name_that_is_no_text_is_printed_as_an_escape(folder: Path) -> None:
+    name = str(folder / "\udcff.sql")
+    Path(name).write_text(BOUNDED)
+    code = "import sys; from streambound.cli import main; sys.exit(main(sys.argv[1:]))"
+    catalog = str(folder / "streams.yml")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", "--catalog", catalog, name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "bounded    \\udcff" in done.stdout
 
 
 def test_a_missing_catalog_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
