@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> P
         (registry / "queries" / f"{name}.sql").write_text(sql)
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
-    monkeypatch.setattr(application, "session", lambda name: nullcontext())
+    monkeypatch.setattr("streambound.spark.application.session", lambda name: nullcontext())
     generate(tmp_path / "streams", Shape(rows=400, partitions=2))
     return tmp_path
 
