@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.strategies import Case, cases, events, static
 
-from streambound.errors import DataError
+from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -187,6 +188,86 @@ def test_partitions_kept_out_are_named(spark: Any, abstract: tuple[Catalog, Path
         {"stream": "S", "partition": "00001", "reason": "rows outside the day"}
     ]
     assert answer.rows_read == 5_000 and answer.partitions == ("00000", "00001", "00002")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_final_answer_of_a_stateful_query(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+    catalog, _ = abstract
+    total_of = {n: tmp_path / n / "_total.parquet" for n in ("q1", "q5")}
+    queries = [Registered(name, QUERIES[name]) for name in total_of]
+    told: list[str] = []
+    answers = evaluate_history(None, queries, catalog, output=tmp_path, progress=told.append)
+    assert not total_of["q1"].exists() and answers[0].answer_rows > 0
+    query = parse(QUERIES["q5"], catalog, "q5")
+    written = pq.ParquetFile(total_of["q5"]).read()
+    *columns, counts = (column.to_pylist() for column in written.columns)
+    rows = [*zip(*columns, strict=True)]
+    assert rows == sorted(rows) and len(rows) == answers[1].answer_rows
+    found = Counter(dict(zip(rows, map(int, counts), strict=True)))
+    assert found == total(histories.read_answers(tmp_path / "q5", query))
+    assert total_of["q5"] not in [*(tmp_path / "q5").glob("*/*.parquet")]
+    first = total_of["q5"].read_bytes()
+    evaluate_history(None, queries, catalog, output=tmp_path)
+    assert total_of["q5"].read_bytes() == first
+    evaluate_history(None, queries, catalog, first="9", output=tmp_path)
+    assert total_of["q5"].read_bytes() == first, "a query that is not evaluated leaves its answers"
+    evaluate_history(None, [Registered("q5", QUERIES["q1"])], catalog, output=tmp_path)
+    assert not total_of["q5"].exists()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_one_is_told_in_the_singular(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    evaluate_history(
+        None,
+        [Registered("one", "SELECT DISTINCT 1 FROM S")],
+        abstract[0],
+        first="00001",
+        last="00001",
+        output=tmp_path,
+        progress=told.append,
+    )
+    assert told == [
+        "1 query over 1 partition of 1 stream",
+        "1 of 1 partition read",
+        "one: 1 row from 1 partition",
+    ]
+
+
+@dataclass(frozen=True)
+class Unreadable(Registered):
+    """A query whose file could not be read."""
+
+    error: StreamboundError | None = None
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_unreadable_file_fails_alone(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+    queries = [Unreadable("noise", "", QueryError("not UTF-8 text")), Registered("q1", QUERIES["q1"])]
+    noise, q1 = evaluate_history(None, queries, abstract[0], output=tmp_path)
+    assert (noise.verdict, str(noise.error)) == ("invalid", "noise: not UTF-8 text")
+    assert q1.error is None and q1.answer_rows > 0
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
+    plain = catalog_from_mapping(
+        {n: {"timestamp": "ts", "columns": {"ts": "timestamp", "A": "int"}} for n in ("S", "T")}
+    )
+    catalog = histories.placed(plain, tmp_path)
+    for relation in plain.relations:
+        histories.write(relation, [{"ts": "2026-01-01 00:00:00", "A": 1}], tmp_path, 0)
+    sql = {
+        "timed": "SELECT DISTINCT S.A FROM S, T WHERE S.A IN (1, 2) AND S.ts < T.ts",
+        "plain": "SELECT DISTINCT A FROM S WHERE A IN (1, 2)",
+    }
+    answers = evaluate_history(
+        None, [Registered(n, text) for n, text in sql.items()], catalog, output=tmp_path / "out"
+    )
+    timed, other = answers
+    assert other.answer_rows == 1
+    if timed.verdict == "bounded" and not timed.evaluated:
+        assert timed.error is not None and "cannot be evaluated" in str(timed.error)
 
 
 @pytest.mark.usefixtures("in_process")

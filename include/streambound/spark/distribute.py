@@ -76,16 +76,13 @@ def run_tasks(
 
 
 def _collected(frame: Any) -> list[dict[str, Any]]:
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
         rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    except PySparkException as error:
-        raise _lost(error) from None
-    except Exception as error:
-        # A classic session reports a failed job as an error of its Java gateway.
-        if type(error).__name__ != "Py4JJavaError":
-            raise
+    # A classic session reports a failed job as an error of its Java gateway.
+    except (PySparkException, Py4JJavaError) as error:
         raise _lost(error) from None
     return rows
 
@@ -128,9 +125,11 @@ def balanced(batches: Iterable[list[Task]], groups: int) -> list[list[list[Task]
 
 def cores(session: SparkSession) -> int:
     """How many tasks run at once; a guess on Spark Connect, which does not tell."""
+    from pyspark.errors import PySparkAttributeError
+
     try:
         return max(1, int(session.sparkContext.defaultParallelism))
-    except Exception:
+    except PySparkAttributeError:
         return int(session.conf.get("spark.default.parallelism", "8") or 8)
 
 
@@ -202,9 +201,11 @@ def _watched(session: SparkSession, groups: int, tasks: int, progress: Progress)
 
 
 def _watch(session: SparkSession, groups: int, tasks: int, progress: Progress, done: threading.Event) -> None:
+    from pyspark.errors import PySparkAttributeError
+
     try:
         tracker = session.sparkContext.statusTracker()
-    except Exception:
+    except PySparkAttributeError:
         return
     told = 0
     while not done.wait(POLL_SECONDS):
@@ -212,4 +213,4 @@ def _watch(session: SparkSession, groups: int, tasks: int, progress: Progress, d
         finished = max((s.numCompletedTasks for s in stages if s and s.numTasks == groups), default=0)
         if finished > told:
             told = finished
-            progress(f"about {told * tasks // groups} of {tasks} partitions read")
+            progress(f"about {told * tasks // groups} of {emit.counted(tasks, 'partition')} read")

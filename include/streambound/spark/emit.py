@@ -1,7 +1,8 @@
 """New answers of a partition as a Parquet file, and a digest that does not depend on the partitions.
 
 A query's folder has one folder ``key=value`` a partition with new answers, each with the columns of
-SELECT and their multiplicity ``count``, in canonical row order, and ``_answer.json`` about the whole.
+SELECT and their multiplicity ``count``, in canonical row order, and ``_answer.json`` about the whole. The
+final answer of a stateful query is in ``_total.parquet``; that of a stateless one is the partitions' sum.
 Files appear whole or not at all.
 """
 
@@ -30,6 +31,7 @@ from streambound.spark.ordered import DIGITS
 
 COUNT = "count"
 SUMMARY = "_answer.json"
+TOTAL = "_total.parquet"
 COUNTS = pa.decimal128(DIGITS, 0)
 _MODULUS = 1 << 256
 
@@ -123,6 +125,12 @@ class Digest:
         return f"{self.hash:064x}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the singular for one."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
     """The digest of answer rows; they must be different rows."""
     total = Digest()
@@ -172,6 +180,11 @@ def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
             total += digest([batch])
             writer.write_batch(batch)
     return total
+
+
+def total_path(folder: Path) -> Path:
+    """Where the final answer of a stateful query lies; readers of partitions skip the underscore."""
+    return folder / TOTAL
 
 
 def answer_path(folder: Path, key: str | None, partition: str) -> Path:

@@ -16,6 +16,7 @@ from streambound import settings
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
+from streambound.spark import emit
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
 from streambound.spark.prepare import Excluded, Job, prepare, readings_of, tasks_of
@@ -98,6 +99,10 @@ def _refuse_twins(queries: Sequence[Registered]) -> None:
 
 
 def _job(query: Registered, catalog: Catalog, chosen: Range, excluded: Excluded) -> Job | StreamboundError:
+    # A registered file that cannot be read comes with its error instead of a text.
+    unreadable: StreamboundError | None = getattr(query, "error", None)
+    if unreadable is not None:
+        return unreadable.about(query.name)
     try:
         return prepare(query.name, query.sql, catalog, chosen, excluded)
     except StreamboundError as error:
@@ -115,14 +120,15 @@ def _evaluate(
     readings = readings_of(jobs, folder)
     waiting = [[t for t in here if t.stream in readings] for here in tasks_of(jobs)]
     total = sum(map(len, waiting))
-    progress(f"{len(jobs)} queries over {total:,} partitions of {len(readings)} streams")
+    over = f"{emit.counted(total, 'partition')} of {emit.counted(len(readings), 'stream')}"
+    progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read = 0
     for wave in _waves(waiting):
         tasks = [task for here in wave for task in here]
         summaries = run_tasks(session, tasks, readings, progress, memory_mb)
         _walk(walks, wave, summaries)
         read += len(tasks)
-        progress(f"{read:,} of {total:,} partitions read")
+        progress(f"{read:,} of {emit.counted(total, 'partition')} read")
 
 
 def _waves(waiting: Iterable[list[Task]]) -> Iterator[list[list[Task]]]:
@@ -161,4 +167,6 @@ def _told(answer: HistoryAnswer) -> str:
     if answer.error is not None:
         return f"{answer.query}: failed: {answer.error.one_line()}"
     kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""
-    return f"{answer.query}: {answer.answer_rows:,} rows from {len(answer.partitions)} partitions{kept_out}"
+    rows, partitions = answer.answer_rows, len(answer.partitions)
+    told = f"{emit.counted(rows, 'row')} from {emit.counted(partitions, 'partition')}"
+    return f"{answer.query}: {told}{kept_out}"

@@ -14,6 +14,7 @@ from typing import Any
 from streambound.errors import CountOverflow, StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.onepass import OnePass
+from streambound.sources.partitions import write_table
 from streambound.spark import emit
 from streambound.spark.distinct import distinct_rows
 from streambound.spark.matches import Matches
@@ -161,6 +162,9 @@ class Walk:
                 self._total()
             except StreamboundError as error:
                 self.error = error
+        if self.error is not None or self.plan.stateless:
+            # That of an earlier evaluation must not pass for this one's.
+            emit.total_path(self.folder).unlink(missing_ok=True)
         done = self._answer(seconds)
         emit.write_summary(self.folder, done.to_json())
         return done
@@ -178,6 +182,7 @@ class Walk:
             )
         table = emit.answer_table(self.query, answers(self.query, None, self.total))
         self.digest = emit.digest(table.to_batches())
+        write_table(table, emit.total_path(self.folder))
 
     def _answer(self, seconds: float) -> HistoryAnswer:
         job, done = self.job, self.error is None
