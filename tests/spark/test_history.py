@@ -18,7 +18,7 @@ from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.strategies import Case, cases, events, static
 
-from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.errors import DataError, PlanError, QueryError, StreamboundError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -266,8 +266,8 @@ def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
     )
     timed, other = answers
     assert other.answer_rows == 1
-    if timed.verdict == "bounded" and not timed.evaluated:
-        assert timed.error is not None and "cannot be evaluated" in str(timed.error)
+    assert timed.verdict == "bounded" and isinstance(timed.error, PlanError)
+    assert str(timed.error).startswith("timed: bounded, but it cannot be evaluated yet: ")
 
 
 @pytest.mark.usefixtures("in_process")

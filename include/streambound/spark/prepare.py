@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streambound.compiler import compile
-from streambound.errors import DataError
+from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
@@ -66,6 +66,12 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
     query, verdict = found.query, found.verdict.outcome.value
     if not found.verdict.bounded:
         return Job(name, sql, verdict, query)
+    if found.unplanned is not None:
+        raise PlanError(
+            f"bounded, but it cannot be evaluated yet: {found.unplanned}",
+            subject=name,
+            fix="choose other queries, or see streambound check",
+        )
     static = static_history(query)
     plan = found.plan or make_plan(query, static_values(query, static))
     key, partitions, missing = _partitions(query, chosen, excluded)
