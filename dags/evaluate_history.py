@@ -59,11 +59,13 @@ def evaluate_history() -> None:
     def choose(**context: Any) -> list[str]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.partitions import days
         from streambound_airflow.recording import JOB
         from streambound_airflow.runs import record_start
         from streambound_airflow.selection import select
 
         with reported():
+            days(context["params"]["from"], context["params"]["to"])
             store = results()
             reads = select(store, context["params"]["queries"])
             record_start(store, context["run_id"], JOB, context["params"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
+from streambound_airflow.partitions import days
 from streambound_airflow.runs import record_end, record_start
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ def ingest_days(store: Results, run_id: str, parameters: Mapping[str, Any]) -> d
     """Writes the partitions of the chosen days; the rows of each relation.
 
     Raises:
-        DataError: the published files contradict themselves, or the range is reversed.
+        DataError: the published files contradict themselves, or the days are none or reversed.
         StorageError: the disk or the results database failed.
     """
     from streambound.sources.flights import ingest
 
+    first, last = days(parameters["from"], parameters["to"]).days()
     record_start(store, run_id, JOB, parameters)
-    first, last = (dt.date.fromisoformat(day) if (day := parameters[end]) else None for end in ("from", "to"))
     report = ingest(settings.streams_root(), first, last, log.info)
     log.info(
         "%s flights, %s cancelled, %s without a known arrival, %s arrivals withheld",

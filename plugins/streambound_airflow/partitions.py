@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streambound.query.model import Relation
+    from streambound.query.partitions import Range
 
 
 def in_range(relation: Relation, first: str | None, last: str | None) -> list[str]:
@@ -14,11 +15,21 @@ def in_range(relation: Relation, first: str | None, last: str | None) -> list[st
     Only a stream partitioned by date has days: of any other stream all partitions belong to the run.
 
     Raises:
-        DataError: there is no history at all.
+        DataError: there is no history at all, or the days are none or reversed.
     """
-    from streambound.query.partitions import find_partitions
+    from streambound.query.partitions import partitions_in
 
-    dated = relation.history is not None and relation.history.partition_by == "date"
-    low, high = (first, last) if dated else (None, None)
-    names = [partition.name for partition in find_partitions(relation)]
-    return [name for name in names if (not low or low <= name) and (not high or name <= high)]
+    return [partition.name for partition in partitions_in(relation, days(first, last))]
+
+
+def days(first: str | None, last: str | None) -> Range:
+    """The days from the first to the last, as a form or a request gives them; empty for an open end.
+
+    Raises:
+        DataError: an end is no day, or the range ends before it starts.
+    """
+    from streambound.query.partitions import Range
+
+    chosen = Range(first or None, last or None)
+    chosen.days()
+    return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.results import QualityOutcome, Results
 from streambound_airflow import recording, selection
+from streambound_airflow.ingest import ingest_days
 from streambound_airflow.validation import chosen_queries, conclude
 
 pytestmark = pytest.mark.airflow
@@ -203,3 +206,33 @@ def test_without_a_summary_the_log_to_read_is_named(store: Results) -> None:
         recording.record(store, "r", {"reads": {"q": ["s"]}, "excluded": {}, "dropped": {}})
     with pytest.raises(DataError, match="before its answers were recorded"):
         recording.conclude(store, "r", None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        (("2013-01-31", "2013-01-01"), "the range ends at 2013-01-01 but starts at 2013-01-31"),
+        (("soon", None), "from is 'soon', which is no day"),
+        ((None, "2013-02-30"), "to is '2013-02-30', which is no day"),
+    ],
+)
+def test_days_that_choose_nothing_are_refused_at_once_and_once(
+    ends: tuple[str | None, str | None], told: str, store: Results, registry: Path
+) -> None:
+    params = {"from": ends[0], "to": ends[1], "queries": [], "include_failed_partitions": False}
+    with pytest.raises(DataError) as caught:
+        ingest_days(store, "r", params)
+    assert told in str(caught.value)
+    choose = dag_of("evaluate_history").get_task("choose").python_callable
+    with pytest.raises(AirflowFailException) as failed:
+        choose(params=params, run_id="r", ti=None)
+    assert told in str(failed.value)
+
+
+def dag_of(name: str) -> Any:
+    path = Path(__file__).resolve().parents[2] / "dags" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"dag_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)()

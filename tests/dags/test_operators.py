@@ -189,7 +189,10 @@ def test_quality_names_the_partitions_that_fail(weather: Path) -> None:
 def test_quality_keeps_to_the_chosen_days(weather: Path) -> None:
     found, _ = execute(quality("weather", first="2013-01-03", last=""))
     assert found == {"stream": "weather", "partitions": 1, "failed_partitions": []}
+    assert execute(quality("weather", first="2013-01-03 00:00:00"))[0]["partitions"] == 1
     assert execute(quality("weather", first="2014-01-01"))[0]["partitions"] == 0
+    with pytest.raises(AirflowFailException, match="exchange the two ends"):
+        execute(quality("weather", first="2013-01-03", last="2013-01-01"))
 
 
 @pytest.mark.parametrize(("stream", "told"), [("wether", "accepted: "), ("unwritten", "ingest_flights")])
