@@ -18,7 +18,7 @@ from streambound.evaluation.history import history_batches
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History
 from streambound.query.parse import parse
-from streambound.query.partitions import Range, day_of, find_partitions
+from streambound.query.partitions import Range, choose_partitions, day_of, partitions_in
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
 
@@ -119,7 +119,7 @@ def test_a_joined_stream_without_a_partition_in_the_range(days: Callable[..., in
 
 def test_a_folder_that_is_no_day_is_refused_by_name(days: Callable[..., int], tmp_path: Path) -> None:
     (tmp_path / "S" / "date=junk").mkdir()
-    with pytest.raises(DataError, match="has the folder date=junk, which is no day"):
+    with pytest.raises(DataError, match="stream S: partition junk is no day"):
         days()
 
 
@@ -175,7 +175,10 @@ def test_days_do_not_choose_from_other_keys_and_names_do() -> None:
     assert [name for name in ("1", "2", "3") if Range("2", "").holds("part", name)] == ["2", "3"]
 
 
-def test_junk_is_refused_wherever_partitions_are_listed(catalog: Catalog, tmp_path: Path) -> None:
-    (tmp_path / "S" / "date=2013-01-04 00").mkdir()
-    with pytest.raises(DataError, match="which is no day"):
-        find_partitions(catalog.relations[0])
+def test_what_is_no_day_is_listed_so_that_it_can_be_named_and_kept_out(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    (tmp_path / "S" / "date=junk").mkdir()
+    relation, chosen = catalog.relations[0], Range("2013-01-03")
+    assert [part.name for part in partitions_in(relation, chosen)] == ["2013-01-03", "junk"]
+    assert [part.name for part in choose_partitions(relation, chosen, ["junk"])] == ["2013-01-03"]

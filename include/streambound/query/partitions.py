@@ -66,8 +66,11 @@ class Range:
             return True
         if key == DAYS:
             low, high = self.days()
-            day = day_of(name)
-            return day is not None and (low is None or low <= day) and (high is None or day <= high)
+            if not _is_day(name):
+                # It may hold rows of any day: it is in every range until it is refused or excluded.
+                return True
+            day = dt.date.fromisoformat(name)
+            return (low is None or low <= day) and (high is None or day <= high)
         if any(self._days):
             return True
         return (not self.first or self.first <= name) and (not self.last or name <= self.last)
@@ -120,7 +123,8 @@ def choose_partitions(
     None are left if all in the range are excluded, which the caller tells.
 
     Raises:
-        DataError: no partition is in the range at all, or one of them has no files.
+        DataError: no partition is in the range at all, or one of them has no files or is named after no
+            day where days are declared.
     """
     found = partitions_in(relation, chosen)
     if not found:
@@ -129,14 +133,30 @@ def choose_partitions(
         )
     left = tuple(part for part in found if part.name not in excluded)
     for part in left:
-        if not part.files:
-            raise DataError(
-                f"partition {part.name} has no Parquet files",
-                subject=f"stream {relation.name}",
-                accepted="*.parquet files; names that begin with . or _ are not read",
-                fix="write the partition again, or remove its folder",
-            )
+        _require_sound(relation, part)
     return left
+
+
+def _require_sound(relation: Relation, part: Partition) -> None:
+    key = relation.history.partition_by if relation.history else None
+    if key == DAYS and not _is_day(part.name):
+        raise DataError(
+            f"partition {part.name} is no day",
+            subject=f"stream {relation.name}",
+            accepted=f"{key}=2013-01-31",
+            fix=f"rename the folder {key}={part.name}, or move it elsewhere",
+        )
+    if not part.files:
+        raise DataError(
+            f"partition {part.name} has no Parquet files",
+            subject=f"stream {relation.name}",
+            accepted="*.parquet files; names that begin with . or _ are not read",
+            fix="write the partition again, or remove its folder",
+        )
+
+
+def _is_day(name: str) -> bool:
+    return bool(_DAY.fullmatch(name)) and day_of(name) is not None
 
 
 def find_partitions(relation: Relation, names: Sequence[str] | None = None) -> tuple[Partition, ...]:
@@ -145,8 +165,7 @@ def find_partitions(relation: Relation, names: Sequence[str] | None = None) -> t
     A chosen partition that does not exist is there without files, so that it is reported.
 
     Raises:
-        DataError: no history is declared, its folder is missing, there is nothing in it, or a folder is
-            named after something else than a day where days are declared.
+        DataError: no history is declared, its folder is missing, or there is nothing in it.
     """
     folder = history_folder(relation)
     found = _found(folder, relation)
@@ -186,13 +205,6 @@ def _found(folder: Path, relation: Relation) -> dict[str, Partition]:
     if key is None:
         return {WHOLE: Partition(WHOLE, _parquet(folder))}
     names = {path.name.removeprefix(f"{key}="): path for path in folder.glob(f"{key}=*") if path.is_dir()}
-    if key == DAYS and (strange := sorted(n for n in names if not _DAY.fullmatch(n) or not day_of(n))):
-        raise DataError(
-            f"the history of stream {relation.name} has the folder {key}={strange[0]}, which is no day",
-            subject=str(names[strange[0]]),
-            accepted=f"{key}=2013-01-31",
-            fix="rename the folder, move it elsewhere, or declare another partition_by",
-        )
     return {name: Partition(name, _parquet(path)) for name, path in names.items()}
 
 
