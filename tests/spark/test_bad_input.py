@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkAttributeError
 from tests.spark import histories
 from tests.spark.histories import Registered
 
@@ -17,7 +18,7 @@ from streambound.evaluation.events import Answer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark import emit
-from streambound.spark.distribute import balanced, batched
+from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
 from streambound.spark.prepare import Job
 from streambound.spark.summarise import Summary, Task, error_of, error_text
@@ -209,3 +210,25 @@ def test_tasks_are_batched_by_stream_and_balanced_by_size() -> None:
     assert all(len({t.stream for t in b}) == 1 and len(b) <= 5 for b in batches)
     groups = balanced(batches, 4)
     assert len(groups) == 4 and [t.partition for b in groups[0] for t in b] == ["big"]
+
+
+class FakeSession:
+    """A session without a context, as on Spark Connect, or with a broken one."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.conf = error, {"spark.default.parallelism": "6"}
+
+    @property
+    def sparkContext(self) -> Any:
+        raise self.error
+
+
+def test_only_spark_connect_is_taken_for_a_session_without_a_context() -> None:
+    unsupported = PySparkAttributeError(
+        errorClass="JVM_ATTRIBUTE_NOT_SUPPORTED", messageParameters={"attr_name": "sparkContext"}
+    )
+    connect: Any = FakeSession(unsupported)
+    assert cores(connect) == 6
+    broken: Any = FakeSession(RuntimeError("stopped"))
+    with pytest.raises(RuntimeError, match="stopped"):
+        cores(broken)
