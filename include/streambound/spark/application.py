@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streambound import settings
-from streambound.errors import DataError, StorageError
+from streambound.errors import DataError
 from streambound.query.registry import load_registry
+from streambound.spark.emit import write_json
 from streambound.spark.history import evaluate_history
 from streambound.spark.session import session
 from streambound.spark.walk import HistoryAnswer
@@ -82,22 +82,3 @@ def read_excluded(path: Path | None) -> Mapping[str, Mapping[str, str]]:
     if not all(isinstance(r, dict) and all(isinstance(v, str) for v in r.values()) for r in reasons):
         raise DataError("not a mapping of streams to partitions", subject=str(path), accepted=accepted)
     return dict(found)
-
-
-def write_json(path: Path, body: Mapping[str, object]) -> None:
-    """Write a JSON file in one step.
-
-    Raises:
-        StorageError: the disk refuses.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write: {error.strerror or error}",
-            subject=str(path),
-            fix="free space or permit writing there",
-        ) from None

@@ -211,10 +211,18 @@ def write_summary(folder: Path, body: Mapping[str, Any]) -> None:
     Raises:
         StorageError: the disk refuses.
     """
-    path = folder / SUMMARY
-    draft = path.with_name(f".{SUMMARY}.{os.getpid()}.draft")
+    write_json(folder / SUMMARY, body)
+
+
+def write_json(path: Path, body: Mapping[str, Any]) -> None:
+    """Write a JSON file in one step.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         os.replace(draft, path)
     except OSError as error:
