@@ -94,7 +94,6 @@ SCHEMAS: dict[str, pa.Schema] = {
     "airlines": pa.schema({"carrier": pa.string(), "name": pa.string()}),
 }
 STREAMS = ("departures", "arrivals", "cancellations", "weather")
-STATICS = ("planes", "airports", "airlines")
 _CANONICAL = ["carrier", "flight", "origin", "dest", "scheduled_departure_at"]
 
 
