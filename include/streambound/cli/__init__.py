@@ -1,0 +1,53 @@
+"""The ``streambound`` command: one module a subcommand, each a few lines over the rooms.
+
+Exit codes: 0 done (``check``: all bounded), 1 done with findings (some query is unbounded or
+unknown), 2 invalid input, 3 failed for an outside cause such as a disk or a cluster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from streambound.cli import check, explain, run
+from streambound.errors import StorageError, StreamboundError
+
+# Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
+COMMANDS = (check, explain, run)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; no user error ends in a traceback."""
+    options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The name of a file need not be text: what no encoding holds is printed as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except StreamboundError as error:
+        print(f"streambound: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has gone, for instance head: nothing more to say, and nothing to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"streambound: {StorageError(str(error))}", file=sys.stderr)
+        return StorageError.exit_code
+    except KeyboardInterrupt:
+        print("streambound: interrupted", file=sys.stderr)
+        return 3
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Tells whether streaming queries run in bounded memory, and runs those that do."
+    parser = argparse.ArgumentParser(prog="streambound", description=description)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in COMMANDS:
+        module.add_parser(commands)
+    return parser

@@ -1,0 +1,149 @@
+"""``streambound run``: evaluate a bounded query over its history in one pass."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound.cli.options import command, refuse_ignored
+from streambound.errors import DataError, QueryError
+
+if TYPE_CHECKING:
+    from streambound.query.catalog import Catalog
+    from streambound.query.corpus import CorpusLine
+    from streambound.query.registry import RegisteredQuery
+
+ENGINES = ("spark", "onepass", "reference")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = command(commands, "run", _run, "evaluate a bounded query over its history in one pass")
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="a registered query or a .sql file")
+    parser.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the answers")
+    parser.add_argument("--engine", choices=ENGINES, default="spark")
+    parser.add_argument(
+        "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
+    )
+    parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition")
+    parser.add_argument(
+        "--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines"
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.corpus is not None:
+        given = {
+            "QUERY": options.query is not None,
+            "--catalog": options.catalog is not None,
+            "--input": options.input is not None,
+            "--output": options.output is not None,
+            "--from": options.first is not None,
+            "--to": options.last is not None,
+        }
+        refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
+        return _run_corpus(options.corpus, options.engine)
+    if options.query is None:
+        raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
+    from streambound.cli.queries import one
+
+    query, catalog = one(options.query, options.catalog)
+    _refuse_file(options.output)
+    if options.engine == "spark":
+        return _run_spark(query, catalog, options)
+    return _run_local(query, catalog, options)
+
+
+def _refuse_file(output: Path | None) -> None:
+    # Before anything is evaluated: that can take hours.
+    for place in () if output is None else (output, *output.parents):
+        if os.path.exists(place) and not os.path.isdir(place):
+            raise DataError(
+                f"--output: {place} is a file", accepted="a folder; it is made if need be", fix="name another"
+            )
+
+
+def _run_corpus(path: Path, engine: str) -> int:
+    from streambound.query.corpus import read_corpus
+
+    codes = [0]
+    for found, code in _corpus_answers(read_corpus(path), engine):
+        print(json.dumps(found, ensure_ascii=False), flush=True)
+        codes.append(code)
+    return max(codes)
+
+
+def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[dict[str, Any], int]]:
+    if engine != "spark":
+        from streambound.evaluation.corpus import run_line
+
+        yield from (run_line(line, engine) for line in lines)
+        return
+    from streambound.spark.corpus import run_corpus
+    from streambound.spark.session import session
+
+    with session("streambound run --corpus") as spark:
+        yield from run_corpus(spark, lines)
+
+
+def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.spark.history import evaluate_history
+    from streambound.spark.session import session
+
+    _use_input(options.input)
+    with session(f"streambound run {query.name}") as spark:
+        (answer,) = evaluate_history(
+            spark,
+            [query],
+            catalog,
+            first=options.first,
+            last=options.last,
+            output=options.output,
+            progress=_tell,
+        )
+    if answer.error is not None:
+        raise answer.error
+    print(json.dumps(answer.to_json(), ensure_ascii=False))
+    if not answer.evaluated:
+        print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.compiler import compile
+    from streambound.evaluation.corpus import document
+    from streambound.evaluation.history import history_batches, static_history
+    from streambound.evaluation.onepass import OnePass
+    from streambound.evaluation.output import write_document
+    from streambound.evaluation.reference import reference
+
+    _use_input(options.input)
+    job = compile(query.sql, catalog, query.name)
+    assert job.query is not None
+    batches = history_batches(job.query, options.first, options.last, _tell)
+    static = static_history(job.query)
+    if options.engine == "reference":
+        found = document(query.name, reference(job.query, batches, static), lambda: None)
+    else:
+        evaluation = OnePass(job.query, static)
+        found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
+    if options.output is not None:
+        found = write_document(found, options.output)
+    print(json.dumps(found, ensure_ascii=False))
+    return 0
+
+
+def _use_input(folder: Path | None) -> None:
+    if folder is not None:
+        os.environ["STREAMBOUND_STREAMS"] = str(folder.resolve())
