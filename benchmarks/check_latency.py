@@ -1,7 +1,8 @@
 """How long one query of Table 1 takes to check in a warm process: ``python benchmarks/check_latency.py``.
 
-Every query of Table 1, both projections, from SQL text to verdict and plan. Aim: median below 10 ms.
-Exit code 1 if it is missed.
+Every query of Table 1, both projections, from SQL text to verdict and plan, and with the suggestions for an
+unbounded one. Aims: median below 10 ms; with suggestions, every query's median below 500 ms. Exit code 1 if
+one is missed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from streambound.compiler import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
 
-AIM_MS = 10.0
+AIM_MS, SUGGESTING_AIM_MS = 10.0, 500.0
 WHERE = {
     "Q1": "A > 10",
     "Q2": "S.A = T.D",
@@ -37,12 +38,12 @@ def table_1() -> dict[str, str]:
     }
 
 
-def milliseconds(sql: str, catalog: Catalog, rounds: int) -> list[float]:
-    """The time of each of some checks of a query."""
+def milliseconds(sql: str, catalog: Catalog, rounds: int, suggest: bool) -> list[float]:
+    """The time of each of some checks of a query, with suggestions or without."""
     found = []
     for _ in range(rounds):
         started = time.perf_counter()
-        check(sql, catalog)
+        check(sql, catalog, suggest=suggest)
         found.append((time.perf_counter() - started) * 1000)
     return found
 
@@ -56,16 +57,25 @@ def main() -> int:
     queries = table_1()
     for sql in queries.values():
         check(sql, catalog)
-    found = {name: milliseconds(sql, catalog, options.rounds) for name, sql in queries.items()}
+    met = [_report(queries, catalog, options.rounds, suggest) for suggest in (False, True)]
+    return 0 if all(met) else 1
+
+
+def _report(queries: dict[str, str], catalog: Catalog, rounds: int, suggest: bool) -> bool:
+    """Print the times; whether the aim is met."""
+    found = {name: milliseconds(sql, catalog, rounds, suggest) for name, sql in queries.items()}
+    print("with suggestions" if suggest else "verdict and plan")
     for name, times in found.items():
-        print(f"{name:12} median {statistics.median(times):6.2f} ms, longest {max(times):6.2f} ms")
+        print(f"  {name:12} median {statistics.median(times):6.2f} ms, longest {max(times):6.2f} ms")
     every = [value for times in found.values() for value in times]
     median, slowest = statistics.median(every), max(statistics.median(times) for times in found.values())
     print(
-        f"all: median {median:.2f} ms, slowest query's median {slowest:.2f} ms, longest {max(every):.2f} ms"
+        f"  all: median {median:.2f} ms, slowest query's median {slowest:.2f} ms, longest {max(every):.2f} ms"
     )
-    print(f"aim below {AIM_MS:.0f} ms: {'met' if median < AIM_MS else 'MISSED'}")
-    return 0 if median < AIM_MS else 1
+    aim, measured = (SUGGESTING_AIM_MS, slowest) if suggest else (AIM_MS, median)
+    what = "slowest query's median" if suggest else "median"
+    print(f"  aim, {what} below {aim:.0f} ms: {'met' if measured < aim else 'MISSED'}")
+    return measured < aim
 
 
 if __name__ == "__main__":

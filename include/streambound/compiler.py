@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from streambound.boundedness import arasu as arasu_rooms
@@ -23,6 +24,8 @@ from streambound.boundedness.arasu import arasu
 from streambound.boundedness.exact import exact
 from streambound.boundedness.schiff_ozcep import schiff_ozcep
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.certificate import suggestions as rechecked
+from streambound.certificate.suggestions import Suggestion
 from streambound.errors import PlanError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query
@@ -144,6 +147,30 @@ def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "e
     return job
 
 
+def suggested(job: Compilation) -> tuple[Suggestion, ...]:
+    """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
+    assert job.query is not None and job.verdict is not None
+    if job.criterion != "exact" or job.verdict.bounded:
+        return ()
+    return rechecked.suggestions(job.query, job.verdict, job.catalog, partial(_again, job.name))
+
+
+def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
+    """The stages on an edited text; None if it is refused."""
+    try:
+        job = STAGES.decide(STAGES.parse(Compilation(sql, catalog, name)))
+    except StreamboundError:
+        return None
+    assert job.query is not None and job.verdict is not None
+    return rechecked.Decided(job.query, job.verdict, partial(_size, job))
+
+
+def _size(job: Compilation) -> rechecked.Size:
+    job = STAGES.plan(job)
+    units = None if job.plan is None else job.plan.units
+    return rechecked.Size(units, job.units_formula, job.unplanned)
+
+
 @dataclass(frozen=True)
 class Report:
     """A checked query; ``verdict`` is bounded, unbounded, unknown or invalid."""
@@ -157,6 +184,7 @@ class Report:
     unplanned: str | None = None
     reasons: tuple[Reason, ...] = ()
     published: dict[str, str] = field(default_factory=dict)
+    suggestions: tuple[Suggestion, ...] = ()
     error: StreamboundError | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -169,7 +197,7 @@ class Report:
             "criterion": self.criterion,
             "reasons": [_reason_json(reason) for reason in self.reasons],
             "published": self.published,
-            "suggestions": [],
+            "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "error": None if self.error is None else self.error.one_line(),
         }
         further = {"units_formula": self.units_formula, "unplanned": self.unplanned}
@@ -182,8 +210,14 @@ def _reason_json(reason: Reason) -> dict[str, Any]:
     return {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
 
 
-def check(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact") -> Report:
-    """The verdict on a query, and why; bad SQL is a verdict, not an exception."""
+def check(
+    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", suggest: bool = True
+) -> Report:
+    """The verdict on a query, and why; bad SQL is a verdict, not an exception.
+
+    Args:
+        suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
+    """
     try:
         job = compile(sql, catalog, name, criterion)
     except StreamboundError as error:
@@ -199,4 +233,5 @@ def check(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exa
         unplanned=job.unplanned,
         reasons=job.verdict.reasons,
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
+        suggestions=suggested(job) if suggest else (),
     )

@@ -69,6 +69,19 @@ def test_text_underlines_the_reason(folder: Path, capsys: pytest.CaptureFixture[
     assert "    SELECT DISTINCT A FROM S\n                    ^" in capsys.readouterr().out
 
 
+def test_text_suggests_and_explain_shows_the_sql(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", UNBOUNDED)
+    run(folder, "check", path)
+    text = capsys.readouterr().out
+    assert "    1. bound S.A: S.A BETWEEN 0 AND 999 (placeholder: put in your own numbers): at most 1,000" in text
+    assert "       or declare S: {domains: {A: {min: 0, max: 999}}}: at most 1,001 units" in text
+    assert "    2. remove DISTINCT: " in text and "no state" in text
+    run(folder, "explain", path)
+    text = capsys.readouterr().out
+    assert "         SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999\n" in text
+    assert "         SELECT A FROM S\n" in text
+
+
 def test_other_criteria(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(folder, "q", UNBOUNDED)
     for criterion, verdict in (("arasu", "unbounded"), ("schiff_ozcep", "unknown")):

@@ -21,7 +21,7 @@ def _explain(options: argparse.Namespace) -> int:
 
     query, catalog = one(options.query, options.catalog)
     report = check(query.sql, catalog, query.name)
-    print(verdict_text(report, query.sql))
+    print(verdict_text(report, query.sql, whole=True))
     if report.verdict == "bounded":
         print(plan_text(compile(query.sql, catalog, query.name)))
     return exit_code([report.verdict])

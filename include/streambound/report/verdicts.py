@@ -9,17 +9,27 @@ from streambound.compiler import Compilation, Report
 from streambound.errors import underlined
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
+from streambound.report.sizes import size_text, units_text
+from streambound.report.suggestions import suggestion_lines
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, StreamSynopsis
 
 # Values of a list that an explanation shows before it says how many more there are.
 MEMBERS_SHOWN = 8
 
 
-def verdict_text(report: Report, sql: str) -> str:
-    """A report as a few lines: the verdict, its size, and each reason with the SQL underlined."""
+def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
+    """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
+
+    Args:
+        whole: suggestions with their whole SQL.
+    """
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(str(report.error))}"
-    size = "" if report.verdict != "bounded" else f"  {_size_text(report)}"
+    size = (
+        ""
+        if report.verdict != "bounded"
+        else f"  {size_text(report.units, report.units_formula, report.unplanned)}"
+    )
     lines = [f"{report.verdict:<10} {report.query}{size}"]
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
@@ -27,16 +37,8 @@ def verdict_text(report: Report, sql: str) -> str:
     opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
     if opposite in report.published.values():
         lines.append(f"  published criteria say otherwise: {said}")
+    lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
-
-
-def _size_text(report: Report) -> str:
-    """The size of a plan's state in words."""
-    if report.unplanned is not None:
-        return f"not evaluated: {report.unplanned}"
-    if report.units is None:
-        return f"state: {report.units_formula}"
-    return "no state" if report.units == 0 else f"at most {_units(report.units)} of state"
 
 
 def _reason_lines(reason: Reason, sql: str) -> list[str]:
@@ -69,7 +71,7 @@ def plan_text(job: Compilation) -> str:
 
 
 def _synopsis_text(query: Query, synopsis: StreamSynopsis) -> str:
-    lines = [f"{synopsis.alias}: {_units(synopsis.units)}"]
+    lines = [f"{synopsis.alias}: {units_text(synopsis.units)}"]
     listed = {attribute for attribute, _ in synopsis.members}
     derived = (condition for condition in synopsis.derived if condition.attribute not in listed)
     conditions = [
@@ -81,10 +83,6 @@ def _synopsis_text(query: Query, synopsis: StreamSynopsis) -> str:
         lines.append(f"  of the tuples with {' and '.join(conditions)}")
     lines.extend(_cell_text(query, cell) for cell in synopsis.cells)
     return "\n".join(lines)
-
-
-def _units(number: int) -> str:
-    return "1 unit" if number == 1 else f"{number:,} units"
 
 
 def _condition_text(query: Query, condition: Condition) -> str:
@@ -103,7 +101,7 @@ def _cell_text(query: Query, cell: Cell) -> str:
     meets = f" (for partners with {_and(query, cell.context)})" if cell.context else ""
     keys = f"per {', '.join(_key_text(query, key) for key in cell.keys)} " if cell.keys else ""
     kept = _kept_text(cell) if query.distinct else "the number of tuples"
-    return f"  {where}{keys}keep {kept}{meets}: {_units(cell.units)}"
+    return f"  {where}{keys}keep {kept}{meets}: {units_text(cell.units)}"
 
 
 def _and(query: Query, conditions: tuple[Condition, ...]) -> str:

@@ -1,0 +1,151 @@
+"""A query under edit: the user's own SQL as a tree, changed in one place at a time.
+
+Each edit changes the tree and is written into the text as well (``splices``). If the text then reads as the
+edited tree, it is the draft's SQL: layout, comments and metadata are the user's. If it does not,
+the tree is printed by sqlglot (Spark dialect) below the comments that stood above the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from streambound.certificate.splices import Member, Splice, members, spliced
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A SELECT statement, or a union of them; every edit returns a new draft."""
+
+    sql: str
+    tree: exp.Query
+
+    @classmethod
+    def of(cls, sql: str) -> Draft:
+        """The draft of a text that the front end has read."""
+        tree = _tree(sql)
+        assert tree is not None
+        return cls(sql, tree)
+
+    @property
+    def distinct(self) -> bool | None:
+        """Whether a single SELECT eliminates duplicates; None for a union."""
+        return bool(self.tree.args.get("distinct")) if isinstance(self.tree, exp.Select) else None
+
+    def with_condition(self, alias: str, condition: str) -> Draft:
+        """With a further condition in every SELECT that reads the occurrence ``alias``."""
+        added = sqlglot.parse_one(condition, dialect="spark")
+
+        def write(select: exp.Select, member: Member) -> list[Splice]:
+            if alias.lower() not in _aliases(select):
+                return []
+            where = select.args.get("where")
+            return member.condition(condition, where is not None and isinstance(where.this, exp.Or))
+
+        def change(select: exp.Select) -> None:
+            if alias.lower() not in _aliases(select):
+                return
+            where = select.args.get("where")
+            if where is None:
+                select.set("where", exp.Where(this=added.copy()))
+                return
+            stated = where.this
+            left = exp.Paren(this=stated) if isinstance(stated, exp.Or) else stated
+            where.set("this", exp.And(this=left, expression=added.copy()))
+
+        return self._edited(change, write)
+
+    def with_distinct(self, distinct: bool) -> Draft:
+        """With or without DISTINCT."""
+        return self._edited(
+            lambda select: select.set("distinct", exp.Distinct() if distinct else None),
+            lambda select, member: member.distinct(distinct),
+        )
+
+    def without_output(self, place: int) -> Draft:
+        """Without the output at a position of the SELECT list; with the constant 1 if it was the only one."""
+
+        def change(select: exp.Select) -> None:
+            kept = [item for i, item in enumerate(select.expressions) if i != place]
+            select.set("expressions", kept or [exp.Literal.number(1)])
+
+        return self._edited(change, lambda select, member: member.drop(place))
+
+    def name(self, alias: str, column: str) -> str:
+        """``alias.column`` as SQL text, in backticks where the name needs them."""
+        parts = (exp.to_identifier(part, quoted=not _plain(part)) for part in (alias, column))
+        return ".".join(part.sql(dialect="spark") for part in parts)
+
+    def _edited(
+        self, change: Callable[[exp.Select], None], write: Callable[[exp.Select, Member], list[Splice]]
+    ) -> Draft:
+        tree = self.tree.copy()
+        for select in _selects(tree):
+            change(select)
+        pairs = zip(_selects(self.tree), members(self.sql), strict=False)
+        text = spliced(self.sql, (splice for pair in pairs for splice in write(*pair)))
+        return Draft(text if _tree(text) == tree else _printed(self.sql, tree), tree)
+
+
+def _tree(sql: str) -> exp.Query | None:
+    try:
+        found = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+    except SqlglotError:
+        return None
+    return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
+
+
+def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs of a union in the order of the text."""
+    if isinstance(tree, exp.Select):
+        yield tree
+    elif isinstance(tree, exp.SetOperation):
+        yield from _selects(tree.this)
+        yield from _selects(tree.expression)
+    elif isinstance(tree, (exp.Subquery, exp.Paren)):
+        yield from _selects(tree.this)
+
+
+def _printed(sql: str, tree: exp.Query) -> str:
+    lines = sql.splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if line.strip() and not _comment(line)), len(lines))
+    several = "\n" in "".join(lines[start:]).strip()
+    bare = tree.transform(_as_written)
+    if start:
+        # They stand above already.
+        bare.pop_comments()
+    return "".join(lines[:start]) + bare.sql(dialect="spark", pretty=several)
+
+
+def _plain(name: str) -> bool:
+    """Whether a name needs no backticks: it is one word, and no keyword."""
+    try:
+        tokens = sqlglot.tokenize(name, read="spark")
+    except SqlglotError:
+        return False
+    return len(tokens) == 1 and tokens[0].token_type is TokenType.VAR and tokens[0].text == name
+
+
+def _as_written(node: exp.Expression) -> exp.Expression:
+    """A typed literal as people write it, DATE '2024-01-01', instead of the cast that sqlglot reads it as."""
+    if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
+        return node
+    kind = node.to.sql(dialect="spark")
+    literal = node.this.is_string and kind in ("DATE", "TIMESTAMP")
+    return exp.var(f"{kind} '{node.this.this}'") if literal else node
+
+
+def _comment(line: str) -> bool:
+    return line.lstrip().startswith("--")
+
+
+def _aliases(select: exp.Select) -> set[str]:
+    source = select.args.get("from_")
+    tables = [source.this] if source else []
+    tables += [join.this for join in select.args.get("joins") or []]
+    return {table.alias_or_name.lower() for table in tables}

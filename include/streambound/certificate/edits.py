@@ -1,0 +1,178 @@
+"""The single edits that could make a query bounded, smallest change first.
+
+What they do to a branch (docs/theory.md): a bound takes a column out of the infinite zone that it shares
+with another; a list of values takes a dense column out of all of them; DISTINCT lets one extremum stand for
+all that is below it, and without it no answer row is remembered; a time window makes one composite of two
+streams; a column that is not projected need not be kept. None of them is trusted: each is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from itertools import combinations
+
+from sqlglot import expressions as exp
+
+from streambound.boundedness.verdict import Reason
+from streambound.certificate.drafts import Draft
+from streambound.certificate.ranges import Hints
+from streambound.query.model import Attribute, Domain, Kind, Query
+from streambound.query.values import Family, Type, Value
+
+PLACEHOLDER = "placeholder: put in your own"
+# Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
+WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
+TICKS = 60
+
+
+class Change(IntEnum):
+    """How much of the meaning an edit changes, least first."""
+
+    BOUND = 0
+    INTERVAL = 1
+    LIST = 2
+    DISTINCT = 3
+    WINDOW = 4
+    PROJECTION = 5
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change: its words and what it does to a draft.
+
+    ``domain`` is the declared domain that does the same as a bound, ``replaces`` names what two edits must
+    not both do.
+    """
+
+    change: Change
+    words: str
+    apply: Callable[[Draft], Draft]
+    replaces: tuple[object, ...]
+    domain: tuple[Attribute, Domain] | None = None
+
+
+def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
+    """Edits that address some reasons of an unbounded or unknown query, smallest change first."""
+    query = hints.query
+    found = [
+        *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
+        *_distinct(draft),
+        *_windows(draft, query, reasons),
+        *_projections(query, reasons),
+    ]
+    return sorted(found, key=lambda edit: edit.change)
+
+
+def _named(query: Query, reasons: Iterable[Reason]) -> Iterator[tuple[Attribute, list[Attribute]]]:
+    """The ordinary columns that reasons name, each with the ones named beside it."""
+    seen = set[Attribute]()
+    for reason in reasons:
+        ordinary = [a for a in reason.attributes if not query.is_timestamp(a)]
+        for attribute in ordinary:
+            if attribute not in seen:
+                seen.add(attribute)
+                yield attribute, [other for other in ordinary if other != attribute]
+
+
+def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
+    kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
+    if not kind.discrete:
+        yield from _list(draft, hints, attribute, linked)
+        return
+    span, (below, above) = hints.range(attribute, linked), hints.bounded(attribute)
+    low, high = _literal(kind, span.low), _literal(kind, span.high)
+    ends = Domain(minimum=span.low, maximum=span.high)
+    if not above:
+        yield _condition(Change.BOUND, attribute, f"{name} <= {high}", span.known_high, ends)
+    if not below:
+        yield _condition(Change.BOUND, attribute, f"{name} >= {low}", span.known_low, ends)
+    if not above and not below:
+        text = f"{name} BETWEEN {low} AND {high}"
+        yield _condition(Change.INTERVAL, attribute, text, span.known_low and span.known_high, ends)
+
+
+def _list(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
+    values, declared = hints.listed(attribute, linked)
+    kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
+    text = f"{name} IN ({', '.join(_literal(kind, value) for value in values)})"
+    yield _condition(Change.LIST, attribute, text, declared, Domain(values=tuple(sorted(values))))
+
+
+def _condition(change: Change, attribute: Attribute, text: str, known: bool, domain: Domain) -> Edit:
+    what = {Change.LIST: "list the values of", Change.INTERVAL: "bound"}.get(change, "bound one side of")
+    own = f"{PLACEHOLDER} {'values' if change is Change.LIST else 'numbers'}"
+    hint = "as the query or the catalog has it" if known else own
+    words = f"{what} {attribute}: {text} ({hint})"
+    return Edit(
+        change,
+        words,
+        lambda draft: draft.with_condition(attribute.occurrence, text),
+        ("bound", attribute),
+        (attribute, domain),
+    )
+
+
+def _literal(kind: Type, value: Value) -> str:
+    """A value as Spark's SQL reads it."""
+    if kind.family is Family.STRING:
+        return exp.Literal.string(value).sql(dialect="spark")
+    if kind.family is Family.NUMBER and isinstance(value, Fraction) and kind.step is None:
+        return str(float(value))
+    return kind.text(value)
+
+
+def _distinct(draft: Draft) -> Iterator[Edit]:
+    if draft.distinct is False:
+        words = "add DISTINCT: the same rows, each once, without their number"
+        yield Edit(Change.DISTINCT, words, lambda d: d.with_distinct(True), ("distinct",))
+    if draft.distinct is True:
+        words = "remove DISTINCT: a row is told each time it holds, and none need be remembered"
+        yield Edit(Change.DISTINCT, words, lambda d: d.with_distinct(False), ("distinct",))
+
+
+def _windows(draft: Draft, query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
+    """A window between two streams that a reason names; between any two if it names fewer."""
+    named = {a.occurrence for reason in reasons for a in reason.attributes}
+    stamped = [o for o in query.occurrences if o.relation.kind is Kind.STREAM and o.relation.timestamp]
+    chosen = [o for o in stamped if o.alias in named]
+    for one, other in combinations(chosen if len(chosen) > 1 else stamped, 2):
+        first, second = (Attribute(o.alias, o.relation.timestamp or "") for o in (one, other))
+        family = query.type_of(first).family
+        if family is not query.type_of(second).family:
+            continue
+        width = _width(query, family)
+        early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
+        text = f"{late} BETWEEN {early} - {width} AND {early} + {width}"
+        words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
+        yield Edit(Change.WINDOW, words, _conditioned(other.alias, text), (frozenset((first, second)),))
+
+
+def _conditioned(alias: str, text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_condition(alias, text)
+
+
+def _width(query: Query, family: Family) -> str:
+    """A width that does not contradict the offsets which the query has."""
+    most = max((abs(atom.offset) for atom in query.comparisons), default=0)
+    if family is Family.NUMBER:
+        return str(max(TICKS, 2 * most))
+    fitting = (name for width, name in WINDOWS if width > most)
+    return f"INTERVAL {next(fitting, f'{2 * most // 86_400_000_000 + 1} DAYS')}"
+
+
+def _projections(query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
+    """Dropping an output whose column a reason about the projection names."""
+    named = {a for reason in reasons for a in reason.attributes}
+    for place, output in enumerate(query.select):
+        if output.term not in named:
+            continue
+        instead = " and answer 1 where there is a match" if len(query.select) == 1 else ""
+        words = f"do not project {output.term}{instead}"
+        yield Edit(Change.PROJECTION, words, _dropped(place), ("drop", output.name))
+
+
+def _dropped(place: int) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.without_output(place)

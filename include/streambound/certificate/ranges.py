@@ -1,0 +1,175 @@
+"""Plausible values for a column that lacks a bound: what query and catalog say of it, or a placeholder.
+
+Taken, in this order: constants that the query compares the column with, its declared domain, the same of
+the columns that it is compared with, the domain of a column of its name, and last a round range that
+covers every constant of its type in the query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streambound.errors import DataError
+from streambound.query.catalog import Catalog
+from streambound.query.model import Attribute, Column, Comparison, Constant, Domain, Membership, Op, Query
+from streambound.query.values import Family, NotANumber, Type, Value
+
+# Placeholders where nothing is known. Day 19,723 is 1 January 2024.
+FIRST_DAY, DAYS = 19_723, 365
+DAY = 86_400_000_000
+WORDS = ("value1", "value2", "value3")
+# A list of placeholders longer than this says nothing more.
+LISTED = 9
+
+
+@dataclass(frozen=True)
+class Range:
+    """Encoded ends for a discrete column, and which of them somebody wrote down somewhere."""
+
+    low: Value
+    high: Value
+    known_low: bool
+    known_high: bool
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a query and its catalog tell of plausible values."""
+
+    query: Query
+    catalog: Catalog
+
+    def bounded(self, attribute: Attribute) -> tuple[bool, bool]:
+        """Whether a constant or a domain bounds a column from below, and from above."""
+        lows, highs = self._ends([attribute])
+        return bool(lows), bool(highs)
+
+    def range(self, attribute: Attribute, linked: Iterable[Attribute]) -> Range:
+        """A range of a discrete column, ``linked`` being the columns that it is compared with."""
+        kind = self.query.type_of(attribute)
+        low, high = self._default(kind)
+        known_low = known_high = False
+        for lows, highs in self._sources(attribute, linked):
+            if lows and not known_low and min(lows) < high:
+                low, known_low = min(lows), True
+            if highs and not known_high and max(highs) > low:
+                high, known_high = max(highs), True
+        return Range(_held(kind, low, math.ceil), _held(kind, high, math.floor), known_low, known_high)
+
+    def listed(self, attribute: Attribute, linked: Iterable[Attribute]) -> tuple[tuple[Value, ...], bool]:
+        """A few values of a dense column, and whether the catalog declares them."""
+        for column in self._columns(attribute, linked):
+            if column.domain is not None and column.domain.values is not None:
+                return column.domain.values, True
+        return tuple(self._around(self.query.type_of(attribute)))[:LISTED], False
+
+    def _sources(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[Ends]:
+        family = self.query.type_of(attribute).family
+        yield self._ends([attribute])
+        yield self._ends([other for other in linked if self.query.type_of(other).family is family])
+        for column in self._columns(attribute, linked):
+            yield _domain_ends(column.domain)
+
+    def _ends(self, attributes: Iterable[Attribute]) -> Ends:
+        lows, highs = list[Value](), list[Value]()
+        for attribute in attributes:
+            for found, ends in zip((lows, highs), _domain_ends(self._column(attribute).domain), strict=True):
+                found.extend(ends)
+            for atom in self.query.comparisons:
+                if atom.left == attribute and isinstance(atom.right, Constant):
+                    _collect(atom, lows, highs)
+        return lows, highs
+
+    def _column(self, attribute: Attribute) -> Column:
+        return self.query.column(attribute)
+
+    def _columns(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[Column]:
+        """The columns that may share the values of one, nearest first."""
+        yield self._column(attribute)
+        kind = self.query.type_of(attribute)
+        yield from (self._column(other) for other in linked if self.query.type_of(other) == kind)
+        for relation in self.catalog.relations:
+            for column in relation.columns:
+                if column.name.lower() == attribute.column.lower() and column.type == kind:
+                    yield column
+
+    def _pool(self, kind: Type) -> list[Value]:
+        """The constants of the query that values of a type compare with, sorted."""
+        found = set[Value]()
+        for atom in self.query.where:
+            if isinstance(atom, Comparison) and isinstance(atom.right, Constant):
+                constants: tuple[Constant, ...] = (atom.right,)
+            else:
+                constants = atom.values if isinstance(atom, Membership) else ()
+            found.update(c.value for c in constants if c.type.family is kind.family)
+        return sorted(v for v in found if v is not None and not isinstance(v, NotANumber))
+
+    def _default(self, kind: Type) -> tuple[Value, Value]:
+        pool = self._pool(kind)
+        if kind.family is Family.DATE:
+            ends = [*pool, FIRST_DAY]
+            return min(ends) - (DAYS if pool else 0), max(ends) + DAYS
+        low, high = 0, 999
+        while pool and high <= pool[-1]:
+            high = 10 * high + 9
+        while pool and low >= pool[0]:
+            low = 10 * low - 10
+        return low, high
+
+    def _around(self, kind: Type) -> Iterator[Value]:
+        """The query's constants, with values below, between and above them."""
+        pool = self._pool(kind)
+        if kind.family is Family.STRING:
+            yield from (text for value in pool for text in (value, f"{value}a"))
+            yield from WORDS
+            return
+        step = DAY if kind.family is Family.TIMESTAMP else 1
+        known = pool or [FIRST_DAY * DAY if kind.family is Family.TIMESTAMP else 0]
+        for before, value in zip([None, *known], known, strict=False):
+            yield value - step if before is None else (before + value) / 2 if step == 1 else before + step
+            yield value
+        yield known[-1] + step
+
+
+Ends = tuple[list[Value], list[Value]]
+
+
+def _domain_ends(domain: Domain | None) -> Ends:
+    if domain is None:
+        return [], []
+    if domain.values is not None:
+        return [domain.values[0]], [domain.values[-1]]
+    low, high = domain.minimum, domain.maximum
+    return [] if low is None else [low], [] if high is None else [high]
+
+
+def _held(kind: Type, value: Value, rounded: Callable[[Fraction], int]) -> Value:
+    """The nearest value of a discrete type, with fewer digits if it has too many."""
+    if kind.family is not Family.NUMBER or kind.step is None:
+        return value
+    exact = rounded(Fraction(value) / kind.step) * kind.step
+    while exact and not _encodes(kind, exact):
+        exact = Fraction(int(exact / 10))
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def _encodes(kind: Type, value: Fraction) -> bool:
+    try:
+        kind.encode(value)
+    except DataError:
+        return False
+    return True
+
+
+def _collect(atom: Comparison, lows: list[Value], highs: list[Value]) -> None:
+    """Add the constant of ``column op constant`` to the ends that it is."""
+    value = atom.right.value if isinstance(atom.right, Constant) else None
+    if value is None or isinstance(value, NotANumber):
+        return
+    if atom.op in (Op.GT, Op.GE, Op.EQ):
+        lows.append(value)
+    if atom.op in (Op.LT, Op.LE, Op.EQ):
+        highs.append(value)

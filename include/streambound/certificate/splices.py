@@ -1,0 +1,101 @@
+"""Edits written into the user's own text, so that its layout and comments stay as they are.
+
+Places are found by sqlglot's tokens (Spark dialect), never by searching the text. ``drafts`` compares the
+tree of the result with the edited tree, and prints the tree where they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlglot
+from sqlglot.tokenizer_core import Token, TokenType
+
+_OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
+_BETWEEN_MEMBERS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+
+
+@dataclass(frozen=True)
+class Member:
+    """The top-level tokens of one SELECT of a statement, in order; those in parentheses are left out."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def after(self, *kinds: TokenType) -> Token | None:
+        """The first token of some kinds."""
+        return next((token for token in self.tokens if token.token_type in kinds), None)
+
+    def condition(self, added: str, wrapped: bool) -> list[Splice]:
+        """Splices that add a condition; ``wrapped`` puts what is there into parentheses."""
+        where, end = self.after(TokenType.WHERE), self.tokens[-1].end + 1
+        line = self.text[: self.tokens[0].start].rsplit("\n", 1)[-1]
+        indent = line if not line.strip() else ""
+        several = "\n" in self.text[self.tokens[0].start : end]
+        if where is None:
+            return [Splice(end, end, f"\n{indent}WHERE {added}" if several else f" WHERE {added}")]
+        joined = f"\n{indent}  AND {added}" if several else f" AND {added}"
+        if not wrapped:
+            return [Splice(end, end, joined)]
+        return [Splice(where.end + 1, where.end + 1, " ("), Splice(end, end, f"){joined}")]
+
+    def distinct(self, wanted: bool) -> list[Splice]:
+        """Splices that add or remove DISTINCT."""
+        select, there = self.after(TokenType.SELECT), self.after(TokenType.DISTINCT)
+        if select is None:
+            return []
+        if wanted:
+            return [Splice(select.end + 1, select.end + 1, " DISTINCT")]
+        return [] if there is None else [Splice(select.end + 1, there.end + 1, "")]
+
+    def drop(self, place: int) -> list[Splice]:
+        """Splices that remove an output, or put the constant 1 for the only one."""
+        first, last = self.after(TokenType.DISTINCT, TokenType.SELECT), self.after(TokenType.FROM)
+        head = self.after(TokenType.DISTINCT) or first
+        if head is None or last is None:
+            return []
+        commas = [t for t in self.tokens if t.token_type is TokenType.COMMA and t.end < last.start]
+        before = [t for t in self.tokens if t.end < last.start]
+        if not commas:
+            return [Splice(head.end + 1, before[-1].end + 1, " 1")]
+        if place == 0:
+            return [Splice(head.end + 1, commas[0].end + 1, "")]
+        end = commas[place].start if place < len(commas) else before[-1].end + 1
+        return [Splice(commas[place - 1].start, end, "")]
+
+
+@dataclass(frozen=True)
+class Splice:
+    """Characters ``start`` to ``end`` of a text are replaced by ``new``."""
+
+    start: int
+    end: int
+    new: str
+
+
+def spliced(text: str, splices: Iterable[Splice]) -> str:
+    """The text with disjoint splices made."""
+    for splice in sorted(splices, key=lambda s: s.start, reverse=True):
+        text = text[: splice.start] + splice.new + text[splice.end :]
+    return text
+
+
+@lru_cache(maxsize=8)
+def members(text: str) -> tuple[Member, ...]:
+    """The SELECTs of a statement in order, one unless it is a union."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in sqlglot.tokenize(text, read="spark"):
+        depth -= token.token_type is _CLOSE
+        if token.token_type in _BETWEEN_MEMBERS and depth == 0:
+            found.append([])
+        elif (depth == 0 and token.token_type is not _OPEN) and token.token_type is not TokenType.SEMICOLON:
+            found[-1].append(token)
+        depth += token.token_type is _OPEN
+    if len(found) > 1:
+        # UNION ALL and UNION DISTINCT: the word belongs to the union.
+        words = (TokenType.ALL, TokenType.DISTINCT)
+        found = [part[1:] if part and part[0].token_type in words else part for part in found]
+    return tuple(Member(text, tuple(part)) for part in found if part)

@@ -1,0 +1,261 @@
+"""Suggestions: how an unbounded query could become bounded, each decided again before it is told.
+
+A search over sets of edits, fewest first: every single edit; where none suffices, pairs; then one edit
+after the other for the reasons that are left. A suggestion is only what the stages of the compiler call
+bounded and satisfiable on the text that is returned, and its units are theirs. The work is bounded by a
+number of decisions, not by a clock, so that equal queries get equal suggestions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streambound.boundedness.verdict import Reason, Verdict
+from streambound.certificate.drafts import Draft
+from streambound.certificate.edits import Change, Edit, edits
+from streambound.certificate.ranges import Hints
+from streambound.query.catalog import Catalog
+from streambound.query.model import Domain, Query
+from streambound.query.values import Type, Value
+
+SUGGESTIONS = 3
+# Decisions that a query's suggestions may take: one takes a millisecond or two, more with many columns.
+DECISIONS, LEAST_DECISIONS, PAIRS_DECIDED = 48, 12, 1_600
+# How many drafts with one edit are taken further, the most promising first; none with two.
+BEAMS = (3, 0)
+# Decisions for what needs more than two edits, and which of the edits for a reason is taken then.
+WALK = 24
+FIRST = (Change.INTERVAL, Change.LIST, Change.BOUND, Change.PROJECTION, Change.WINDOW, Change.DISTINCT)
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a bounded query costs: its units, or why they are not known."""
+
+    units: int | None
+    formula: str | None = None
+    unplanned: str | None = None
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What the compiler's stages say of a text; its size is planned when it is asked for."""
+
+    query: Query
+    verdict: Verdict
+    size: Callable[[], Size]
+
+    @property
+    def serves(self) -> bool:
+        """Whether the query is not empty for ever."""
+        return all(reason.code != "unsatisfiable" for reason in self.verdict.reasons)
+
+
+# The compiler's own stages; None for a text that they refuse.
+Stages = Callable[[str, Catalog], Decided | None]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A bounded variant of a query.
+
+    Args:
+        sql: the whole text; bounded with the catalog as it is.
+        change: the edits in words.
+        size: what it costs.
+        catalog: what to declare where domains do the same: with it the query is bounded *as it stands*.
+        declared: what it costs then.
+    """
+
+    sql: str
+    change: str
+    size: Size
+    catalog: dict[str, Any] | None = None
+    declared: Size | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in ``suggestions`` of ``check --format json``."""
+        found: dict[str, Any] = {"sql": self.sql, "verdict": "bounded", "units": self.size.units}
+        found["change"] = self.change
+        further = {"units_formula": self.size.formula, "unplanned": self.size.unplanned}
+        found.update({key: text for key, text in further.items() if text is not None})
+        if self.catalog is not None and self.declared is not None:
+            found |= {"catalog": self.catalog, "catalog_units": self.declared.units}
+        return found
+
+
+@dataclass(frozen=True)
+class _State:
+    """A draft with the edits made so far, and what still obstructs it."""
+
+    made: tuple[Edit, ...]
+    draft: Draft
+    reasons: tuple[Reason, ...]
+    size: Callable[[], Size] | None = None
+
+
+def suggestions(query: Query, verdict: Verdict, catalog: Catalog, stages: Stages) -> tuple[Suggestion, ...]:
+    """Up to three bounded variants of a query that is not known to be bounded, smallest change first."""
+    if verdict.bounded or any(reason.code == "search-limit" for reason in verdict.reasons):
+        return ()
+    search = _Search(query, catalog, stages)
+    found = search.bounded(_State((), Draft.of(query.sql), verdict.reasons))
+    sized = [(state.size(), state) for state in found if state.size is not None]
+    return tuple(search.told(state, size) for size, state in _chosen(sized))
+
+
+class _Search:
+    """The search for bounded drafts of a query, with the number of decisions that are left."""
+
+    def __init__(self, query: Query, catalog: Catalog, stages: Stages) -> None:
+        self._query = query
+        self._catalog = catalog
+        self._stages = stages
+        self._hints = Hints(query, catalog)
+        pairs = max(1, len(query.mentioned) ** 2)
+        self._left = min(DECISIONS, max(LEAST_DECISIONS, PAIRS_DECIDED // pairs))
+        self._seen = {frozenset[str]()}
+
+    def bounded(self, start: _State) -> list[_State]:
+        """The bounded drafts with the fewest edits that any was found with."""
+        beam = [start]
+        for width in BEAMS:
+            tried = [further for state in beam for further in self._edited(state)]
+            if found := [state for state in tried if state.size is not None]:
+                return found
+            beam = sorted(tried, key=_obstructed)[:width]
+        return self._walked(start)
+
+    def _edited(self, state: _State) -> Iterator[_State]:
+        for edit in self._further(state, state.reasons):
+            further = self._decided((*state.made, edit), edit.apply(state.draft))
+            if further is not None:
+                yield further
+
+    def _further(self, state: _State, reasons: tuple[Reason, ...]) -> list[Edit]:
+        taken = {made.replaces for made in state.made}
+        return [e for e in edits(state.draft, self._hints, reasons) if e.replaces not in taken]
+
+    def _walked(self, state: _State) -> list[_State]:
+        """Where pairs do not suffice: an edit for each reason at once, as often as there are reasons."""
+        self._left, start = WALK, state
+        while state.size is None:
+            made, draft = state.made, state.draft
+            for reason in state.reasons:
+                fitting = self._further(replace(state, made=made), (reason,))
+                if fitting:
+                    edit = min(fitting, key=lambda e: FIRST.index(e.change))
+                    made, draft = (*made, edit), edit.apply(draft)
+            further = self._decided(made, draft)
+            if further is None:
+                return []
+            state = further
+        return [self._pruned(start, state)]
+
+    def _decided(self, made: tuple[Edit, ...], draft: Draft) -> _State | None:
+        """The draft as decided; None if it is refused, empty for ever, decided already, or one too many."""
+        changes = frozenset(edit.words for edit in made)
+        if changes in self._seen or self._left == 0:
+            return None
+        self._seen.add(changes)
+        self._left -= 1
+        decided = self._stages(draft.sql, self._catalog)
+        if decided is None or not decided.serves:
+            return None
+        return _State(made, draft, decided.verdict.reasons, decided.size if decided.verdict.bounded else None)
+
+    def _pruned(self, start: _State, state: _State) -> _State:
+        """Without the edits that later ones made superfluous."""
+        for edit in state.made:
+            kept, draft = tuple(e for e in state.made if e is not edit), start.draft
+            for other in kept:
+                draft = other.apply(draft)
+            smaller = self._decided(kept, draft)
+            if smaller is not None and smaller.size is not None:
+                state = smaller
+        return state
+
+    def told(self, state: _State, size: Size) -> Suggestion:
+        """A bounded draft in words, with the domains that would do the same."""
+        change = "; ".join(edit.words for edit in state.made)
+        suggestion = Suggestion(state.draft.sql, change, size)
+        domains = _domains(self._query, state.made)
+        if domains is None:
+            return suggestion
+        decided = self._stages(self._query.sql, _declared(self._catalog, domains))
+        if decided is None or not decided.verdict.bounded or not decided.serves:
+            return suggestion
+        return replace(suggestion, catalog=_snippet(self._query, domains), declared=decided.size())
+
+
+def _obstructed(state: _State) -> tuple[int, int]:
+    """The fewest obstacles first, then the least change."""
+    return len(state.reasons), sum(edit.change for edit in state.made)
+
+
+def _chosen(found: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
+    """The best of each kind of change first, then the others; told in order of change and size."""
+    ranked, kinds = sorted(found, key=_rank), set[tuple[Change, ...]]()
+    first, rest = list[tuple[Size, _State]](), list[tuple[Size, _State]]()
+    for one in ranked:
+        kind = tuple(sorted(edit.change for edit in one[1].made))
+        (rest if kind in kinds else first).append(one)
+        kinds.add(kind)
+    return sorted([*first, *rest][:SUGGESTIONS], key=_rank)
+
+
+def _rank(found: tuple[Size, _State]) -> tuple[int, int, bool, int]:
+    size, state = found
+    changes = sum(edit.change for edit in state.made)
+    return len(state.made), changes, size.units is None, size.units or 0
+
+
+Domains = dict[tuple[str, str], Domain]
+
+
+def _domains(query: Query, made: Iterable[Edit]) -> Domains | None:
+    """The domains by relation and column that do what some edits do; None if one edit is no bound."""
+    found: Domains = {}
+    for edit in made:
+        if edit.domain is None:
+            return None
+        attribute, domain = edit.domain
+        found[query.occurrence(attribute.occurrence).relation.name, attribute.column] = domain
+    return found
+
+
+def _declared(catalog: Catalog, domains: Domains) -> Catalog:
+    relations = (
+        replace(
+            relation,
+            columns=tuple(
+                replace(c, domain=domains.get((relation.name, c.name), c.domain)) for c in relation.columns
+            ),
+        )
+        for relation in catalog.relations
+    )
+    return replace(catalog, relations=tuple(relations))
+
+
+def _snippet(query: Query, domains: Domains) -> dict[str, Any]:
+    """The declarations as the catalog file spells them."""
+    relations = {o.relation.name: o.relation for o in query.occurrences}
+    found: dict[str, Any] = {}
+    for (name, column), domain in domains.items():
+        kind = relations[name].column(column).type
+        body = {
+            "min": _plain(kind, domain.minimum),
+            "max": _plain(kind, domain.maximum),
+            "values": None if domain.values is None else [_plain(kind, value) for value in domain.values],
+        }
+        declared = found.setdefault(name, {"domains": {}})["domains"]
+        declared[column] = {key: value for key, value in body.items() if value is not None}
+    return found
+
+
+def _plain(kind: Type, value: Value | None) -> Any:
+    """A value as JSON and YAML hold it, which the catalog reads back to the same."""
+    decoded = kind.decode(value)
+    return decoded if decoded is None or isinstance(decoded, (int, float, str)) else str(decoded)

@@ -1,0 +1,48 @@
+"""Suggestions as text for a terminal: the change in words, what it costs, and if wanted the whole SQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
+from typing import Any
+
+import yaml
+
+from streambound.certificate.suggestions import Size, Suggestion
+from streambound.report.sizes import size_text
+
+
+def suggestion_lines(suggestions: Sequence[Suggestion], whole: bool) -> Iterator[str]:
+    """The suggestions under a heading, numbered; nothing if there are none.
+
+    Args:
+        whole: with the whole statement of each.
+    """
+    if suggestions:
+        yield "  bounded after any one of these changes (each was decided again):"
+    for number, suggestion in enumerate(suggestions, start=1):
+        yield f"    {number}. {suggestion.change}: {_cost(suggestion.size)}"
+        if suggestion.catalog is not None and suggestion.declared is not None:
+            yield f"       or declare {_declared(suggestion.catalog)}: {_cost(suggestion.declared)}"
+        if whole:
+            yield from (f"         {line}".rstrip() for line in _statement(suggestion.sql))
+
+
+def _cost(size: Size) -> str:
+    return size_text(size.units, size.formula, size.unplanned)
+
+
+def _declared(catalog: Mapping[str, Any]) -> str:
+    """Declarations as lines of a catalog file, each in one line of YAML."""
+    lines = (
+        yaml.safe_dump(body, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True)
+        for body in catalog.values()
+    )
+    return " and ".join(f"{name}: {line.strip()}" for name, line in zip(catalog, lines, strict=True))
+
+
+def _statement(sql: str) -> Iterator[str]:
+    """The lines of a text below its leading comments."""
+    lines = sql.strip().splitlines()
+    return dropwhile(lambda line: not line.strip() or line.lstrip().startswith("--"), lines)

@@ -1,0 +1,201 @@
+"""Suggestions: each is bounded when it is decided again from what was returned, with the units it names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import VALUES, Case, cases, timed_cases
+
+from streambound.certificate.suggestions import SUGGESTIONS
+from streambound.compiler import Report, check
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import metadata
+from streambound.query.registry import load_registry
+
+# An example decides some dozens of queries.
+FEWER = settings(max_examples=settings().max_examples // 4)
+REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
+STREAMS: dict[str, Any] = {
+    "S": {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"},
+    "T": {"columns": {"D": "int", "E": "int", "ts": "int"}, "timestamp": "ts"},
+    "N": {"columns": {"name": "string", "group by": "int", "price": "double", "day": "date"}},
+}
+CATALOG = catalog_from_mapping(STREAMS)
+
+
+def long_form(body: Any) -> dict[str, Any]:
+    return dict(body) if "columns" in body else {"columns": dict(body)}
+
+
+def declared(streams: dict[str, Any], snippet: dict[str, Any]) -> Catalog:
+    """The catalog with a suggestion's declarations written into it, as a user would."""
+    merged = {name: long_form(body) for name, body in streams.items()}
+    for name, keys in snippet.items():
+        merged[name]["domains"] = {**merged[name].get("domains", {}), **keys["domains"]}
+    return catalog_from_mapping(merged)
+
+
+def assert_rechecks(streams: dict[str, Any], catalog: Catalog, sql: str, report: Report) -> None:
+    """Everything is decided again from the JSON alone."""
+    for found in json.loads(json.dumps(report.to_json()))["suggestions"]:
+        again = check(found["sql"], catalog)
+        assert (again.verdict, again.units) == ("bounded", found["units"]), found
+        assert found["verdict"] == "bounded" and found["sql"] != sql and found["change"]
+        assert all(reason.code != "unsatisfiable" for reason in again.reasons)
+        if "catalog" in found:
+            as_it_stands = check(sql, declared(streams, found["catalog"]))
+            assert (as_it_stands.verdict, as_it_stands.units) == ("bounded", found["catalog_units"]), found
+            assert all(reason.code != "unsatisfiable" for reason in as_it_stands.reasons)
+
+
+def assert_case(case: Case) -> None:
+    report = check(case.sql, case.catalog)
+    assert len(report.suggestions) <= SUGGESTIONS
+    assert not report.suggestions or report.verdict in ("unbounded", "unknown")
+    assert_rechecks(case.streams, case.catalog, case.sql, report)
+    if report.verdict == "unbounded":
+        assert report.suggestions, case
+
+
+@FEWER
+@given(cases(types=tuple(VALUES)))
+def test_suggestions_recheck_on_random_queries_of_every_type(case: Case) -> None:
+    assert_case(case)
+
+
+@FEWER
+@given(cases())
+def test_suggestions_recheck_on_random_queries(case: Case) -> None:
+    assert_case(case)
+
+
+@FEWER
+@given(timed_cases())
+def test_suggestions_recheck_on_random_timed_queries(case: Case) -> None:
+    assert_case(case)
+
+
+@FEWER
+@given(st.data())
+def test_suggestions_recheck_on_random_self_joins(data: st.DataObject) -> None:
+    columns = ["x.A", "x.B", "y.A", "y.B"]
+    pairs = st.tuples(
+        st.sampled_from(columns[:2]), st.sampled_from(["<", "<=", "=", "<>"]), st.sampled_from(columns[2:])
+    )
+    atoms = [" ".join(pair) for pair in data.draw(st.lists(pairs, min_size=1, max_size=3))]
+    distinct = data.draw(st.sampled_from(["", "DISTINCT "]))
+    select = data.draw(st.sampled_from(["1", *columns]))
+    sql = f"SELECT {distinct}{select} FROM S x, S y WHERE {' AND '.join(atoms)}"
+    report = check(sql, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, sql, report)
+    assert report.suggestions or report.verdict == "bounded"
+
+
+@pytest.mark.parametrize("query", REGISTRY.queries, ids=lambda query: query.name)
+def test_every_registered_unbounded_query_has_a_suggestion(query: Any) -> None:
+    report = check(query.sql, REGISTRY.catalog, query.name)
+    assert bool(report.suggestions) is (report.verdict == "unbounded")
+    for suggestion in report.suggestions:
+        again = check(suggestion.sql, REGISTRY.catalog, query.name)
+        assert (again.verdict, again.units) == ("bounded", suggestion.size.units)
+        assert metadata(suggestion.sql) == metadata(query.sql)
+
+
+def suggested(sql: str, catalog: Catalog = CATALOG) -> list[str]:
+    return [suggestion.sql for suggestion in check(sql, catalog).suggestions]
+
+
+def test_what_the_user_wrote_stays_as_it_was() -> None:
+    sql = (
+        "-- owner: me\nSELECT s.A,  -- the key\n  s.B\nFROM S s, T\nWHERE s.A = D  -- pairs\n  AND s.B = 1\n"
+    )
+    assert suggested(sql)[0] == sql[:-1] + "\n  AND s.A BETWEEN 0 AND 999\n"
+
+
+def test_a_query_without_where_gets_one() -> None:
+    assert suggested("SELECT DISTINCT A FROM S")[0] == "SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999"
+    assert (
+        suggested("SELECT DISTINCT A\nFROM S;")[0]
+        == "SELECT DISTINCT A\nFROM S\nWHERE S.A BETWEEN 0 AND 999;"
+    )
+
+
+def test_the_kinds_of_change() -> None:
+    assert suggested("SELECT DISTINCT A FROM S")[1:] == ["SELECT A FROM S", "SELECT DISTINCT 1 FROM S"]
+    assert "SELECT DISTINCT A FROM S, T WHERE B < D AND A = 1" in suggested(
+        "SELECT A FROM S, T WHERE B < D AND A = 1"
+    )
+    window = "T.ts BETWEEN S.ts - 60 AND S.ts + 60"
+    assert f"SELECT 1 FROM S, T WHERE B < D AND {window}" in suggested("SELECT 1 FROM S, T WHERE B < D")
+    dropped = "SELECT DISTINCT B FROM S WHERE B > 0 AND B < 9"
+    assert dropped in suggested("SELECT DISTINCT A, B FROM S WHERE B > 0 AND B < 9")
+
+
+def test_one_missing_side_is_the_smallest_change() -> None:
+    assert suggested("SELECT DISTINCT A FROM S WHERE A > 10")[0].endswith("WHERE A > 10 AND S.A <= 999")
+    assert suggested("SELECT DISTINCT A FROM S WHERE A < 10")[0].endswith("WHERE A < 10 AND S.A >= 0")
+
+
+def test_placeholders_lie_around_the_constants_of_the_query() -> None:
+    assert suggested("SELECT DISTINCT A FROM S WHERE A > 5000")[0].endswith("S.A <= 9999")
+    assert suggested("SELECT DISTINCT A FROM S WHERE A < -5")[0].endswith("S.A >= -10")
+    assert (
+        "DATE '2026-01-02' AND N.day <= DATE '2027-01-02'"
+        in suggested("SELECT DISTINCT day FROM N WHERE day > DATE '2026-01-02'")[0]
+    )
+    assert suggested("SELECT DISTINCT price FROM N WHERE price > 2")[0].endswith("N.price IN (1.0, 2.0, 3.0)")
+
+
+def test_bounds_of_the_other_side_and_of_the_catalog_are_taken() -> None:
+    report = check("SELECT 1 FROM S, T WHERE S.A = T.D AND T.D > 3 AND S.A < 12", CATALOG)
+    assert report.verdict == "bounded"
+    streams = {
+        "S": {"code": "string", "n": "int"},
+        "T": {
+            "columns": {"code": "string", "n": "int"},
+            "domains": {"code": {"values": ["x", "y"]}, "n": {"min": 1, "max": 7}},
+        },
+    }
+    found = check("SELECT DISTINCT code FROM S", catalog_from_mapping(streams)).suggestions[0]
+    assert found.sql.endswith("S.code IN ('x', 'y')") and "placeholder" not in found.change
+    found = check("SELECT DISTINCT n FROM S", catalog_from_mapping(streams)).suggestions[0]
+    assert found.sql.endswith("S.n BETWEEN 1 AND 7") and "placeholder" not in found.change
+
+
+def test_a_window_holds_the_offsets_of_the_query() -> None:
+    sql = "SELECT 1 FROM S, T WHERE S.ts > T.ts + 500 AND S.A = T.D"
+    assert any("S.ts - 1000 AND S.ts + 1000" in text for text in suggested(sql))
+
+
+def test_names_that_need_backticks_get_them() -> None:
+    assert suggested("SELECT DISTINCT `group by` FROM N")[0].endswith("WHERE N.`group by` BETWEEN 0 AND 999")
+
+
+def test_two_edits_where_one_is_not_enough_and_both_are_needed() -> None:
+    sql = "SELECT DISTINCT S.A, T.D FROM S, T"
+    found = check(sql, CATALOG).suggestions
+    assert found and all("; " in suggestion.change for suggestion in found)
+    assert found[0].catalog == {
+        "S": {"domains": {"A": {"min": 0, "max": 999}}},
+        "T": {"domains": {"D": {"min": 0, "max": 999}}},
+    }
+
+
+def test_more_than_two_edits_are_found_one_after_the_other() -> None:
+    found = check("SELECT DISTINCT S.A, S.B, T.D, T.E FROM S, T", CATALOG).suggestions
+    assert found and found[0].change.count("; ") == 3
+
+
+def test_one_domain_serves_both_occurrences_of_a_self_join() -> None:
+    (first, *_) = check("SELECT DISTINCT x.A, y.A FROM S x, S y", CATALOG).suggestions
+    assert first.catalog == {"S": {"domains": {"A": {"min": 0, "max": 999}}}}
+
+
+def test_other_criteria_and_bounded_queries_have_none() -> None:
+    assert not check("SELECT A FROM S", CATALOG).suggestions
+    assert not check("SELECT DISTINCT A FROM S", CATALOG, criterion="arasu").suggestions
