@@ -14,7 +14,8 @@ from itertools import permutations
 
 from streambound.constraints.closure import Difference, at_least, at_most
 from streambound.constraints.system import Choice, System, constraints_of, shifted, system, unconstrained
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Op, Query, Term
+from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, NullTest, Op, Query
+from streambound.query.renaming import renamed, renamed_atom
 
 
 def folded(query: Query) -> Query:
@@ -39,48 +40,27 @@ def _pairs(query: Query) -> list[tuple[str, str]]:
 
 def _folds(facts: System, gone: str, kept: str) -> bool:
     query = facts.query
-    named = {a for atom in query.where for a in atom.attributes}
     for atom in query.where:
         if gone not in {a.occurrence for a in atom.attributes}:
             continue
-        moved = _moved_atom(atom, gone, kept)
-        if not all(a in named or not query.column(a).nullable for a in moved.attributes):
-            return False
+        moved = renamed_atom(atom, {gone: kept})
         if not _entailed(facts, moved):
             return False
     return all(_agrees(facts, a, gone, kept) for a in query.projected if a.occurrence == gone)
 
 
 def _agrees(facts: System, attribute: Attribute, gone: str, kept: str) -> bool:
-    other = _moved(attribute, gone, kept)
+    other = renamed(attribute, {gone: kept})
     if other not in facts.query.mentioned:
         return False
     return all(not facts.satisfiable(shifted(attribute, op, other, 0)) for op in (Op.LT, Op.GT))
 
 
-def _moved(term: Term, gone: str, kept: str) -> Term:
-    if isinstance(term, Attribute) and term.occurrence == gone:
-        return Attribute(kept, term.column)
-    return term
-
-
-def _moved_atom(atom: Atom, gone: str, kept: str) -> Atom:
-    if isinstance(atom, Comparison):
-        left, right = _moved(atom.left, gone, kept), _moved(atom.right, gone, kept)
-        assert isinstance(left, Attribute)
-        return replace(atom, left=left, right=right)
-    if isinstance(atom, Membership):
-        attribute = _moved(atom.attribute, gone, kept)
-        assert isinstance(attribute, Attribute)
-        return replace(atom, attribute=attribute)
-    return atom
-
-
 def _substituted(query: Query, gone: str, kept: str) -> Query:
-    atoms = (_moved_atom(a, gone, kept) for a in query.where)
+    atoms = (renamed_atom(a, {gone: kept}) for a in query.where)
     return replace(
         query,
-        select=tuple(replace(o, term=_moved(o.term, gone, kept)) for o in query.select),
+        select=tuple(replace(o, term=renamed(o.term, {gone: kept})) for o in query.select),
         occurrences=tuple(o for o in query.occurrences if o.alias != gone),
         where=tuple(dict.fromkeys(atoms)),
     )
@@ -88,7 +68,14 @@ def _substituted(query: Query, gone: str, kept: str) -> Query:
 
 def _entailed(facts: System, atom: Atom) -> bool:
     """Whether a condition follows: no way to break it is consistent with the query."""
-    if not set(atom.attributes) <= set(facts.query.mentioned):
+    query = facts.query
+    if isinstance(atom, NullTest) and atom.null:
+        return atom.attribute in query.nulls
+    if not all(a in query.present or not query.nullable(a) for a in atom.attributes):
+        return False
+    if isinstance(atom, NullTest):
+        return True
+    if not set(atom.attributes) <= set(query.mentioned):
         return False
     if isinstance(atom, Membership):
         family = facts.space.family(atom.attribute)
@@ -135,7 +122,7 @@ def filters_apart(query: Query) -> bool:
 
 def _apart(query: Query, one: str, other: str) -> bool:
     local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({one}, {other})]
-    merged = replace(query, where=tuple(_moved_atom(a, one, other) for a in local))
+    merged = replace(query, where=tuple(renamed_atom(a, {one: other}) for a in local))
     facts = system(merged)
     constraints, choices = constraints_of(facts.space, merged.where)
     closure = unconstrained(facts.space).assume(constraints)

@@ -66,7 +66,9 @@ def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = 
     space = Space(query, static or {})
     constraints, choices = constraints_of(space, query.where)
     never = any(isinstance(atom, Never) for atom in query.where)
-    closure = None if never else unconstrained(space).assume(constraints)
+    # NULL compares with nothing.
+    torn = not query.nulls.isdisjoint(query.present)
+    closure = None if never or torn else unconstrained(space).assume(constraints)
     return System(query, space, closure, tuple(choices))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.query.model import Column, Domain, Kind, Query, Relation
+from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
 
 Encoded = dict[str, Any]
@@ -35,12 +36,12 @@ class Answer:
     count: int
 
 
-def timed(query: Query) -> bool:
+def timed(query: Query | Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
     return any(o.relation.timestamp is not None for o in query.streams)
 
 
-def batches(query: Query, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
     """The events of a query's streams, one batch a marker.
 
     Raises:
@@ -146,7 +147,9 @@ def within(column: Column, value: Value) -> bool:
     return bool(above and (domain.maximum is None or value <= domain.maximum))
 
 
-def encode_static(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Encoded]]:
+def encode_static(
+    query: Query | Statement, rows: Mapping[str, Iterable[Mapping[str, Any]]]
+) -> dict[str, list[Encoded]]:
     """The rows of the static relations of a query, encoded, by relation name.
 
     Raises:
@@ -163,9 +166,9 @@ def encode_static(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]])
     return found
 
 
-def answers(query: Query, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
+def answers(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
     """Encoded answer rows of one marker, decoded and in canonical order (NULL first)."""
-    kinds = [query.type_of(output.term) for output in query.select]
+    kinds = [kind for _, kind in query.outputs]
     ordered = sorted((row for row, n in counts.items() if n), key=_sort_key)
     return [
         Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), counts[row])

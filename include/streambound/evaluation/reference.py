@@ -11,11 +11,14 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.query.model import Attribute, Comparison, Membership, Op, Query, Term
+from streambound.query.formula import holds
+from streambound.query.model import Atom, Attribute, Comparison, Membership, NullTest, Op, Query, Term
+from streambound.query.statement import Selection, Statement, whole
 
 _HOLDS = {
     Op.LT: operator.lt,
@@ -30,7 +33,7 @@ Match = Mapping[str, Encoded]
 
 
 def reference(
-    query: Query, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
+    query: Query | Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The new answers at each marker, by evaluating the query from scratch every time."""
     # A finite stream arrives like any other; only static relations are there from the start.
@@ -45,26 +48,38 @@ def reference(
         before = after
 
 
-def evaluate(query: Query, relations: Mapping[str, list[Encoded]]) -> Counter[tuple[Any, ...]]:
+def evaluate(query: Query | Statement, relations: Mapping[str, list[Encoded]]) -> Counter[tuple[Any, ...]]:
     """The answer of a query over finite relations: each row with its multiplicity."""
-    aliases = [o.alias for o in query.occurrences]
+    statement = whole(query) if isinstance(query, Query) else query
     found: Counter[tuple[Any, ...]] = Counter()
+    for block in statement.blocks:
+        rows: Counter[tuple[Any, ...]] = Counter()
+        for selection in block.selections:
+            rows.update(_rows(selection, relations))
+        found.update(dict.fromkeys(rows, 1) if block.distinct else rows)
+    return found
+
+
+def _rows(selection: Selection, relations: Mapping[str, list[Encoded]]) -> Iterator[tuple[Any, ...]]:
+    query = selection.base
+    aliases = [o.alias for o in query.occurrences]
     for combination in product(*(relations[o.relation.name] for o in query.occurrences)):
         match = dict(zip(aliases, combination, strict=True))
-        if all(_holds(atom, match) for atom in query.where):
-            found[tuple(_value(o.term, match) for o in query.select)] += 1
-    return Counter(dict.fromkeys(found, 1)) if query.distinct else found
+        if holds(selection.formula, partial(_holds, match)):
+            yield tuple(_value(o.term, match) for o in query.select)
 
 
 def _value(term: Term, match: Match) -> Any:
     return match[term.occurrence][term.column] if isinstance(term, Attribute) else term.value
 
 
-def _holds(atom: Any, match: Match) -> bool:
+def _holds(match: Match, atom: Atom) -> bool:
     if isinstance(atom, Comparison):
         left, right = _value(atom.left, match), _value(atom.right, match)
         return left is not None and right is not None and _HOLDS[atom.op](left, right)
     if isinstance(atom, Membership):
         value = _value(atom.attribute, match)
         return value is not None and value in [member.value for member in atom.values]
+    if isinstance(atom, NullTest):
+        return (_value(atom.attribute, match) is None) is atom.null
     return False

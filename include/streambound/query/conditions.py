@@ -1,4 +1,4 @@
-"""Conditions to atoms: the conjunction in WHERE and ON, flattened, oriented and type-checked."""
+"""Conditions to formulas: WHERE and ON in negation normal form, oriented and type-checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Term
+from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
+from streambound.query.model import (
+    Attribute,
+    Comparison,
+    Constant,
+    Membership,
+    Never,
+    NullTest,
+    Op,
+    Term,
+)
 from streambound.query.scope import BOOLEAN, Scope, place_of
 from streambound.query.values import Family, Value
 
@@ -30,66 +40,104 @@ _HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
     Op.GT: operator.gt,
 }
 _NAMES: dict[type[exp.Expr], str] = {
-    exp.Or: "OR",
-    exp.Not: "NOT",
-    exp.Is: "IS [NOT] NULL",
     exp.Like: "LIKE",
     exp.NullSafeEQ: "<=>",
     exp.Exists: "EXISTS",
     exp.Between: "BETWEEN SYMMETRIC",
 }
-ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN and IN, joined by AND"
+ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN, IN and IS [NOT] NULL, joined by AND, OR and NOT"
 
 
-def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
-    """The atoms of a condition; conditions that always hold vanish.
+def formula(node: exp.Expr, scope: Scope, positive: bool = True) -> Formula:
+    """A condition, or its negation, with NOT pushed down to the comparisons.
 
     Raises:
         QueryError: the sides of a comparison do not compare.
         UnsupportedError: a condition outside the class, with its place.
     """
-    pending = [node]
+    while isinstance(node, (exp.Paren, exp.Not)):
+        positive = positive is not isinstance(node, exp.Not)
+        node = node.this
+    if isinstance(node, (exp.And, exp.Or)):
+        join = all_of if isinstance(node, exp.And) is positive else any_of
+        return join(formula(part, scope, positive) for part in _operands(node))
+    return _condition(node, scope, positive)
+
+
+def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The operands of a chain of one connective, from the left; a chain is no nesting."""
+    pending, kind = [node], type(node)
     while pending:
         part = pending.pop()
-        if isinstance(part, exp.Paren):
-            pending.append(part.this)
-        elif isinstance(part, exp.And):
-            pending.extend((part.expression, part.this))
+        inner = part
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, kind):
+            pending.extend((inner.expression, inner.this))
         else:
-            yield from _atoms(part, scope)
+            yield part
 
 
-def _atoms(node: exp.Expr, scope: Scope) -> Iterator[Atom]:
+def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
     if type(node) in _OPS:
-        yield from _comparison(_OPS[type(node)], node.this, node.expression, node, scope)
-    elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        yield from _comparison(Op.GE, node.this, node.args["low"], node, scope)
-        yield from _comparison(Op.LE, node.this, node.args["high"], node, scope)
-    elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
-        yield from _membership(node, scope)
-    elif isinstance(node, (exp.Boolean, exp.Null)):
-        if not (isinstance(node, exp.Boolean) and node.this):
-            yield Never(node.sql(dialect="spark"), place_of(node, scope.sql))
-    elif isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
-        yield Comparison(
-            scope.attribute(node), Op.EQ, Constant(1, "TRUE", BOOLEAN), place_of(node, scope.sql)
+        op = _OPS[type(node)]
+        return _comparison(op if positive else op.negated, node.this, node.expression, node, scope)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        ends = ((Op.GE, node.args["low"]), (Op.LE, node.args["high"]))
+        join = all_of if positive else any_of
+        return join(
+            _comparison(op if positive else op.negated, node.this, end, node, scope) for op, end in ends
         )
-    else:
-        what = _NAMES.get(type(node)) or node.sql(dialect="spark")
-        raise UnsupportedError(
-            f"{what} is not supported yet", place=place_of(node, scope.sql), accepted=ACCEPTED
-        )
+    if isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+        return _membership(node, scope, positive)
+    if isinstance(node, exp.Is):
+        return _is(node, scope, positive)
+    if isinstance(node, (exp.Boolean, exp.Null)):
+        holds_always = isinstance(node, exp.Boolean) and bool(node.this) is positive
+        return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
+    if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
+        return _truth(scope.attribute(node), positive, node, scope)
+    what = _NAMES.get(type(node)) or node.sql(dialect="spark")
+    raise UnsupportedError(f"{what} is not supported yet", place=place_of(node, scope.sql), accepted=ACCEPTED)
 
 
-def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Scope) -> Iterator[Atom]:
+def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Scope) -> Comparison:
+    constant = Constant(int(value), str(value).upper(), BOOLEAN)
+    return Comparison(attribute, Op.EQ, constant, place_of(node, scope.sql))
+
+
+def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
+    """``IS NULL``, and ``IS TRUE`` and ``IS FALSE`` of a boolean column."""
+    term, place = scope.term(node.this), place_of(node, scope.sql)
+    if isinstance(node.expression, exp.Null):
+        if isinstance(term, Constant):
+            return _decided((term.value is None) is positive, node, scope)
+        if not scope.nullable(term):
+            return _decided(not positive, node, scope)
+        return NullTest(term, positive, place)
+    if isinstance(node.expression, exp.Boolean) and isinstance(term, Attribute):
+        wanted = bool(node.expression.this)
+        if scope.type_of(term).family is Family.BOOLEAN:
+            same = _truth(term, wanted is positive, node, scope)
+            return (
+                same if positive or not scope.nullable(term) else any_of((same, NullTest(term, True, place)))
+            )
+    raise UnsupportedError(
+        f"{node.sql(dialect='spark')} is not supported yet", place=place, accepted="column IS [NOT] NULL"
+    )
+
+
+def _decided(holds_always: bool, node: exp.Expr, scope: Scope) -> Formula:
+    return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
+
+
+def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Scope) -> Formula:
     place = place_of(whole, scope.sql)
     (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
     if before or after:
-        yield _shifted(op, (first, before), (second, after), whole, scope)
-        return
+        return _shifted(op, (first, before), (second, after), whole, scope)
     if isinstance(first, Constant) and isinstance(second, Constant):
-        yield from _folded(op, first, second, whole, scope)
-        return
+        return _folded(op, first, second, whole, scope)
     if isinstance(first, Constant):
         first, second, op, right = second, first, op.mirrored, left
     assert isinstance(first, Attribute)
@@ -97,9 +145,8 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
         second = scope.coerce(second, scope.type_of(first), right)
     _refuse_mismatch(first, second, whole, scope)
     if isinstance(second, Constant) and second.value is None:
-        yield Never(whole.sql(dialect="spark"), place, (first,))
-    else:
-        yield Comparison(first, op, second, place)
+        return Never(whole.sql(dialect="spark"), place, (first,))
+    return Comparison(first, op, second, place)
 
 
 def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Scope) -> None:
@@ -142,15 +189,12 @@ def _shifted(
     return Comparison(first, op, second, place_of(whole, scope.sql), offset, text)
 
 
-def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Scope) -> Iterator[Atom]:
-    place, text = place_of(whole, scope.sql), whole.sql(dialect="spark")
+def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Scope) -> Formula:
     if first.value is None or second.value is None:
-        yield Never(text, place)
-        return
+        return _decided(False, whole, scope)
     if first.type.family is not second.type.family:
         second = scope.coerce(second, first.type, whole)
-    if not holds(op, first.value, second.value):
-        yield Never(text, place)
+    return _decided(holds(op, first.value, second.value), whole, scope)
 
 
 def holds(op: Op, left: Value, right: Value) -> bool:
@@ -158,21 +202,23 @@ def holds(op: Op, left: Value, right: Value) -> bool:
     return bool(_HOLDS[op](left, right))
 
 
-def _membership(node: exp.In, scope: Scope) -> Iterator[Atom]:
-    place = place_of(node, scope.sql)
+def _membership(node: exp.In, scope: Scope, positive: bool) -> Formula:
+    """``IN``: a list of constants, or else the comparisons that it abbreviates."""
     subject = scope.term(node.this)
-    members = [(scope.term(item), item) for item in node.expressions]
-    if not isinstance(subject, Attribute) or not all(isinstance(term, Constant) for term, _ in members):
-        raise UnsupportedError(
-            "IN with columns in the list is not supported yet",
-            place=place,
-            accepted="column IN (constants)",
-        )
-    kind = scope.type_of(subject)
-    values = tuple(scope.coerce(term, kind, item) for term, item in members if isinstance(term, Constant))
-    if values:
-        _refuse_mismatch(subject, values[0], node, scope)
-    known = tuple(value for value in values if value.value is not None)
-    yield (
-        Membership(subject, known, place) if known else Never(node.sql(dialect="spark"), place, (subject,))
+    members = [scope.term(item) for item in node.expressions]
+    if isinstance(subject, Constant) or not all(isinstance(term, Constant) for term in members):
+        join, op = (any_of, Op.EQ) if positive else (all_of, Op.NE)
+        return join(_comparison(op, node.this, item, node, scope) for item in node.expressions)
+    kind, place = scope.type_of(subject), place_of(node, scope.sql)
+    values = tuple(
+        scope.coerce(term, kind, item)
+        for term, item in zip(members, node.expressions, strict=True)
+        if isinstance(term, Constant)
     )
+    _refuse_mismatch(subject, values[0], node, scope)
+    known = tuple(dict.fromkeys(value for value in values if value.value is not None))
+    if not known or (not positive and any(v.value is None for v in values)):
+        # NULL in a list makes NOT IN never true.
+        return Never(node.sql(dialect="spark"), place, (subject,))
+    member = Membership(subject, known, place)
+    return member if positive else all_of(false(member))

@@ -117,7 +117,13 @@ class Op(Enum):
         """The operator with its sides exchanged."""
         return _MIRRORED[self]
 
+    @property
+    def negated(self) -> Op:
+        """The operator that holds of two values exactly where this one does not."""
+        return _NEGATED[self]
 
+
+_NEGATED = {Op.LT: Op.GE, Op.LE: Op.GT, Op.EQ: Op.NE, Op.NE: Op.EQ, Op.GE: Op.LT, Op.GT: Op.LE}
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.LE, Op.GT: Op.LT}
 
 
@@ -173,7 +179,24 @@ class Never:
         return self.text
 
 
-Atom = Comparison | Membership | Never
+@dataclass(frozen=True)
+class NullTest:
+    """``attribute IS NULL`` or ``attribute IS NOT NULL``."""
+
+    attribute: Attribute
+    null: bool
+    place: Place = field(compare=False, default=Place(1, 1))
+
+    def __str__(self) -> str:
+        return f"{self.attribute} IS {'' if self.null else 'NOT '}NULL"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attribute tested."""
+        return (self.attribute,)
+
+
+Atom = Comparison | Membership | NullTest | Never
 
 
 @dataclass(frozen=True)
@@ -212,6 +235,11 @@ class Query:
         return "eliminating" if self.distinct else "preserving"
 
     @property
+    def outputs(self) -> tuple[tuple[str, Type], ...]:
+        """Name and type of each answer column."""
+        return tuple((o.name, self.type_of(o.term)) for o in self.select)
+
+    @property
     def streams(self) -> tuple[Occurrence, ...]:
         """The occurrences of infinite streams, in FROM order."""
         return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
@@ -243,6 +271,22 @@ class Query:
     def is_timestamp(self, attribute: Attribute) -> bool:
         """Whether the attribute is the application timestamp of its stream."""
         return self.occurrence(attribute.occurrence).relation.timestamp == attribute.column
+
+    def nullable(self, attribute: Attribute) -> bool:
+        """Whether the attribute may be NULL; an application timestamp never is."""
+        return self.column(attribute).nullable and not self.is_timestamp(attribute)
+
+    @property
+    def nulls(self) -> frozenset[Attribute]:
+        """The attributes that a condition wants to be NULL."""
+        return frozenset(a.attribute for a in self.where if isinstance(a, NullTest) and a.null)
+
+    @property
+    def present(self) -> frozenset[Attribute]:
+        """The attributes that conditions let pass only if they are not NULL."""
+        return frozenset(
+            x for a in self.where if not (isinstance(a, NullTest) and a.null) for x in a.attributes
+        )
 
     @property
     def timed(self) -> bool:

@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError
 from streambound.query.model import Attribute, Constant, Occurrence, Term
-from streambound.query.values import Family, Type, parse_type
+from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
 INTEGER = parse_type("bigint")
@@ -28,7 +28,6 @@ MICROSECONDS = {
 }
 STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
-NULL = Type("null", Family.STRING, None)
 
 
 def place_of(node: exp.Expr, sql: str) -> Place:
@@ -172,6 +171,11 @@ class Scope:
             return term.type
         occurrence = next(o for o in self.occurrences if o.alias == term.occurrence)
         return occurrence.relation.column(term.column).type
+
+    def nullable(self, attribute: Attribute) -> bool:
+        """Whether an attribute may be NULL; an application timestamp never is."""
+        occurrence = next(o for o in self.occurrences if o.alias == attribute.occurrence)
+        return occurrence.relation.column(attribute.column).nullable and not self.is_timestamp(attribute)
 
     def is_timestamp(self, term: Term) -> bool:
         """Whether a term is the application timestamp of its stream."""

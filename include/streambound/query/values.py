@@ -181,6 +181,32 @@ def parse_type(text: str | None) -> Type:
     raise CatalogError(f"unknown column type {found}", accepted=ACCEPTED)
 
 
+# The type of the literal NULL, which is of every type.
+NULL = Type("null", Family.STRING, None)
+
+
+def common_type(one: Type, other: Type) -> Type | None:
+    """The type that holds the values of two, as UNION needs it; None if they do not compare.
+
+    Integers widen to 64 bits, decimals to the finer step, and with a double everything is one.
+    """
+    if NULL in (one, other):
+        return other if one == NULL else one
+    if one == other:
+        return one
+    if one.family is not other.family:
+        return None
+    if one.family is not Family.NUMBER:
+        return one
+    if one.step is None or other.step is None:
+        return parse_type("double")
+    if one.step == other.step == 1 and one.name in INTEGERS and other.name in INTEGERS:
+        return parse_type("bigint")
+    step = min(one.step, other.step)
+    scale = len(str(step.denominator)) - 1
+    return Type(f"decimal(38,{scale})", Family.NUMBER, step)
+
+
 def _number(kind: Type, value: Any) -> Value:
     if isinstance(value, float) and kind.step is None:
         # A binary float stays one: Python compares it with Fraction exactly.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from streambound.query.model import Atom, Attribute, Membership, Never, Op, Query
+from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op, Query
 from streambound.query.values import Type, Value
 from streambound.spark import ordered
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
@@ -64,6 +64,9 @@ class Clauses:
         """A condition that the user wrote."""
         if isinstance(atom, Never):
             return exp.false()
+        if isinstance(atom, NullTest):
+            test = exp.Is(this=self.column(atom.attribute), expression=exp.null())
+            return test if atom.null else exp.not_(test)
         if isinstance(atom, Membership):
             return self.member(atom.attribute, [constant.value for constant in atom.values])
         if isinstance(atom.right, Attribute):

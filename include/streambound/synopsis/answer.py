@@ -46,7 +46,7 @@ def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -
     found = {}
     for occurrence in query.statics:
         own = [a for a in query.where if {x.occurrence for x in a.attributes} == {occurrence.alias}]
-        required = {x.column for a in query.where for x in a.attributes if x.occurrence == occurrence.alias}
+        required = {x.column for x in query.present if x.occurrence == occurrence.alias}
         found[occurrence.alias] = [
             Rep(row, 1)
             for row in rows.get(occurrence.relation.name, ())

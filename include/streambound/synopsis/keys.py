@@ -21,8 +21,7 @@ def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | Non
     size = _count(facts, closure, attribute)
     if size is None:
         return None
-    named = {a for atom in facts.query.where for a in atom.attributes}
-    nullable = attribute not in named and facts.query.column(attribute).nullable
+    nullable = attribute not in facts.query.present and facts.query.nullable(attribute)
     return Key(attribute, size + nullable)
 
 

@@ -172,8 +172,7 @@ def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
 
 def known(query: Query, static_values: Mapping[Attribute, tuple[Value, ...]] | None = None) -> Known | None:
     """The facts of a query; None if no tuples can ever meet its conditions together."""
-    compared = {a for atom in query.where for a in atom.attributes}
-    values = {a: found for a, found in (static_values or {}).items() if a in compared}
+    values = {a: found for a, found in (static_values or {}).items() if a in query.present}
     if not all(values.values()):
         # A compared static column without a value: no static row can meet the conditions.
         return None

@@ -84,7 +84,7 @@ def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynops
     query = facts.query
     joined = {own for own, _, _ in facts.joined(alias)}
     carried = joined | {a for a in query.projected if a.occurrence == alias}
-    required = {a for atom in query.where for a in atom.attributes if a.occurrence == alias}
+    required = {a for a in query.present if a.occurrence == alias}
     return StreamSynopsis(
         alias=alias,
         filters=facts.filters(alias),

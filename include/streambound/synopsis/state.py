@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Atom, Attribute, Membership, Never, Op
+from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
 from streambound.synopsis.plan import Cell, Condition, Keep, Key, Plan, StreamSynopsis
@@ -41,6 +41,8 @@ def passes(atoms: Iterable[Atom], row: Tuple) -> bool:
 def _meets(atom: Atom, row: Tuple) -> bool:
     if isinstance(atom, Never):
         return False
+    if isinstance(atom, NullTest):
+        return (row[atom.attribute.column] is None) is atom.null
     if isinstance(atom, Membership):
         value = row[atom.attribute.column]
         return value is not None and any(value == member.value for member in atom.values)

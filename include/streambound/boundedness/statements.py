@@ -1,0 +1,224 @@
+"""Verdicts on statements: OR within a SELECT, and SELECTs joined by UNION ALL and UNION.
+
+A SELECT without self-joins is bounded iff each of its cases is, since cases are told apart by single
+tuples (Arasu et al., Theorems 4.3 and 5.3); a case of one conjunction is decided by the exact
+criterion. All parts bounded makes the whole bounded. The converse is false for parts that share matches or
+answers: of such a statement this module only says which parts are not bounded, and UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+
+from streambound.boundedness.exact import NAME, exact
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.constraints.cases import CASE_LIMIT, Case, cases, refined
+from streambound.constraints.system import SearchLimit, system
+from streambound.query.formula import Formula, all_of, any_of
+from streambound.query.model import Atom, Query
+from streambound.query.renaming import renamed, renamed_atom, renamed_formula
+from streambound.query.statement import Block, Selection, Statement
+
+
+@dataclass(frozen=True)
+class Part:
+    """A conjunction of a statement: the number of its block, and the verdict on it alone."""
+
+    block: int
+    query: Query
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a statement, and the parts whose answers make its answer.
+
+    ``open`` are the parts that are not known to be bounded; the statement is UNKNOWN if it has some
+    and no part of it alone proves it unbounded: then a witness on the whole statement would.
+    """
+
+    verdict: Verdict
+    parts: tuple[Part, ...]
+
+    @property
+    def open(self) -> tuple[Part, ...]:
+        """The parts that are not bounded."""
+        return tuple(part for part in self.parts if not part.verdict.bounded)
+
+
+def decide(statement: Statement) -> Decision:
+    """The exact criterion on a statement."""
+    if statement.simple is not None:
+        verdict = exact(statement.simple)
+        return Decision(verdict, (Part(0, statement.simple, verdict),))
+    try:
+        return _decided(statement)
+    except SearchLimit:
+        message = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
+        return Decision(Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", message),)), ())
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A SELECT with its cases, each with the verdicts on its parts."""
+
+    block: int
+    selection: Selection
+    cases: tuple[tuple[Case, tuple[Verdict, ...]], ...]
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        for case, verdicts in self.cases:
+            for query, verdict in zip(case.parts, verdicts, strict=True):
+                yield Part(self.block, query, verdict)
+
+
+def _decided(statement: Statement) -> Decision:
+    merged = _joined(tuple(replace(b, selections=_merged(b.selections)) for b in statement.blocks))
+    judged = [
+        found
+        for number, block in enumerate(merged)
+        for selection in block.selections
+        if (found := _judged(number, selection)).cases
+    ]
+    parts = tuple(part for one in judged for part in one.parts)
+    open_parts = [part for part in parts if not part.verdict.bounded]
+    if not parts:
+        message = "no tuples can meet the conditions together: the answer is always empty"
+        return Decision(Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),)), ())
+    if not open_parts:
+        return Decision(Verdict(Outcome.BOUNDED, NAME, _reasons(parts)), parts)
+    if (proof := _proof(judged)) is not None:
+        return Decision(proof, parts)
+    return Decision(_unknown(judged, open_parts), parts)
+
+
+def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:
+    """The reasons of several verdicts, each said once."""
+    return tuple(dict.fromkeys(reason for part in parts for reason in part.verdict.reasons))
+
+
+def _judged(block: int, selection: Selection) -> _Judged:
+    found = _Judged(block, selection, _with_verdicts(cases(selection)))
+    if any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in found.cases):
+        return replace(found, cases=_with_verdicts(refined(selection)))
+    return found
+
+
+def _with_verdicts(found: tuple[Case, ...]) -> tuple[tuple[Case, tuple[Verdict, ...]], ...]:
+    return tuple((case, tuple(map(exact, case.parts))) for case in found)
+
+
+def _proof(judged: list[_Judged]) -> Verdict | None:
+    """The verdict of a part that is all that is left on some inputs, and is unbounded on them.
+
+    If only such tuples arrive as pass the part's conditions on single tuples, and none on streams
+    that it does not read, the statement's answer is the part's.
+    """
+    parts = [part for one in judged for part in one.parts]
+    for one in judged:
+        for case, verdicts in one.cases:
+            if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
+                continue
+            (mine,) = case.parts
+            others = [part.query for part in parts if part.query is not mine]
+            if not any(_lives(mine, other) for other in others):
+                return verdicts[0]
+    return None
+
+
+def _lives(mine: Query, other: Query) -> bool:
+    """Whether ``other`` has matches among tuples that pass the filters of ``mine`` on single tuples."""
+    filters = {
+        o.alias: [
+            tuple(renamed_atom(a, {p.alias: o.alias}) for a in mine.where if _local(a, p.alias))
+            for p in mine.occurrences
+            if p.relation == o.relation
+        ]
+        for o in other.occurrences
+    }
+    for choice in product(*filters.values()):
+        where = (*other.where, *(atom for atoms in choice for atom in atoms))
+        if system(replace(other, where=where)).satisfiable():
+            return True
+    return False
+
+
+def _local(atom: Atom, alias: str) -> bool:
+    return {a.occurrence for a in atom.attributes} == {alias}
+
+
+def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
+    part = parts[0]
+    first = part.verdict.reasons[0]
+    if len(judged) > 1:
+        code, what = (
+            "union-member",
+            "one SELECT of the union is not bounded alone, but another may answer for it",
+        )
+    else:
+        code = "disjunction"
+        what = "one alternative of OR is not bounded alone, but another may hold with it"
+    reason = Reason(code, f"{what}: {first.message}", first.attributes, first.place)
+    return Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _merged(selections: tuple[Selection, ...]) -> tuple[Selection, ...]:
+    """Selections of one block, those with the same FROM and SELECT as one with OR."""
+    found: list[Selection] = []
+    for selection in selections:
+        for number, other in enumerate(found):
+            if (renamed := _as(selection, other)) is not None:
+                found[number] = replace(other, formula=any_of((other.formula, renamed)))
+                break
+        else:
+            found.append(selection)
+    return tuple(found)
+
+
+def _joined(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
+    found: list[Block] = []
+    for block in blocks:
+        place = None if block.distinct else next((p for p in _partners(found, block)), None)
+        if place is None:
+            found.append(block)
+        else:
+            number, formula = place
+            mine = found[number].selections[0]
+            found[number] = Block(False, (replace(mine, formula=any_of((mine.formula, formula))),))
+    return tuple(found)
+
+
+def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]]:
+    for number, other in enumerate(blocks):
+        if not other.distinct and (renamed := _as(block.selections[0], other.selections[0])) is not None:
+            mine = other.selections[0]
+            if not cases(replace(mine, formula=all_of((mine.formula, renamed)))):
+                yield number, renamed
+
+
+def _as(selection: Selection, other: Selection) -> Formula | None:
+    """The conditions of a selection under the aliases of another with the same FROM and SELECT."""
+    mine, theirs = _by_relation(selection.base), _by_relation(other.base)
+    if {name: len(aliases) for name, aliases in mine.items()} != {n: len(a) for n, a in theirs.items()}:
+        return None
+    wanted = [o.term for o in other.base.select]
+    for orders in product(*(permutations(aliases) for aliases in mine.values())):
+        names = {
+            alias: partner
+            for order, name in zip(orders, mine, strict=True)
+            for alias, partner in zip(order, theirs[name], strict=True)
+        }
+        if [renamed(o.term, names) for o in selection.base.select] == wanted:
+            return renamed_formula(selection.formula, names)
+    return None
+
+
+def _by_relation(query: Query) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for occurrence in query.occurrences:
+        found.setdefault(occurrence.relation.name, []).append(occurrence.alias)
+    return found

@@ -1,0 +1,205 @@
+"""One SELECT to the model: its clauses, its FROM with the occurrences, its outputs, its conditions."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import expressions as exp
+
+from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.query.catalog import Catalog
+from streambound.query.conditions import formula
+from streambound.query.formula import all_of
+from streambound.query.model import Occurrence, Output, Query
+from streambound.query.scope import Scope, place_of
+from streambound.query.statement import Selection
+
+_ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
+_PART_NAMES = {
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "with_": "WITH",
+    "laterals": "LATERAL VIEW",
+    "pivots": "PIVOT",
+    "hint": "hint",
+    "sample": "TABLESAMPLE",
+}
+
+
+def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Selection:
+    """One SELECT, its names resolved and its conditions typed.
+
+    Raises:
+        QueryError: an unknown or ambiguous name, a type mismatch.
+        UnsupportedError: a clause or condition outside the class, named with its place.
+    """
+    _refuse_select_clauses(select, sql)
+    occurrences, ons = _from(select, sql, catalog)
+    scope = Scope(sql, occurrences)
+    where = select.args.get("where")
+    conditions = [*ons, *([where.this] if where else [])]
+    base = Query(
+        name=name,
+        sql=sql,
+        distinct=select.args.get("distinct") is not None,
+        select=_outputs(select, scope),
+        occurrences=occurrences,
+        where=(),
+    )
+    return Selection(base, all_of(formula(condition, scope) for condition in conditions))
+
+
+def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
+    """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
+    start_of_word = r"\b" if keyword[0].isalnum() else ""
+    pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
+    match = re.compile(pattern, re.IGNORECASE).search(_blanked(sql), after)
+    if match is None:
+        return None
+    start = match.start()
+    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), len(match[0]))
+
+
+def _blanked(sql: str) -> str:
+    """The text without comments and literals: a keyword in them is not one."""
+    return re.sub(r"--[^\n]*|'(?:[^'\\]|\\.)*'", lambda m: " " * len(m[0]), sql)
+
+
+def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
+    """Refuse every clause of a statement but the allowed ones.
+
+    Raises:
+        UnsupportedError: another clause, with its place.
+    """
+    for part, value in node.args.items():
+        if part in allowed or value in (None, False, []):
+            continue
+        what = _PART_NAMES.get(part, part.strip("_").upper())
+        # A clause stands after what it belongs to; WITH and hints stand before.
+        place = keyword_place(sql, what, _first(node)) or keyword_place(sql, what)
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=place or _select_place(node, sql),
+            accepted=accepted,
+            fix=f"remove {what}",
+        )
+
+
+def _first(node: exp.Expr) -> int:
+    """The position of the first name or literal of a statement."""
+    return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
+
+
+def _select_place(node: exp.Expr, sql: str) -> Place | None:
+    """The SELECT that a part of a statement belongs to: the last one before it."""
+    found = keyword_place(sql, "SELECT")
+    position = 0
+    while (start := _blanked(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
+        found, position = keyword_place(sql, "SELECT", start), start + 1
+    return found
+
+
+def _refuse_select_clauses(select: exp.Select, sql: str) -> None:
+    accepted = "SELECT [DISTINCT] columns FROM streams [JOIN ... ON] WHERE comparisons"
+    refuse_clauses(select, _ALLOWED_PARTS, accepted, sql)
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise UnsupportedError("DISTINCT ON is not supported", place=keyword_place(sql, "DISTINCT"))
+
+
+def _from(
+    select: exp.Select, sql: str, catalog: Catalog
+) -> tuple[tuple[Occurrence, ...], list[exp.Expression]]:
+    source = select.args.get("from_")
+    if source is None:
+        raise QueryError("there is no FROM", place=_select_place(select, sql), fix="name a stream after FROM")
+    tables, ons = [source.this], []
+    for join in select.args.get("joins") or []:
+        _refuse_join(join, sql)
+        tables.append(join.this)
+        if join.args.get("on") is not None:
+            ons.append(join.args["on"])
+    occurrences: dict[str, Occurrence] = {}
+    for table in tables:
+        occurrence = _occurrence(table, sql, catalog)
+        if occurrence.alias.lower() in occurrences:
+            raise QueryError(
+                f"the alias {occurrence.alias} is used twice",
+                place=occurrence.place,
+                fix=f"give this one another alias, such as {occurrence.alias}2",
+            )
+        occurrences[occurrence.alias.lower()] = occurrence
+    return tuple(occurrences.values()), ons
+
+
+def _refuse_join(join: exp.Join, sql: str) -> None:
+    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    kind = " ".join(word for word in words if word)
+    if join.args.get("using"):
+        kind = "USING"
+    if kind not in ("", "INNER", "CROSS"):
+        what = "USING" if kind == "USING" else f"{kind} JOIN"
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=keyword_place(sql, kind) or place_of(join, sql),
+            accepted="a comma, [INNER] JOIN ... ON, CROSS JOIN",
+        )
+
+
+def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence:
+    place = place_of(table, sql)
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        what = "a sub-query" if isinstance(table, exp.Subquery) else table.key.upper()
+        raise UnsupportedError(f"{what} in FROM is not supported yet", place=place, accepted="stream names")
+    extra = [part for part, value in table.args.items() if value and part not in ("this", "alias")]
+    if extra:
+        raise UnsupportedError(
+            f"{table.sql(dialect='spark')}: only a plain stream name is supported in FROM", place=place
+        )
+    relation = catalog.find(table.name)
+    if relation is None:
+        raise QueryError(
+            f"unknown stream {table.name}",
+            place=place,
+            accepted=", ".join(catalog.names),
+            fix=f"declare {table.name} in the catalog, or correct the name",
+        )
+    alias = table.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise UnsupportedError("column aliases in FROM are not supported", place=place)
+    return Occurrence(table.alias or table.name, relation, place)
+
+
+def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    taken: set[str] = set()
+    for item in select.expressions:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(inner, exp.Star) or (
+            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+        ):
+            raise UnsupportedError(
+                "SELECT * is not supported",
+                place=_select_place(select.args["from_"], scope.sql),
+                fix="name the columns",
+            )
+        term = scope.term(inner)
+        name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
+        outputs.append(Output(_unused(name, taken), term, place_of(inner, scope.sql)))
+    return tuple(outputs)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate.lower() in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    taken.add(candidate.lower())
+    return candidate

@@ -1,0 +1,112 @@
+"""Statements: SELECTs whose conditions may have OR, joined by UNION ALL and UNION.
+
+The answer of a statement is the bag sum of its *blocks*: a block is one SELECT, or the
+duplicate-free union of several. That form is all there is to UNION and UNION ALL, whatever the
+nesting: UNION makes one duplicate-free block of everything below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from streambound.query.formula import Formula, all_of, atoms_of, conjunction
+from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query
+from streambound.query.values import Type
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One SELECT: ``base`` holds what it projects and joins, without conditions; ``formula`` those."""
+
+    base: Query
+    formula: Formula
+
+    def part(self, atoms: Iterable[Atom]) -> Query:
+        """The query of the same SELECT and FROM under a conjunction, its NULL tests made plain.
+
+        What IS NULL is projected as NULL, and what a comparison needs is not tested again.
+        """
+        query = replace(self.base, where=tuple(dict.fromkeys(atoms)))
+        nulls = query.nulls
+        compared = {x for a in query.where if not isinstance(a, NullTest) for x in a.attributes}
+        where = (
+            a for a in query.where if not (isinstance(a, NullTest) and not a.null and a.attribute in compared)
+        )
+        return replace(
+            query,
+            select=tuple(
+                replace(o, term=Constant(None, "NULL", query.type_of(o.term))) if o.term in nulls else o
+                for o in query.select
+            ),
+            where=tuple(where),
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Selections whose answers are united: without duplicates if ``distinct``, else there is one."""
+
+    distinct: bool
+    selections: tuple[Selection, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A whole query text; ``outputs`` are the names and types of its answer columns."""
+
+    name: str
+    sql: str
+    blocks: tuple[Block, ...]
+    outputs: tuple[tuple[str, Type], ...]
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def projection(self) -> str:
+        """``eliminating`` if no row is answered twice, else ``preserving``."""
+        return "eliminating" if len(self.blocks) == 1 and self.blocks[0].distinct else "preserving"
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """Every SELECT, in the order of the text."""
+        return tuple(selection for block in self.blocks for selection in block.selections)
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The occurrences of every SELECT, in the order of the text."""
+        return tuple(o for selection in self.selections for o in selection.base.occurrences)
+
+    @property
+    def streams(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite streams."""
+        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
+
+    @property
+    def statics(self) -> tuple[Occurrence, ...]:
+        """The occurrences of static relations."""
+        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)
+
+    @cached_property
+    def simple(self) -> Query | None:
+        """The one conjunctive query that the statement is; None if it is not one."""
+        if len(self.selections) != 1:
+            return None
+        selection = self.selections[0]
+        atoms = conjunction(selection.formula)
+        return None if atoms is None else selection.part(atoms)
+
+    @property
+    def timed(self) -> bool:
+        """Whether conditions compare application timestamps."""
+        return any(
+            s.base.is_timestamp(a) for s in self.selections for x in atoms_of(s.formula) for a in x.attributes
+        )
+
+
+def whole(query: Query) -> Statement:
+    """A conjunctive query as a statement."""
+    selection = Selection(replace(query, where=()), all_of(query.where))
+    return Statement(
+        query.name, query.sql, (Block(query.distinct, (selection,)),), query.outputs, query.metadata
+    )

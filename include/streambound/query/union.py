@@ -1,0 +1,72 @@
+"""UNION ALL and UNION of SELECTs: which blocks they make, and the columns of their answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import expressions as exp
+
+from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.query.catalog import Catalog
+from streambound.query.scope import place_of
+from streambound.query.select import keyword_place, refuse_clauses, selection
+from streambound.query.statement import Block
+from streambound.query.values import Type, common_type
+
+ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
+_PARTS = {"this", "expression", "distinct"}
+
+
+def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
+    """The blocks of a statement (see ``statement``).
+
+    Raises:
+        QueryError: a SELECT that cannot be read.
+        UnsupportedError: another statement or set operation.
+    """
+    if isinstance(node, exp.Select):
+        found = selection(node, sql, catalog, name)
+        return (Block(found.base.distinct, (found,)),)
+    if isinstance(node, exp.Subquery) and not node.alias:
+        refuse_clauses(node, _PARTS, ACCEPTED, sql)
+        return united(node.this, sql, catalog, name)
+    if not isinstance(node, exp.Union) or node.args.get("by_name"):
+        what = "UNION BY NAME" if isinstance(node, exp.Union) else node.key.upper()
+        place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
+        raise UnsupportedError(f"{what} is not supported yet", place=place, accepted=ACCEPTED)
+    refuse_clauses(node, _PARTS, ACCEPTED, sql)
+    members = (*united(node.this, sql, catalog, name), *united(node.expression, sql, catalog, name))
+    if not node.args.get("distinct"):
+        return members
+    selections = (s for block in members for s in block.selections)
+    return (Block(True, tuple(replace(s, base=replace(s.base, distinct=True)) for s in selections)),)
+
+
+def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]:
+    """Names (of the first SELECT) and types (common to all) of the answer columns.
+
+    Raises:
+        QueryError: the SELECTs differ in their number of columns, or in types that do not compare.
+    """
+    first, *others = (s.base for block in blocks for s in block.selections)
+    found = list(first.outputs)
+    for query in others:
+        place = query.select[0].place if query.select else Place(1, 1)
+        if len(query.select) != len(found):
+            raise QueryError(
+                f"UNION of {len(found)} and {len(query.select)} columns",
+                place=place,
+                accepted="the same number of columns in each SELECT",
+            )
+        for number, output in enumerate(query.select):
+            name, kind = found[number]
+            both = common_type(kind, query.type_of(output.term))
+            if both is None:
+                raise QueryError(
+                    f"column {number + 1} of the UNION is a {kind.name} and here a "
+                    f"{query.type_of(output.term).name}",
+                    place=output.place,
+                    accepted=f"a {kind.family.value}",
+                )
+            found[number] = name, both
+    return tuple(found)
