@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Query
-from streambound.query.parse import parse
+from streambound.query.parse import parse, statement
+from streambound.query.statement import Statement
 
 OPS = ["<", "<=", "=", ">=", ">", "<>"]
 VALUES: dict[str, list[Any]] = {
@@ -49,7 +50,7 @@ class Case:
     streams: dict[str, Any]
     sql: str
     catalog: Catalog
-    query: Query
+    query: Query | Statement
 
     def __repr__(self) -> str:
         return f"{self.sql} over {self.streams}"
@@ -82,6 +83,60 @@ def cases(draw: st.DrawFn, types: tuple[str, ...] = ("int",), statics: bool = Tr
     sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(select)} FROM {', '.join(names)}{where}"
     catalog = catalog_from_mapping(streams)
     return Case(streams, sql, catalog, parse(sql, catalog))
+
+
+@st.composite
+def statements(draw: st.DrawFn, types: tuple[str, ...] = ("int",)) -> Case:
+    """A random statement: up to three SELECTs, with OR, NOT and IS NULL, joined by UNION ALL and UNION."""
+    streams: dict[str, Any] = {name: draw(_relation(types)) for name in "STU"[: draw(st.integers(1, 3))]}
+    if draw(st.integers(0, 7)) == 0:
+        streams["R"] = {**draw(_relation(types)), "kind": "static"}
+    columns = [(f"{n}.{c}", t) for n, body in streams.items() for c, t in body["columns"].items()]
+    answer = draw(st.sampled_from([t for _, t in columns]))
+    sql = draw(_select(streams, answer))
+    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
+        sql += f" {draw(st.sampled_from(['UNION ALL', 'UNION']))} {draw(_select(streams, answer))}"
+    catalog = catalog_from_mapping(streams)
+    return Case(streams, sql, catalog, statement(sql, catalog))
+
+
+@st.composite
+def _select(draw: st.DrawFn, streams: dict[str, Any], answer: str) -> str:
+    names = draw(st.lists(st.sampled_from(list(streams)), min_size=1, max_size=3, unique=True))
+    if "R" in names:
+        names = ["S", *(name for name in names if name != "S")]
+    columns = [(f"{n}.{c}", t) for n in names for c, t in streams[n]["columns"].items()]
+    output = draw(st.sampled_from([c for c, t in columns if t == answer] + [draw(_literal(answer))] * 2))
+    parts = [draw(_formula(columns, draw(st.integers(0, 3))))] if draw(st.integers(0, 5)) else []
+    parts += draw(_bounds(columns))
+    where = f" WHERE {' AND '.join(f'({part})' for part in parts)}" if parts else ""
+    return f"SELECT {draw(st.sampled_from(['', 'DISTINCT ']))}{output} FROM {', '.join(names)}{where}"
+
+
+@st.composite
+def _literal(draw: st.DrawFn, kind: str) -> str:
+    return draw(st.sampled_from(LITERALS[kind][:2]))
+
+
+@st.composite
+def _formula(draw: st.DrawFn, columns: list[tuple[str, str]], depth: int) -> str:
+    choice = draw(st.integers(0, 6)) if depth else 6
+    if choice == 0:
+        return f"NOT ({draw(_formula(columns, depth - 1))})"
+    if choice < 6:
+        parts = [draw(_formula(columns, depth - 1)) for _ in range(2)]
+        return f"({parts[0]}) {'OR' if choice < 4 else 'AND'} ({parts[1]})"
+    column, kind = draw(st.sampled_from(columns))
+    extra = draw(st.integers(0, 9))
+    if extra == 0:
+        return f"{column} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
+    if extra == 1:
+        ends = [draw(st.sampled_from(LITERALS[kind])) for _ in range(2)]
+        return f"{column} {draw(st.sampled_from(['', 'NOT ']))}BETWEEN {ends[0]} AND {ends[1]}"
+    if extra == 2:
+        listed = draw(st.lists(st.sampled_from([*LITERALS[kind], "NULL"]), min_size=1, max_size=3))
+        return f"{column} {draw(st.sampled_from(['', 'NOT ']))}IN ({', '.join(listed)})"
+    return draw(_atom(columns))
 
 
 @st.composite

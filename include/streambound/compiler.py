@@ -21,15 +21,16 @@ from typing import Any, NamedTuple
 from streambound.boundedness import arasu as arasu_rooms
 from streambound.boundedness import schiff_ozcep as schiff_rooms
 from streambound.boundedness.arasu import arasu
-from streambound.boundedness.exact import exact
 from streambound.boundedness.schiff_ozcep import schiff_ozcep
+from streambound.boundedness.statements import decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
 from streambound.certificate.suggestions import Suggestion
 from streambound.errors import PlanError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
-from streambound.query.model import Query
-from streambound.query.parse import parse
+from streambound.query.model import NullTest, Query
+from streambound.query.parse import statement
+from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import not_planned, plan
 
@@ -44,12 +45,29 @@ class Compilation:
     catalog: Catalog
     name: str
     criterion: str = "exact"
-    query: Query | None = None
+    statement: Statement | None = None
     verdict: Verdict | None = None
     published: dict[str, Verdict] = field(default_factory=dict)
-    plan: Plan | None = None
+    parts: tuple[Query, ...] = ()
+    plans: tuple[Plan, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
+
+    @property
+    def query(self) -> Query | None:
+        """The conjunctive query that the statement is; None before it is parsed, and for OR and UNION."""
+        return None if self.statement is None else self.statement.simple
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of a conjunctive query."""
+        return self.plans[0] if self.query is not None and self.plans else None
+
+    @property
+    def units(self) -> int | None:
+        """Stored values and counts in the worst case; None if there is no number."""
+        planned = self.verdict is not None and self.verdict.bounded and len(self.plans) == len(self.parts)
+        return sum(plan.units for plan in self.plans) if planned else None
 
 
 Stage = Callable[[Compilation], Compilation]
@@ -57,26 +75,29 @@ Stage = Callable[[Compilation], Compilation]
 
 def parsed(job: Compilation) -> Compilation:
     """SQL text to the query model."""
-    query = parse(job.sql, job.catalog, job.name)
-    if not query.streams:
-        raise UnsupportedError(
-            "no stream is queried, so the answer never changes",
-            subject=job.name,
-            place=query.occurrences[0].place,
-            text=job.sql,
-            fix="add a stream to FROM",
-        )
-    return replace(job, query=query)
+    found = statement(job.sql, job.catalog, job.name)
+    for selection in found.selections:
+        if not selection.base.streams:
+            raise UnsupportedError(
+                "no stream is queried, so the answer never changes",
+                subject=job.name,
+                place=selection.base.occurrences[0].place,
+                text=job.sql,
+                fix="add a stream to FROM",
+            )
+    return replace(job, statement=found)
 
 
 def published(job: Compilation) -> Compilation:
-    """What the papers' criteria as printed say, where they apply."""
-    assert job.query is not None
+    """What the papers' criteria as printed say, where they apply: to conjunctions, without NULL."""
+    query = job.query
+    if query is None or any(isinstance(atom, NullTest) for atom in query.where):
+        return job
     said = {}
-    if arasu_rooms.applies(job.query):
-        said["arasu"] = arasu(job.query)
-    if schiff_rooms.applies(job.query):
-        said[schiff_rooms.theorem(job.query)] = schiff_ozcep(job.query)
+    if arasu_rooms.applies(query):
+        said["arasu"] = arasu(query)
+    if schiff_rooms.applies(query):
+        said[schiff_rooms.theorem(query)] = schiff_ozcep(query)
     # Past their branch limit the papers' criteria say nothing here; the exact one has no such limit.
     known = {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
     return replace(job, published=known)
@@ -84,10 +105,15 @@ def published(job: Compilation) -> Compilation:
 
 def decided(job: Compilation) -> Compilation:
     """The verdict of the chosen criterion."""
-    assert job.query is not None
+    assert job.statement is not None
+    decision = decide(job.statement)
+    job = replace(job, parts=tuple(part.query for part in decision.parts))
     if job.criterion == "exact":
-        return replace(job, verdict=exact(job.query))
-    theorem = schiff_rooms.theorem(job.query) if job.criterion == "schiff_ozcep" else "arasu"
+        return replace(job, verdict=decision.verdict)
+    query = job.query
+    theorem = "arasu"
+    if job.criterion == "schiff_ozcep" and query is not None:
+        theorem = schiff_rooms.theorem(query)
     verdict = job.published.get(theorem) or _silent(job.criterion)
     if verdict.outcome is Outcome.NO_VERDICT:
         verdict = replace(verdict, outcome=Outcome.UNKNOWN)
@@ -100,20 +126,21 @@ def _silent(criterion: str) -> Verdict:
 
 
 def planned(job: Compilation) -> Compilation:
-    """The compact plan of a bounded query; a formula where static values decide its size.
+    """The compact plan of each part of a bounded query; a formula where static values decide its size.
 
     A query that is decided but cannot be evaluated yet says why in ``unplanned``.
     """
-    assert job.query is not None and job.verdict is not None
+    assert job.verdict is not None
     if not job.verdict.bounded:
         return job
-    if unplanned := not_planned(job.query):
-        return replace(job, unplanned=unplanned)
-    if _sized_by_statics(job.query):
-        columns = ", ".join(str(a) for a in job.query.mentioned if job.query.is_static(a))
-        return replace(job, units_formula=f"keys x classes of the static values of {columns}")
+    for query in job.parts:
+        if unplanned := not_planned(query):
+            return replace(job, unplanned=unplanned)
+    if sized := [query for query in job.parts if _sized_by_statics(query)]:
+        named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
+        return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        return replace(job, plan=plan(job.query))
+        return replace(job, plans=tuple(plan(query) for query in job.parts))
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)
@@ -222,13 +249,13 @@ def check(
         job = compile(sql, catalog, name, criterion)
     except StreamboundError as error:
         return Report(name, "invalid", criterion, error=error.about(name))
-    assert job.query is not None and job.verdict is not None
+    assert job.statement is not None and job.verdict is not None
     return Report(
         query=name,
         verdict=job.verdict.outcome.value,
         criterion=job.verdict.criterion,
-        projection=job.query.projection,
-        units=None if job.plan is None else job.plan.units,
+        projection=job.statement.projection,
+        units=job.units,
         units_formula=job.units_formula,
         unplanned=job.unplanned,
         reasons=job.verdict.reasons,

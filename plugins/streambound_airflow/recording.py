@@ -100,12 +100,12 @@ def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
 def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
     from streambound.quality import AnswerSet
     from streambound.query.catalog import load_catalog
-    from streambound.query.parse import parse
+    from streambound.query.parse import statement
 
     name = str(body["query"])
-    query = parse(body["sql"], load_catalog(settings.registry() / "streams.yml"), name)
+    query = statement(body["sql"], load_catalog(settings.registry() / "streams.yml"), name)
     folder = settings.answers_root() / name
-    return AnswerSet(name, folder, query.distinct, body["units"], body["peak_units"])
+    return AnswerSet(name, folder, query.projection == "eliminating", body["units"], body["peak_units"])
 
 
 def _tell(body: Mapping[str, Any]) -> None:

@@ -82,7 +82,7 @@ def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list
     from streambound.compiler import compile
 
     job = compile(query.sql, catalog, query.name)
-    occurrences = job.query.occurrences if job.query is not None else ()
+    occurrences = job.statement.occurrences if job.statement is not None else ()
     return job.unplanned, sorted({o.relation.name for o in occurrences})
 
 

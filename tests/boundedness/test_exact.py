@@ -62,7 +62,7 @@ def test_table_1(name: str, sql: str, bounded: bool, criterion: str) -> None:
 
 LINES = [
     (name, text)
-    for name in ("untimed", "timed")
+    for name in ("untimed", "timed", "pins")
     for text in (CORPUS / f"{name}.jsonl").read_text().splitlines()
 ]
 

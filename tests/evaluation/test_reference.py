@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import Case, cases, events, static
+from tests.strategies import Case, cases, events, statements, static
 
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
@@ -33,10 +33,20 @@ def test_the_reference_equals_duckdb(data: st.DataObject) -> None:
     assert found == _plain_sql(case, arrivals, rows), case.sql
 
 
+@given(data=st.data())
+def test_the_reference_equals_duckdb_with_or_not_null_and_union(data: st.DataObject) -> None:
+    case = data.draw(statements(MIXED))
+    rows, arrivals = data.draw(static(case)), data.draw(events(case))
+    found: Counter[tuple[Any, ...]] = Counter()
+    for marker in reference(case.query, batches(case.query, arrivals), encode_static(case.query, rows)):
+        for answer in marker:
+            found[_comparable(answer.row)] += answer.count
+    assert found == _plain_sql(case, arrivals, rows), case.sql
+
+
 def _plain_sql(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> Counter[tuple[Any, ...]]:
     with duckdb.connect() as connection:
-        for occurrence in case.query.occurrences:
-            relation = occurrence.relation
+        for relation in {o.relation.name: o.relation for o in case.query.occurrences}.values():
             columns = ", ".join(f"{c.name} {c.type.name}" for c in relation.columns)
             connection.execute(f"CREATE TABLE {relation.name} ({columns})")
             tuples = (

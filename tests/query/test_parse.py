@@ -13,7 +13,7 @@ from streambound.compiler import check, compile
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Constant
-from streambound.query.parse import MAX_SQL_CHARACTERS, parse
+from streambound.query.parse import MAX_SQL_CHARACTERS, parse, statement
 
 CATALOG = catalog_from_mapping(
     {
@@ -85,6 +85,61 @@ def atoms(where: str, source: str = "S, T, V, W, W W2") -> list[str]:
 )
 def test_conditions(where: str, expected: list[str]) -> None:
     assert atoms(where) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("NOT S.A < D", ["S.A >= T.D"]),
+        ("NOT (S.A <= 10 OR NOT S.A < 20)", ["S.A > 10", "S.A < 20"]),
+        ("NOT S.A NOT BETWEEN 1 AND 3", ["S.A >= 1", "S.A <= 3"]),
+        ("S.A NOT IN (1, 2)", ["S.A <> 1", "S.A <> 2"]),
+        ("S.A NOT IN (1, NULL)", ["S.A IN (1, NULL)"]),
+        ("NOT (S.A = NULL)", ["S.A = NULL"]),
+        ("S.A IS NULL", ["S.A IS NULL"]),
+        ("S.A IS NOT NULL", ["S.A IS NOT NULL"]),
+        ("NOT S.A IS NULL AND S.A > 1", ["S.A > 1"]),
+        ("S.ts IS NOT NULL AND NOT NULL IS NOT NULL", []),
+        ("S.ts IS NULL", ["S.ts IS NULL"]),
+        ("NOT OK", ["S.OK = FALSE"]),
+        ("OK IS TRUE", ["S.OK = TRUE"]),
+        ("S.A = 1 OR 3 = S.A OR S.A IN (5)", ["S.A IN (1, 3, 5)"]),
+        ("S.A = 1 OR 2 < 1 OR S.A = NULL", ["S.A = 1"]),
+        ("S.A = 1 OR TRUE", []),
+        ("S.A NOT IN (D, 1)", ["S.A <> T.D", "S.A <> 1"]),
+    ],
+)
+def test_not_and_null_are_pushed_down(where: str, expected: list[str]) -> None:
+    assert atoms(where) == expected
+
+
+def test_what_is_null_is_projected_as_null() -> None:
+    query = parse("SELECT A, B FROM S WHERE A IS NULL", CATALOG)
+    assert [str(o.term) for o in query.select] == ["NULL", "S.B"]
+    assert [name for name, _ in query.outputs] == ["A", "B"]
+
+
+TWO_BLOCKS = [(False, 1), (True, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "blocks", "kinds"),
+    [
+        ("SELECT A FROM S UNION ALL SELECT D FROM T", [(False, 1), (False, 1)], ["int"]),
+        ("SELECT A FROM S UNION SELECT DISTINCT D FROM T", [(True, 2)], ["int"]),
+        ("SELECT A FROM S UNION ALL SELECT D FROM T UNION SELECT X FROM S", [(True, 3)], ["double"]),
+        (
+            "SELECT A FROM S UNION ALL (SELECT P FROM S UNION SELECT D FROM T)",
+            [(False, 1), (True, 2)],
+            ["decimal(38,2)"],
+        ),
+        ("SELECT NULL FROM S UNION ALL SELECT K FROM S", [(False, 1), (False, 1)], ["string"]),
+    ],
+)
+def test_union_makes_blocks(sql: str, blocks: list[tuple[bool, int]], kinds: list[str]) -> None:
+    found = statement(sql, CATALOG)
+    assert [(b.distinct, len(b.selections)) for b in found.blocks] == blocks
+    assert [kind.name for _, kind in found.outputs] == kinds
 
 
 def test_a_join_condition_is_a_condition() -> None:

@@ -17,7 +17,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, Case, cases, refined
 from streambound.constraints.system import SearchLimit, system
 from streambound.query.formula import Formula, all_of, any_of
-from streambound.query.model import Atom, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
 from streambound.query.statement import Block, Selection, Statement
 
@@ -130,7 +130,13 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
 
 
 def _lives(mine: Query, other: Query) -> bool:
-    """Whether ``other`` has matches among tuples that pass the filters of ``mine`` on single tuples."""
+    """Whether ``other`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
+
+    The filters are the conditions on single tuples.
+    """
+    same = _same_rows(mine, other)
+    if same is None:
+        return False
     filters = {
         o.alias: [
             tuple(renamed_atom(a, {p.alias: o.alias}) for a in mine.where if _local(a, p.alias))
@@ -140,10 +146,33 @@ def _lives(mine: Query, other: Query) -> bool:
         for o in other.occurrences
     }
     for choice in product(*filters.values()):
-        where = (*other.where, *(atom for atoms in choice for atom in atoms))
+        where = (*other.where, *same, *(atom for atoms in choice for atom in atoms))
         if system(replace(other, where=where)).satisfiable():
             return True
     return False
+
+
+def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
+    """What makes a row of ``other`` one of ``mine``, as far as constants tell; None if none ever is."""
+    found: list[Atom] = []
+    for one, two in zip(mine.select, other.select, strict=True):
+        if isinstance(one.term, Attribute) and isinstance(two.term, Attribute):
+            continue
+        if isinstance(one.term, Constant) and isinstance(two.term, Constant):
+            if one.term.value != two.term.value:
+                return None
+        elif isinstance(two.term, Attribute):
+            assert isinstance(one.term, Constant)
+            found.append(_equal(two.term, one.term))
+        elif isinstance(one.term, Attribute):
+            with_value = replace(mine, where=(*mine.where, _equal(one.term, two.term)))
+            if not system(with_value).satisfiable():
+                return None
+    return tuple(found)
+
+
+def _equal(attribute: Attribute, constant: Constant) -> Atom:
+    return NullTest(attribute, True) if constant.value is None else Comparison(attribute, Op.EQ, constant)
 
 
 def _local(atom: Atom, alias: str) -> bool:

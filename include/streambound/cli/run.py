@@ -124,19 +124,19 @@ def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     from streambound.compiler import compile
     from streambound.evaluation.corpus import document
     from streambound.evaluation.history import history_batches, static_history
-    from streambound.evaluation.onepass import OnePass
     from streambound.evaluation.output import write_document
     from streambound.evaluation.reference import reference
+    from streambound.evaluation.statement import StatementPass
 
     _use_input(options.input)
     job = compile(query.sql, catalog, query.name)
-    assert job.query is not None
-    batches = history_batches(job.query, options.first, options.last, _tell)
-    static = static_history(job.query)
+    assert job.statement is not None
+    batches = history_batches(job.statement, options.first, options.last, _tell)
+    static = static_history(job.statement)
     if options.engine == "reference":
-        found = document(query.name, reference(job.query, batches, static), lambda: None)
+        found = document(query.name, reference(job.statement, batches, static), lambda: None)
     else:
-        evaluation = OnePass(job.query, static)
+        evaluation = StatementPass(job.statement, static)
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
     if options.output is not None:
         found = write_document(found, options.output)

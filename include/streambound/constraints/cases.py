@@ -28,7 +28,7 @@ from streambound.query.formula import (
     atoms_of,
     untrue,
 )
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Output, Query
 from streambound.query.statement import Selection
 
 # Cases of one SELECT. Conditions that people write have a handful.
@@ -149,10 +149,17 @@ def _ways(leaf: _Leaf) -> list[_Leaf] | None:
     for atom in atoms_of(leaf.rest):
         if len({a.occurrence for a in atom.attributes}) < 2:
             return _split(leaf, atom)
+    if _simple(leaf):
+        return None
     for attribute in (a for atom in atoms_of(leaf.rest) for a in atom.attributes):
         if base.nullable(attribute) and attribute not in leaf.query.present:
             return _split(leaf, NullTest(attribute, True))
     return None
+
+
+def _simple(leaf: _Leaf) -> bool:
+    """Whether one conjunction, or none, says what is left under OR, NULL or not."""
+    return leaf.rest == ALWAYS or len(_table(leaf).cover(disjoint=False)) < 2
 
 
 def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
@@ -190,8 +197,10 @@ def _table(leaf: _Leaf) -> PairTable:
 
 def _mentioning(leaf: _Leaf) -> Query:
     """The query of what is known, in whose system every attribute under OR has its place."""
-    compared = {a for atom in atoms_of(leaf.rest) for a in atom.attributes}
-    return replace(leaf.query, where=(*leaf.known, *(NullTest(a, False) for a in sorted(compared))))
+    base = leaf.selection.base
+    compared = sorted({a for atom in atoms_of(leaf.rest) for a in atom.attributes})
+    also = (Output(str(a), a) for a in compared)
+    return replace(base, where=leaf.known, select=(*base.select, *also))
 
 
 def _zoned(leaf: _Leaf) -> Iterator[_Leaf]:

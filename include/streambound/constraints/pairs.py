@@ -2,7 +2,8 @@
 
 The difference of a pair is below, at, or above each offset that conditions name (for ordinary
 attributes the only offset is 0): with m offsets there are 2m + 1 *regions*, the even ones open
-intervals and the odd ones points. A *box* is a set of regions for every pair that a conjunction of
+intervals and the odd ones points. Where an attribute may be NULL there is one region more, in which no
+comparison is true. A *box* is a set of regions for every pair that a conjunction of
 comparisons can say: an interval without some of its points.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations
 from math import prod
 
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.system import SearchLimit, System, consistent
 from streambound.errors import Place
 from streambound.query.formula import Formula, atoms_of, holds
-from streambound.query.model import Atom, Attribute, Comparison, Op
+from streambound.query.model import Atom, Attribute, Comparison, NullTest, Op
 
 # Rows of a table: ways in which all pairs can compare.
 TABLE_LIMIT = 6_561
@@ -28,22 +30,36 @@ Box = tuple[frozenset[int], ...]
 
 @dataclass(frozen=True)
 class Variable:
-    """A pair, the offsets of its difference (left - right), sorted, and where the user compares it."""
+    """A pair, the offsets of its difference (left - right), sorted, and where the user compares it.
+
+    ``nullable`` are those of the two that may be NULL.
+    """
 
     pair: Pair
     offsets: tuple[int, ...]
     place: Place
+    nullable: tuple[Attribute, ...] = ()
+
+    @property
+    def differences(self) -> range:
+        """Numbers of the regions of a difference, in order."""
+        return range(2 * len(self.offsets) + 1)
+
+    @property
+    def null(self) -> int:
+        """The region in which one of the two is NULL."""
+        return self.differences.stop
 
     @property
     def regions(self) -> range:
-        """Numbers of the regions, in order of the difference."""
-        return range(2 * len(self.offsets) + 1)
+        """Numbers of all regions."""
+        return range(self.null + 1) if self.nullable else self.differences
 
     def literals(self, region: int) -> list[Difference]:
-        """That the difference lies in a region."""
+        """That the difference lies in a region of it."""
         left, right = self.pair
         found = []
-        if region < self.regions[-1]:
+        if region < self.differences[-1]:
             found.append(Difference(left, right, self.offsets[region // 2], region % 2 == 0))
         if region > 0:
             found.append(Difference(right, left, -self.offsets[(region - 1) // 2], region % 2 == 0))
@@ -51,6 +67,8 @@ class Variable:
 
     def true(self, atom: Comparison, region: int) -> bool:
         """Whether a comparison of the pair is true in a region."""
+        if region == self.null:
+            return False
         op, offset = _oriented(atom, self.pair)
         point = 2 * self.offsets.index(offset) + 1
         return {
@@ -63,19 +81,26 @@ class Variable:
         }[op]
 
     def sayable(self, regions: frozenset[int]) -> bool:
-        """Whether comparisons can say that the difference is in some regions."""
+        """Whether comparisons can say that the pair is in some regions."""
+        if self.null in regions:
+            return len(regions) == len(self.regions)
         hull = range(min(regions), max(regions) + 1)
         return all(region % 2 == 1 for region in hull if region not in regions)
 
-    def atoms(self, regions: frozenset[int]) -> Iterator[Comparison]:
-        """The comparisons that say so, none for all regions."""
+    def atoms(self, regions: frozenset[int]) -> Iterator[Atom]:
+        """The conditions that say so, none for all regions."""
+        if self.null in regions:
+            return
+        if len(regions) == len(self.differences):
+            yield from (NullTest(attribute, False, self.place) for attribute in self.nullable)
+            return
         low, high = min(regions), max(regions)
         if low == high and low % 2 == 1:
             yield self._atom(Op.EQ, low // 2)
             return
         if low > 0:
             yield self._atom(Op.GE if low % 2 else Op.GT, (low - 1) // 2)
-        if high < self.regions[-1]:
+        if high < self.differences[-1]:
             yield self._atom(Op.LE if high % 2 else Op.LT, high // 2)
         for region in range(low, high):
             if region not in regions:
@@ -145,6 +170,8 @@ def _larger(variable: Variable, regions: frozenset[int]) -> list[frozenset[int]]
 
 def _hull(variable: Variable, regions: frozenset[int]) -> frozenset[int]:
     """The least set that comparisons can say around some regions."""
+    if variable.null in regions:
+        return frozenset(variable.regions)
     hull = range(min(regions), max(regions) + 1)
     return frozenset(r for r in hull if r in regions or r % 2 == 0)
 
@@ -174,8 +201,10 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     """
     atoms = [atom for atom in atoms_of(formula) if isinstance(atom, Comparison)]
     pairs = dict.fromkeys(map(pair_of, atoms))
-    variables = tuple(_variable(pair, atoms) for pair in pairs)
-    if prod(len(v.regions) for v in variables) > TABLE_LIMIT:
+    present = facts.query.present | {a for pair in pairs for a in pair if not facts.query.nullable(a)}
+    variables = tuple(_variable(pair, atoms, present) for pair in pairs)
+    nullable = {a for variable in variables for a in variable.nullable}
+    if prod(len(v.differences) for v in variables) * 2 ** len(nullable) > TABLE_LIMIT:
         raise SearchLimit
     number = {v.pair: i for i, v in enumerate(variables)}
 
@@ -188,21 +217,27 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     return PairTable(variables, rows)
 
 
-def _variable(pair: Pair, atoms: list[Comparison]) -> Variable:
+def _variable(pair: Pair, atoms: list[Comparison], present: frozenset[Attribute]) -> Variable:
     own = [atom for atom in atoms if pair_of(atom) == pair]
-    return Variable(pair, tuple(sorted({_oriented(a, pair)[1] for a in own})), own[0].place)
+    offsets = tuple(sorted({_oriented(a, pair)[1] for a in own}))
+    return Variable(pair, offsets, own[0].place, tuple(a for a in pair if a not in present))
 
 
 def _rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Row]:
-    """The rows that what is known allows."""
-    pending: list[tuple[Closure, Row]] = [] if facts.closure is None else [(facts.closure, ())]
-    while pending:
-        closure, row = pending.pop()
-        if len(row) == len(variables):
-            if consistent(closure, facts.choices):
-                yield row
-            continue
-        variable = variables[len(row)]
-        for region in reversed(variable.regions):
-            if (narrowed := closure.assume(variable.literals(region))) is not None:
-                pending.append((narrowed, (*row, region)))
+    """The rows that what is known allows; some more than once."""
+    nullable = sorted({a for variable in variables for a in variable.nullable})
+    for nulls in chain.from_iterable(combinations(nullable, n) for n in range(len(nullable) + 1)):
+        pending: list[tuple[Closure, Row]] = [] if facts.closure is None else [(facts.closure, ())]
+        while pending:
+            closure, row = pending.pop()
+            if len(row) == len(variables):
+                if consistent(closure, facts.choices):
+                    yield row
+                continue
+            variable = variables[len(row)]
+            if not set(nulls).isdisjoint(variable.pair):
+                pending.append((closure, (*row, variable.null)))
+                continue
+            for region in reversed(variable.differences):
+                if (narrowed := closure.assume(variable.literals(region))) is not None:
+                    pending.append((narrowed, (*row, region)))

@@ -10,10 +10,10 @@ from typing import Any
 
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import Answer, batches, encode_static
-from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.reference import reference
+from streambound.evaluation.statement import StatementPass
 from streambound.query.corpus import CorpusLine
-from streambound.query.parse import parse
+from streambound.query.parse import statement
 
 
 def run_line(line: CorpusLine, engine: str) -> tuple[dict[str, Any], int]:
@@ -37,12 +37,12 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     """
     if line.error is not None or line.catalog is None:
         raise line.error or StreamboundError("the line has no catalog")
-    query = parse(line.sql, line.catalog, line.id)
+    query = statement(line.sql, line.catalog, line.id)
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
     if engine == "reference":
         return document(line.id, reference(query, arriving, static), lambda: None)
-    evaluation = OnePass(query, static)
+    evaluation = StatementPass(query, static)
     return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
 
 

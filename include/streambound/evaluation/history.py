@@ -18,6 +18,7 @@ from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.files import footers, readable
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions
+from streambound.query.statement import Statement, whole
 
 
 def _silent(message: str) -> None:
@@ -25,7 +26,7 @@ def _silent(message: str) -> None:
 
 
 def history_batches(
-    query: Query,
+    query: Query | Statement,
     first: str | None = None,
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
@@ -57,7 +58,7 @@ def history_batches(
             number += 1
 
 
-def static_history(query: Query) -> dict[str, list[Encoded]]:
+def static_history(query: Query | Statement) -> dict[str, list[Encoded]]:
     """The rows of the static relations of a query, encoded, by relation name."""
     relations = {o.relation.name: o.relation for o in query.statics}
     return {
@@ -65,10 +66,10 @@ def static_history(query: Query) -> dict[str, list[Encoded]]:
     }
 
 
-def _needed(query: Query, relation: Relation) -> Relation:
+def _needed(query: Query | Statement, relation: Relation) -> Relation:
     """The relation with the columns that count; faults of the others concern no answer."""
-    aliases = {o.alias for o in query.streams if o.relation.name == relation.name}
-    used = {a.column for a in query.mentioned if a.occurrence in aliases} | {relation.timestamp}
+    statement = whole(query) if isinstance(query, Query) else query
+    used = statement.columns(relation.name) | {relation.timestamp}
     return replace(relation, columns=tuple(c for c in relation.columns if c.name in used))
 
 

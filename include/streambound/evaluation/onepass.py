@@ -47,6 +47,18 @@ class OnePass:
         self.kept: dict[str, dict[Bucket, list[Rep]]] = {alias: {} for alias in self.tables}
         self.peak_units = 0
 
+    @property
+    def units(self) -> int:
+        """What is stored now."""
+        return units(self.tables)
+
+    def holds(self, row: tuple[Any, ...]) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
+        if self.plan.empty:
+            return False
+        kept = {alias: [r for reps in kept.values() for r in reps] for alias, kept in self.kept.items()}
+        return self.joiner.exists({**self.static, **kept}, row)
+
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
         for batch in batches:

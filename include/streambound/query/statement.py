@@ -94,7 +94,17 @@ class Statement:
             return None
         selection = self.selections[0]
         atoms = conjunction(selection.formula)
-        return None if atoms is None else selection.part(atoms)
+        return None if atoms is None else replace(selection.part(atoms), metadata=self.metadata)
+
+    def columns(self, relation: str) -> frozenset[str]:
+        """The columns of a relation that are projected or that conditions mention."""
+        found: set[str] = set()
+        for selection in self.selections:
+            aliases = {o.alias for o in selection.base.occurrences if o.relation.name == relation}
+            mentioned = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
+            mentioned.update(selection.base.projected)
+            found.update(a.column for a in mentioned if a.occurrence in aliases)
+        return frozenset(found)
 
     @property
     def timed(self) -> bool:

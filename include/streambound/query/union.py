@@ -63,7 +63,7 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
             both = common_type(kind, query.type_of(output.term))
             if both is None:
                 raise QueryError(
-                    f"column {number + 1} of the UNION is a {kind.name} and here a "
+                    f"column {number + 1} of the UNION is of type {kind.name}, and here of "
                     f"{query.type_of(output.term).name}",
                     place=output.place,
                     accepted=f"a {kind.family.value}",

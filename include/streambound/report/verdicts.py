@@ -11,7 +11,7 @@ from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
 from streambound.report.sizes import size_text, units_text
 from streambound.report.suggestions import suggestion_lines
-from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, StreamSynopsis
+from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Plan, StreamSynopsis
 
 # Values of a list that an explanation shows before it says how many more there are.
 MEMBERS_SHOWN = 8
@@ -54,18 +54,42 @@ def _indented(text: str) -> str:
 
 def plan_text(job: Compilation) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
-    assert job.query is not None
     if job.unplanned is not None:
         return f"The verdict stands, but there is no plan to evaluate it: {job.unplanned}."
     if job.units_formula is not None:
         return f"The state is sized by the static relations when the query is run: {job.units_formula}."
-    assert job.plan is not None
-    if job.plan.empty:
-        return "The conditions contradict each other: nothing is read, nothing is kept."
-    if job.plan.stateless:
+    if job.plan is not None:
+        return _plan_lines(job.plan)
+    if not job.plans:
+        return _EMPTY
+    parts = [
+        f"{number}. {_part_text(query)}\n{_indented(_plan_lines(plan))}"
+        for number, (query, plan) in enumerate(zip(job.parts, job.plans, strict=True), start=1)
+    ]
+    head = f"The answer is put together from {len(parts)} parts"
+    return "\n".join([f"{head}, {units_text(job.units or 0)} in all:", *parts])
+
+
+_EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
+
+
+def _part_text(query: Query) -> str:
+    """A conjunctive part as one line of SQL."""
+    names = (
+        f"{o.relation.name} {o.alias}" if o.alias != o.relation.name else o.alias for o in query.occurrences
+    )
+    selected = ", ".join(str(o.term) for o in query.select)
+    where = f" WHERE {' AND '.join(map(str, query.where))}" if query.where else ""
+    return f"SELECT {'DISTINCT ' if query.distinct else ''}{selected} FROM {', '.join(names)}{where}"
+
+
+def _plan_lines(plan: Plan) -> str:
+    if plan.empty:
+        return _EMPTY
+    if plan.stateless:
         return "Nothing is kept: each tuple is tested when it arrives and answered at once."
-    parts = [_synopsis_text(job.query, synopsis) for synopsis in job.plan.synopses]
-    joined = " and ".join(map(str, job.plan.joins))
+    parts = [_synopsis_text(plan.query, synopsis) for synopsis in plan.synopses]
+    joined = " and ".join(map(str, plan.joins))
     last = f"An answer joins what is kept on {joined}." if joined else "An answer combines what is kept."
     return "\n".join([*parts, last])
 

@@ -62,10 +62,16 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
     found = compile(sql, catalog, name)
-    assert found.query is not None and found.verdict is not None
+    assert found.verdict is not None
     query, verdict = found.query, found.verdict.outcome.value
     if not found.verdict.bounded:
         return Job(name, sql, verdict, query)
+    if query is None:
+        raise PlanError(
+            "OR across columns and UNION are not evaluated on Spark yet",
+            subject=name,
+            fix="use --engine onepass, or choose other queries",
+        )
     if found.unplanned is not None:
         raise PlanError(
             f"bounded, but it cannot be evaluated yet: {found.unplanned}",

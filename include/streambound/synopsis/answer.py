@@ -160,6 +160,8 @@ def _wanted(query: Query, fixed: Row | None) -> dict[str, dict[str, Any]] | None
     demanded: dict[str, dict[str, Any]] = {}
     for output, value in zip(query.select, fixed or (), strict=False):
         if not isinstance(output.term, Attribute):
+            if output.term.value != value:
+                return None
             continue
         columns = demanded.setdefault(output.term.occurrence, {})
         if columns.setdefault(output.term.column, value) != value:

@@ -1,0 +1,62 @@
+"""Statements in one pass: the parts side by side, their answers summed or united.
+
+A row of a distinct block is new if some part has it for the first time and no other part has had it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.onepass import OnePass
+from streambound.query.statement import Statement
+from streambound.synopsis.statement import bounded_parts
+
+Row = tuple[Any, ...]
+
+
+class StatementPass:
+    """Evaluates a bounded statement; ``peak_units`` is the most that was ever stored.
+
+    Raises:
+        PlanError: the statement is not bounded, or a part of it has no plan.
+    """
+
+    def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
+        self.statement = statement
+        self.blocks: dict[int, list[OnePass]] = {}
+        for part in bounded_parts(statement):
+            self.blocks.setdefault(part.block, []).append(OnePass(part.query, static))
+        self.peak_units = 0
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
+        """The new answers at each marker."""
+        for batch in batches:
+            yield answers(self.statement, batch.marker, self.step(batch))
+
+    def step(self, batch: Batch) -> dict[Row, int]:
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        found: Counter[Row] = Counter()
+        for parts in self.blocks.values():
+            new = [part.step(batch) for part in parts]
+            found.update(_united(parts, new) if parts[0].query.distinct else _summed(new))
+        self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
+        return dict(found)
+
+
+def _summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
+    found: Counter[Row] = Counter()
+    for rows in new:
+        found.update(rows)
+    return found
+
+
+def _united(parts: list[OnePass], new: list[dict[Row, int]]) -> dict[Row, int]:
+    """The rows that no part had before. A part that has a row now that is not new in it had it before."""
+    return {
+        row: 1
+        for row in {row for rows in new for row in rows}
+        if not any(part.holds(row) for part, rows in zip(parts, new, strict=True) if row not in rows)
+    }
