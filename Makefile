@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo check test lint heavy bench up down status lock setup
+.PHONY: demo check test lint heavy fuzz bench up down status lock setup
 
 PY = .venv/bin/python
 
@@ -23,6 +23,12 @@ lint: setup
 # The long tests only; `check` runs all the others.
 heavy: setup
 	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/constraints tests/evaluation tests/query tests/synopsis
+
+# Ten minutes of broken SQL, seed after seed (named: 1, 2, 3, ...); a failure prints its seed.
+fuzz: setup
+	end=$$(($$(date +%s) + 600)); seed=1; while [ $$(date +%s) -lt $$end ]; do echo "seed $$seed"; \
+	  $(PY) -m pytest -q --hypothesis-profile=heavy --hypothesis-seed=$$seed tests/query/test_fuzz.py || exit 1; \
+	  seed=$$((seed + 1)); done
 
 bench: setup
 	$(PY) -m benchmarks

@@ -109,3 +109,11 @@ SELECT A FROM S WHERE
 SELECT 1 FROM S x, S y WHERE x.ts > y.ts + INTERVAL 1e30 DAY
 -- ? is not supported yet @ 23
 SELECT A FROM S WHERE A > ?
+-- EXPLAIN is not supported yet @ 1
+EXPLAIN SELECT A FROM S
+-- DELETE is not supported yet @ 1
+DELETE FROM S
+-- nothing is selected @ 1
+SELECT FROM S
+-- nothing is selected @ 23
+SELECT A FROM S UNION SELECT DISTINCT FROM S

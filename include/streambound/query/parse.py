@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -73,7 +76,8 @@ def _parsed(sql: str) -> exp.Expr:
     if len(sql) > MAX_SQL_CHARACTERS:
         raise QueryError(f"the text has {len(sql):,} characters", accepted=f"at most {MAX_SQL_CHARACTERS:,}")
     try:
-        statements = [s for s in sqlglot.parse(sql, dialect="spark") if s is not None]
+        with _quiet():
+            statements = [s for s in sqlglot.parse(sql, dialect="spark") if s is not None]
     except SqlglotError as error:
         raise _syntax_error(sql, error) from None
     if len(statements) != 1:
@@ -81,6 +85,18 @@ def _parsed(sql: str) -> exp.Expr:
     if (place := keyword_place(sql, ", FROM")) is not None:
         raise QueryError("syntax error: nothing stands between the comma and FROM", place=place, fix=_FIX)
     return statements[0]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the parser's warnings of statements that it passes on unread: they are refused by name."""
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _syntax_error(sql: str, error: SqlglotError) -> QueryError:

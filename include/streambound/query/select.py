@@ -181,6 +181,10 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
 def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
     outputs: list[Output] = []
     taken: set[str] = set()
+    if not select.expressions:
+        raise QueryError(
+            "nothing is selected", place=_select_place(select, scope.sql), fix="name columns after SELECT"
+        )
     for item in select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
         if isinstance(inner, exp.Star) or (

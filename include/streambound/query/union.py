@@ -31,7 +31,7 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return united(node.this, sql, catalog, name)
     if not isinstance(node, exp.Union) or node.args.get("by_name"):
-        what = "UNION BY NAME" if isinstance(node, exp.Union) else node.key.upper()
+        what = "UNION BY NAME" if isinstance(node, exp.Union) else _named(node)
         place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
         raise UnsupportedError(f"{what} is not supported yet", place=place, accepted=ACCEPTED)
     refuse_clauses(node, _PARTS, ACCEPTED, sql)
@@ -40,6 +40,11 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
         return members
     selections = (s for block in members for s in block.selections)
     return (Block(True, tuple(replace(s, base=replace(s.base, distinct=True)) for s in selections)),)
+
+
+def _named(node: exp.Expr) -> str:
+    """The first word of a statement that is not a SELECT."""
+    return str(node.this).upper() if isinstance(node, exp.Command) else node.key.upper()
 
 
 def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]:
