@@ -176,8 +176,8 @@ def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "e
 
 def suggested(job: Compilation) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    assert job.query is not None and job.verdict is not None
-    if job.criterion != "exact" or job.verdict.bounded:
+    assert job.verdict is not None
+    if job.query is None or job.criterion != "exact" or job.verdict.bounded:
         return ()
     return rechecked.suggestions(job.query, job.verdict, job.catalog, partial(_again, job.name))
 
@@ -188,14 +188,14 @@ def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
         job = STAGES.decide(STAGES.parse(Compilation(sql, catalog, name)))
     except StreamboundError:
         return None
-    assert job.query is not None and job.verdict is not None
+    if job.query is None or job.verdict is None:
+        return None
     return rechecked.Decided(job.query, job.verdict, partial(_size, job))
 
 
 def _size(job: Compilation) -> rechecked.Size:
     job = STAGES.plan(job)
-    units = None if job.plan is None else job.plan.units
-    return rechecked.Size(units, job.units_formula, job.unplanned)
+    return rechecked.Size(job.units, job.units_formula, job.unplanned)
 
 
 @dataclass(frozen=True)
