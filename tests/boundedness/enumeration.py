@@ -8,12 +8,12 @@ off the closure. Exponential, and independent of the shortcuts in ``boundedness/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise, product
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.system import System, consistent, system
 from streambound.constraints.time import TimeOrder
-from streambound.constraints.zones import Zone, zones
+from streambound.constraints.zones import Zone
 from streambound.query.model import Attribute, Op, Query
 
 Placed = dict[Attribute, Zone | None]
@@ -52,7 +52,7 @@ def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
 def _places(time: TimeOrder, attribute: Attribute) -> Iterator[tuple[Zone | None, list[Difference]]]:
     facts = time.facts
     known = sorted(set(facts.space.constants(facts.space.family(attribute))))
-    for zone in zones(time, attribute):
+    for zone in _pieces(time, attribute):
         yield zone, zone.holds(attribute)
     if known and facts.space.step(attribute) is not None:
         yield None, [at_least(attribute, known[0]), at_most(attribute, known[-1])]
@@ -62,6 +62,24 @@ def _places(time: TimeOrder, attribute: Attribute) -> Iterator[tuple[Zone | None
     for other in facts.query.mentioned:
         if other.occurrence in time.finite and facts.space.family(other) is facts.space.family(attribute):
             yield None, [below(attribute, other, strict=False), below(other, attribute, strict=False)]
+
+
+def _pieces(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
+    """The infinite zones of an attribute, cut at every attribute of a finite stream."""
+    space = time.facts.space
+    family = space.family(attribute)
+    ends = [None, *space.constants(family), None]
+    intervals = [(ends[-2], None), (None, ends[1])] if len(ends) > 2 else [(None, None)]
+    if not any(space.step(a) is not None for a in _equal(time.facts, attribute)):
+        intervals += list(pairwise(ends[1:-1]))
+    unknown = [a for a in space.mates(attribute) if a.occurrence in time.finite]
+    for (floor, ceiling), sides in product(intervals, product((True, False), repeat=len(unknown))):
+        yield Zone(family, floor, ceiling, tuple(zip(unknown, sides, strict=True)))
+
+
+def _equal(facts: System, attribute: Attribute) -> list[Attribute]:
+    assert facts.closure is not None
+    return [a for a in facts.space.mates(attribute) if facts.closure.equates(a, attribute)]
 
 
 def _local_pairs(placed: Placed) -> list[tuple[Attribute, Attribute]]:

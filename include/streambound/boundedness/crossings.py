@@ -11,30 +11,43 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streambound.constraints.closure import Difference
-from streambound.constraints.system import finite
+from streambound.constraints.closure import Difference, below
+from streambound.constraints.system import Choice
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
 from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.values import Family
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """``low <= high`` is implied, and both can lie in any one of ``zones``."""
+    """``low <= high`` is implied, or holds wherever ``if_`` does; both can lie in any one of ``zones``."""
 
     low: Attribute
     high: Attribute
     zones: tuple[Zone, ...]
+    if_: tuple[Difference, ...] = ()
 
-    def within(self, zone: Zone) -> list[Difference]:
-        """That both attributes lie in ``zone``."""
-        return [*zone.holds(self.low), *zone.holds(self.high)]
+    def within(self, zone: Zone) -> Situation:
+        """That both attributes lie in ``zone``, with nothing known between them."""
+        return lying(zone, self.low, self.high, self.if_)
+
+
+# Constraints and choices that are asked about together.
+Situation = tuple[list[Difference], list[Choice]]
+
+
+def lying(zone: Zone, low: Attribute, high: Attribute, further: tuple[Difference, ...] = ()) -> Situation:
+    """That ``low`` and ``high`` (``low <= high``) lie in one part of a zone."""
+    return [*zone.holds(low), *zone.holds(high), *further], zone.between(low, high)
 
 
 def infinite_attributes(time: TimeOrder) -> list[Attribute]:
     """The mentioned attributes of infinite streams, application timestamps aside."""
     query = time.facts.query
-    return [a for a in query.mentioned if a.occurrence in time.infinite and not query.is_timestamp(a)]
+    return [
+        a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_timestamp(a)
+    ]
 
 
 def crossings(time: TimeOrder) -> list[Crossing]:
@@ -43,14 +56,16 @@ def crossings(time: TimeOrder) -> list[Crossing]:
     return [found for low in attributes for high in attributes if (found := _crossing(time, low, high))]
 
 
-def shared_zones(time: TimeOrder, one: Attribute, other: Attribute) -> Iterator[Zone]:
-    """The zones in which both attributes take infinitely many values, satisfiably together."""
+def shared_zones(
+    time: TimeOrder, low: Attribute, high: Attribute, further: tuple[Difference, ...] = ()
+) -> Iterator[Zone]:
+    """The zones in which ``low <= high`` take infinitely many values, satisfiably together."""
     facts = time.facts
-    if facts.space.family(one) is not facts.space.family(other):
+    if facts.space.family(low) is not facts.space.family(high):
         return
-    also = set(zones(time, other))
-    for zone in zones(time, one):
-        if zone in also and facts.satisfiable([*zone.holds(one), *zone.holds(other)]):
+    also = set(zones(time, high))
+    for zone in zones(time, low):
+        if zone in also and facts.satisfiable(*lying(zone, low, high, further)):
             yield zone
 
 
@@ -58,33 +73,31 @@ def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | No
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
         return None
-    if any(_separates(time, low, middle, high) for middle in time.facts.query.mentioned):
-        return None
     shared = tuple(shared_zones(time, low, high))
     return Crossing(low, high, shared) if shared else None
 
 
-def _separates(time: TimeOrder, low: Attribute, middle: Attribute, high: Attribute) -> bool:
-    """Whether an attribute with finitely many values always lies between: a branch fixes its value."""
-    closure, space = time.facts.closure, time.facts.space
-    assert closure is not None
-    if middle in (low, high) or space.family(middle) is not space.family(low):
-        return False
-    between = closure.orders(low, middle) and closure.orders(middle, high)
-    return between and finite(space, closure, middle)
+def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
+    """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
+    if attribute.occurrence not in time.infinite:
+        return None
+    if time.facts.query.is_timestamp(attribute):
+        return Zone(Family.TIME, None, None)
+    return next(shared_zones(time, attribute, attribute), None)
 
 
-def unequal_pairs(time: TimeOrder) -> Iterator[tuple[Comparison, Zone]]:
-    """Each ``<>`` between different composites that some zone leaves open, with that zone."""
+def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Comparison, Crossing]]:
+    """Each ``<>`` between different composites in either order, where some zone leaves it open."""
     infinite = set(infinite_attributes(time))
     for atom in time.facts.query.comparisons:
         if atom.op is not Op.NE or not isinstance(atom.right, Attribute):
             continue
         apart = not time.together(atom.left.occurrence, atom.right.occurrence)
         if apart and {atom.left, atom.right} <= infinite:
-            for zone in shared_zones(time, atom.left, atom.right):
-                yield atom, zone
-                break
+            for low, high in (atom.attributes, atom.attributes[::-1]):
+                order = (below(low, high),)
+                if shared := tuple(shared_zones(time, low, high, order)):
+                    yield atom, Crossing(low, high, shared, order)
 
 
 def evidence(query: Query, low: Attribute, high: Attribute) -> list[Comparison]:

@@ -18,8 +18,8 @@ composites (for DISTINCT one suffices) is unbounded iff
 
 No branch is enumerated; docs/theory.md has the proof. (b, c) holds iff the query itself has a crossing.
 (N) fails iff for some T two crossings out of (or into) the streams that precede T, the first at T
-itself, can hold together: in opposite directions, or in different zones, or in one direction and zone,
-a <= x and e <= y, with x < e or y < a as well. (E) implies that (N) fails.
+itself, can hold together: in opposite directions, or in one direction, a <= x and e <= y, with x < e or
+y < a as well (``pending``). (E) implies that (N) fails.
 """
 
 from __future__ import annotations
@@ -27,15 +27,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from streambound.boundedness.crossings import Crossing, crossings, evidence, shared_zones, unequal_pairs
+from streambound.boundedness.crossings import (
+    Crossing,
+    crossings,
+    evidence,
+    shared_zones,
+    unbounded_zone,
+    unequal_crossings,
+)
 from streambound.boundedness.folding import filters_apart, folded
+from streambound.boundedness.pending import two_groups
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.closure import Difference, below
 from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, System, system
 from streambound.constraints.time import TimeOrder
-from streambound.constraints.zones import Zone, zones
+from streambound.constraints.zones import Zone
 from streambound.query.model import Attribute, Op, Output, Query
-from streambound.query.values import Family
 
 # Up to so many infinite composites (N) is known to be sufficient (Theorem B2).
 COMPOSITES_DECIDED = 5
@@ -129,25 +135,16 @@ def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.comparisons):
         return True
     return any(
-        (facts.closure.orders(a, b) or facts.closure.orders(b, a)) and any(shared_zones(time, a, b))
+        facts.closure.orders(low, high) and any(shared_zones(time, low, high))
         for a in mine
         for b in theirs
+        for low, high in ((a, b), (b, a))
     )
 
 
 def _repeated(query: Query) -> str | None:
     names = [o.relation.name for o in query.streams]
     return next((name for name in names if names.count(name) > 1), None)
-
-
-def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
-    """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
-    if attribute.occurrence not in time.infinite:
-        return None
-    if time.facts.query.is_timestamp(attribute):
-        return Zone(Family.TIME, None, None)
-    holding = (z for z in zones(time, attribute) if time.facts.satisfiable(z.holds(attribute)))
-    return next(holding, None)
 
 
 def _projections(time: TimeOrder) -> Iterator[Reason]:
@@ -180,6 +177,8 @@ def lacks(facts: System, zone: Zone, *attributes: Attribute) -> str:
         return f"{names} {'have' if plural else 'has'} no upper bound"
     if zone.open_below:
         return f"{names} {'have' if plural else 'has'} no lower bound"
+    if any(facts.space.step(a) is not None for a in attributes):
+        return f"only values of a finite stream bound {names}, and there can be any number between them"
     kind = facts.query.column(attributes[0]).type.name
     return f"{names} can take infinitely many values, since {kind} is dense: an interval is no finite set"
 
@@ -191,14 +190,12 @@ def _preserving(time: TimeOrder) -> Iterator[Reason]:
         if pair not in reported:
             reported.add(pair)
             yield _linked(facts, crossing)
-    for atom, zone in unequal_pairs(time):
+    for atom, unequal in unequal_crossings(time):
         pair = frozenset(atom.attributes)
         if pair not in reported:
             reported.add(pair)
-            message = (
-                f"{atom} compares two streams and {lacks(facts, zone, *atom.attributes)}: counting the pairs "
-                "needs every value"
-            )
+            ends = lacks(facts, unequal.zones[0], *atom.attributes)
+            message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
             yield Reason("unbounded-disequality", message, atom.attributes, atom.place)
 
 
@@ -225,45 +222,9 @@ def _eliminating(time: TimeOrder) -> Iterator[Reason]:
         yield from (_linked(facts, crossing) for crossing in equal)
         return
     for alias in time.infinite:
-        pair = next(_two_groups(time, alias, found), None)
+        pair = next(two_groups(facts, found, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)
-
-
-Clash = tuple[Crossing, Crossing, Zone, Zone]
-
-
-def _two_groups(time: TimeOrder, alias: str, found: list[Crossing]) -> Iterator[Clash]:
-    """Two pending comparisons of different groups among the streams that precede a stream."""
-    down = time.down(alias)
-    ups = [c for c in found if c.low.occurrence in down and c.high.occurrence not in down]
-    downs = [c for c in found if c.high.occurrence in down and c.low.occurrence not in down]
-    for own in (c for c in ups if c.low.occurrence == alias):
-        for other in ups:
-            yield from _clash(time.facts, own, other, below(own.high, other.low))
-            yield from _clash(time.facts, own, other, below(other.high, own.low))
-        for other in downs:
-            yield from _clash(time.facts, own, other, None)
-    for own in (c for c in downs if c.high.occurrence == alias):
-        for other in downs:
-            yield from _clash(time.facts, own, other, below(other.high, own.low))
-            yield from _clash(time.facts, own, other, below(own.high, other.low))
-        for other in ups:
-            yield from _clash(time.facts, own, other, None)
-
-
-def _clash(facts: System, first: Crossing, second: Crossing, apart: Difference | None) -> Iterator[Clash]:
-    """Zones in which two crossings of one stream are of different groups, satisfiably together.
-
-    In one zone, crossings of the same direction differ only if ``apart`` holds as well.
-    """
-    for zone in first.zones:
-        for other in second.zones:
-            literals = [*first.within(zone), *second.within(other)]
-            if apart is not None and zone == other:
-                literals.append(apart)
-            if facts.satisfiable(literals):
-                yield first, second, zone, other
 
 
 def _pending(facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other: Zone) -> Reason:

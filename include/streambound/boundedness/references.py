@@ -33,9 +33,14 @@ class References:
         """Whether constants or static attributes bound an attribute from both sides."""
         if self.query.is_static(attribute) or finite(self.space, self.branch, attribute):
             return True
-        statics = [a for a in self.query.mentioned if self.query.is_static(a)]
+        mates = self.space.mates(attribute)
+        statics = [a for a in mates if self.query.is_static(a)]
         if self.space.step(attribute) is None:
-            return any(self.branch.equates(attribute, s) for s in statics)
+            finite_ones = [
+                *statics,
+                *(a for a in mates if self.space.step(a) is not None and self.bounded(a)),
+            ]
+            return any(self.branch.equates(attribute, a) for a in finite_ones)
         above = self.branch.upper(attribute) or any(self.branch.orders(attribute, s) for s in statics)
         under = self.branch.lower(attribute) or any(self.branch.orders(s, attribute) for s in statics)
         return bool(above) and bool(under)
@@ -99,6 +104,9 @@ class References:
 
     def _joins(self, low: Attribute, high: Attribute) -> bool:
         if not self._comparable(low, high) or not self.branch.orders(low, high):
+            return False
+        # Of dense and discrete attributes one can be bounded: then finitely many values decide.
+        if self.bounded(low) or self.bounded(high):
             return False
         return not self.branch.orders(high, low) and not self._redundant(low, high)
 

@@ -15,20 +15,35 @@ Its conditions are sufficient, but C1, C2 and the distance in C3 are not necessa
 *Theorem 2 (duplicate-eliminating)* is sufficient only: C1 projected attributes are bounded, C2 equality
 joins are bounded, C3 |MaxRef|eq + |MinRef|eq <= 1. Where it fails the paper says nothing. It is not
 sound either (docs/theory.md has the counterexample), and the product never takes a verdict from here.
+
+Branches are not enumerated, in the manner of Algorithm B.1 of Arasu et al.: a condition fails in some
+branch iff one or two comparisons can meet (docs/theory.md). Two parts are, each with a named limit: the
+ways of splitting the comparisons of timestamps (``splits``), and the branches of a query that compares a
+finite stream's columns with another stream's (``lto``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from streambound.boundedness.references import References
+from streambound.boundedness.crossings import (
+    Crossing,
+    crossings,
+    shared_zones,
+    unbounded_zone,
+    unequal_crossings,
+)
+from streambound.boundedness.lto import violated_in_a_branch
+from streambound.boundedness.pending import two_groups
+from streambound.boundedness.splits import SPLIT_LIMIT, Forest, Split, time_splits
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit, Option, lto_branches
+from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit
 from streambound.constraints.closure import Closure
-from streambound.constraints.system import SearchLimit, System, consistent, shifted, system
+from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, System, differences, system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Comparison, Kind, Op, Query
+from streambound.query.model import Attribute, Kind, Op, Query
 
 NAME = "schiff_ozcep"
 
@@ -52,142 +67,31 @@ def theorem(query: Query) -> str:
 
 
 def schiff_ozcep(query: Query) -> Verdict:
-    """The printed theorems' verdict on a query that they apply to."""
-    facts = system(query)
+    """The printed theorems' verdict on a query that they apply to; UNKNOWN past a named limit."""
+    conditions = Conditions(system(query))
     try:
-        for split in _split_times(facts):
-            broken = _violated(split)
+        for split in time_splits(conditions.facts):
+            broken = misshapen(split) or conditions.violated(split)
             if broken is not None:
                 outcome = Outcome.NO_VERDICT if query.distinct else Outcome.UNBOUNDED
                 return _verdict(outcome, "condition-violated", broken)
-    except (BranchLimit, SearchLimit):
-        message = f"more than {BRANCH_LIMIT:,} locally totally ordered branches"
+    except BranchLimit:
+        message = (
+            f"more than {SPLIT_LIMIT:,} splits of time conditions, or {BRANCH_LIMIT:,} locally totally "
+            "ordered branches"
+        )
+        return _verdict(Outcome.UNKNOWN, "search-limit", message)
+    except SearchLimit:
+        message = f"the <> and IN conditions need more than {SEARCH_LIMIT:,} search steps"
         return _verdict(Outcome.UNKNOWN, "search-limit", message)
     return _verdict(Outcome.BOUNDED, "conditions-hold", "the conditions hold in every branch")
 
 
-def _split_times(facts: System) -> Iterator[System]:
-    """The satisfiable queries that splitting the comparisons of timestamps gives."""
-    if facts.closure is None:
-        return
-    atoms = [a for a in facts.query.comparisons if facts.query.is_timestamp(a.left) and a.op in _SPLITS]
-    pending: list[tuple[Closure, int]] = [(facts.closure, 0)]
-    while pending:
-        closure, depth = pending.pop()
-        if depth == len(atoms):
-            if consistent(closure, facts.choices):
-                yield replace(facts, closure=closure)
-            continue
-        for option in _options(atoms[depth]):
-            if (narrowed := closure.assume(option)) is not None:
-                pending.append((narrowed, depth + 1))
-
-
-_SPLITS = {Op.NE: (Op.LT, Op.GT), Op.LE: (Op.LT, Op.EQ), Op.GE: (Op.GT, Op.EQ)}
-
-
-def _options(atom: Comparison) -> list[Option]:
-    if not isinstance(atom.right, Attribute):
-        return [[]]
-    return [shifted(atom.left, op, atom.right, atom.offset) for op in _SPLITS[atom.op]]
-
-
-def _violated(facts: System) -> str | None:
-    time = TimeOrder(facts)
-    streams = _merged(time)
-    if len(set(streams.values())) <= 1 and not facts.query.distinct:
+def misshapen(split: Split) -> str | None:
+    """C1, C2 and the distances in C3 of Theorem 1, which no branch decides."""
+    query, forest = split.facts.query, split.forest
+    if query.distinct or len(set(split.merged.values())) <= 1:
         return None
-    forest = _Forest.over(time, streams)
-    if not facts.query.distinct and (broken := _shape(facts.query, forest)):
-        return broken
-    splits = [_options(a) for a in facts.query.comparisons if _crosses(facts.query, streams, a)]
-    for branch in lto_branches(facts, splits, streams):
-        refs = References(facts.space, branch, streams)
-        broken = _eliminating(refs) if facts.query.distinct else _preserving(refs, forest)
-        if broken:
-            return broken
-    return None
-
-
-def _merged(time: TimeOrder) -> dict[str, str]:
-    """For each infinite stream the first one with an equal timestamp."""
-    closure, stamps = time.facts.closure, time.stamps
-    assert closure is not None
-    return {
-        alias: next(
-            other
-            for other in time.infinite
-            if other == alias
-            or (other in stamps and alias in stamps and closure.equates(stamps[other], stamps[alias]))
-        )
-        for alias in time.infinite
-    }
-
-
-def _crosses(query: Query, streams: Mapping[str, str], atom: Comparison) -> bool:
-    if not isinstance(atom.right, Attribute) or atom.op not in _SPLITS or query.is_timestamp(atom.left):
-        return False
-    sides = [streams.get(a.occurrence) for a in atom.attributes]
-    return None not in sides and sides[0] != sides[1]
-
-
-@dataclass(frozen=True)
-class _Forest:
-    """The reduced dependency graph: for each (merged) stream its parents."""
-
-    streams: Mapping[str, str]
-    parents: Mapping[str, frozenset[str]]
-
-    @classmethod
-    def over(cls, time: TimeOrder, streams: Mapping[str, str]) -> _Forest:
-        """The graph of a query without non-strict comparisons of timestamps."""
-        closure, stamps = time.facts.closure, time.stamps
-        assert closure is not None
-        names = sorted(set(streams.values()))
-        later = {
-            one: {
-                other
-                for other in names
-                if one in stamps and other in stamps and _strictly(closure, stamps[one], stamps[other])
-            }
-            for one in names
-        }
-        parents = {
-            one: frozenset(p for p in later[one] if not any(p in later[q] for q in later[one]))
-            for one in names
-        }
-        return cls(streams, parents)
-
-    def is_forest(self) -> bool:
-        """Whether no stream has two parents."""
-        return all(len(parents) <= 1 for parents in self.parents.values())
-
-    def path(self, name: str) -> list[str]:
-        """A stream and its ancestors up to the root."""
-        found = [name]
-        while parents := self.parents[found[-1]]:
-            found.append(next(iter(parents)))
-        return found
-
-    def depth(self, alias: str) -> int:
-        """The distance of an occurrence's stream to its root."""
-        return len(self.path(self.streams[alias])) - 1
-
-    def single(self) -> bool:
-        """Whether there is one tree only."""
-        return sum(not parents for parents in self.parents.values()) == 1
-
-    def at_top(self, alias: str) -> bool:
-        """Whether an occurrence's stream is the root of the only tree."""
-        return self.single() and self.depth(alias) == 0
-
-
-def _strictly(closure: Closure, early: Attribute, late: Attribute) -> bool:
-    return closure.orders(early, late) and all(closure.implies(d) for d in shifted(early, Op.LT, late, 0))
-
-
-def _shape(query: Query, forest: _Forest) -> str | None:
-    """C1, C2 and the distances in C3."""
     if not forest.is_forest():
         return "C1: a stream has two later streams that are not ordered: the graph is no tree"
     for atom in query.comparisons:
@@ -201,38 +105,104 @@ def _shape(query: Query, forest: _Forest) -> str | None:
     return None
 
 
-def _adjacent(forest: _Forest, one: str, other: str) -> bool:
+def _adjacent(forest: Forest, one: str, other: str) -> bool:
     up, down = forest.path(one), forest.path(other)
     if up[-1] != down[-1]:
         return len(up) == len(down) == 1
     return other in forest.parents[one] or one in forest.parents[other] or up[1:2] == down[1:2]
 
 
-def _preserving(refs: References, forest: _Forest) -> str | None:
-    """C3 to C5 of Theorem 1 in a branch."""
-    for attribute in refs.query.projected:
-        infinite = attribute.occurrence in forest.streams
-        if infinite and not forest.at_top(attribute.occurrence) and not refs.bounded(attribute):
-            return "C3: a projected attribute is unbounded in a branch"
-    for one, other in refs.equalities():
-        if not all(forest.at_top(a.occurrence) or refs.bounded(a) for a in (one, other)):
-            return "C4: an equality join has an unbounded side in a branch"
-    for name in sorted(set(forest.streams.values())):
-        if not forest.at_top(name) and (refs.max_ref(name) or refs.min_ref(name)):
-            return f"C5: MaxRef or MinRef of {name} is not empty"
-    return None
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions on branches; what does not depend on time is found once for all splits."""
+
+    facts: System
+
+    @cached_property
+    def _apart(self) -> TimeOrder:
+        """The query without time: every stream by itself."""
+        stamps = [a for a in self.facts.space.mentioned if self.facts.query.is_timestamp(a)]
+        return TimeOrder(self.facts, Closure.over({a: self.facts.space.step(a) for a in stamps}))
+
+    @cached_property
+    def _joins(self) -> list[Crossing]:
+        """What a branch can leave undecided between two streams, ``<>`` split in both ways."""
+        return [*crossings(self._apart), *(c for _, c in unequal_crossings(self._apart))]
+
+    @cached_property
+    def _equalities(self) -> list[tuple[Attribute, Attribute]]:
+        """The equality joins of infinitely many values that splitting ``<=`` gives, and those written."""
+        found = []
+        for atom in self.facts.query.comparisons:
+            if not isinstance(atom.right, Attribute) or atom.op not in (Op.EQ, Op.LE, Op.GE):
+                continue
+            left, right = atom.left, atom.right
+            equal = tuple(differences(left, Op.EQ, right))
+            two = atom.left.occurrence != atom.right.occurrence
+            infinite = {a.occurrence for a in atom.attributes} <= set(self._apart.infinite)
+            ordinary = not self.facts.query.is_timestamp(left)
+            if two and infinite and ordinary and any(shared_zones(self._apart, left, right, equal)):
+                found.append((left, right))
+        return found
+
+    def violated(self, split: Split) -> str | None:
+        """The condition that fails in some branch of a split.
+
+        Raises:
+            BranchLimit: branches had to be enumerated, and were too many.
+            SearchLimit: see ``System.satisfiable``.
+        """
+        streams = split.merged
+        if len(set(streams.values())) <= 1 and not self.facts.query.distinct:
+            return None
+        if self._needs_branches(split):
+            return violated_in_a_branch(split)
+        return self._eliminating(streams) if self.facts.query.distinct else self._preserving(split.forest)
+
+    def _needs_branches(self, split: Split) -> bool:
+        query = self.facts.query
+        ended = (
+            split.time.finite & {a.occurrence for a in atom.attributes}
+            for atom in query.comparisons
+            if not query.is_timestamp(atom.left) and len({a.occurrence for a in atom.attributes}) == 2
+        )
+        return any(ended)
+
+    def _unbounded(self, attribute: Attribute) -> bool:
+        return unbounded_zone(self._apart, attribute) is not None
+
+    def _preserving(self, forest: Forest) -> str | None:
+        """C3 to C5: of two streams that a join links, one at least is not the root of the only tree."""
+        for attribute in self.facts.query.projected:
+            alias = attribute.occurrence
+            if alias in forest.streams and not forest.at_top(alias) and self._unbounded(attribute):
+                return f"C3: {attribute} is projected and unbounded in a branch"
+        for join in self._joins:
+            if _links(forest.streams, join.low, join.high):
+                return f"C4, C5: {join.low} and {join.high} are compared and unbounded in a branch"
+        return None
+
+    def _eliminating(self, streams: Mapping[str, str]) -> str | None:
+        """C1 to C3 of Theorem 2."""
+        for attribute in self.facts.query.projected:
+            if attribute.occurrence in streams and self._unbounded(attribute):
+                return f"C1: {attribute} is projected and unbounded in a branch"
+        for one, other in self._equalities:
+            if _links(streams, one, other):
+                return f"C2: {one} and {other} are equal and unbounded in a branch"
+        joins = [c for c in self._joins if _links(streams, c.low, c.high)]
+        for name in dict.fromkeys(streams.values()):
+            side = {alias for alias, merged in streams.items() if merged == name}
+            if (pair := next(two_groups(self.facts, joins, side, side), None)) is not None:
+                return (
+                    f"C3: {pair[0].low} <= {pair[0].high} and {pair[1].low} <= {pair[1].high} refer to {name}"
+                )
+        return None
 
 
-def _eliminating(refs: References) -> str | None:
-    """C1 to C3 of Theorem 2 in a branch."""
-    if not refs.projection_bounded():
-        return "C1: a projected attribute is unbounded in a branch"
-    if not refs.equalities_bounded():
-        return "C2: an equality join has an unbounded side in a branch"
-    for name in sorted(set(refs.streams.values())):
-        if refs.classes(refs.max_ref(name)) + refs.classes(refs.min_ref(name)) > 1:
-            return f"C3: too many references at {name}"
-    return None
+def _links(streams: Mapping[str, str], one: Attribute, other: Attribute) -> bool:
+    sides = {streams.get(one.occurrence), streams.get(other.occurrence)}
+    return len(sides) == 2 and None not in sides
 
 
 def _verdict(outcome: Outcome, code: str, message: str) -> Verdict:

@@ -1,11 +1,12 @@
 """Locally totally ordered branches (Arasu et al., Definition 4.1 and Theorem 4.1), by enumeration.
 
 A branch fixes for each attribute of an infinite stream its zone, or that it lies among the known
-constants (then it is bounded, and its exact value does not matter to the criteria), and totally
-orders the attributes of a stream that share a zone. Each such condition is a filter on single
-tuples. Contradictory branches are cut as soon as they arise; two attributes that are bounded in a
-branch are not ordered, since no condition of the criteria asks how they compare, and attributes
-that are neither projected nor compared with another stream's are left alone.
+constants (then it is bounded, and its exact value does not matter to the criteria), how it compares
+with static attributes, and totally orders the attributes of a stream that share a zone. Each such
+condition is a filter on single tuples. Contradictory branches are cut as soon as they arise; two
+attributes that are bounded in a branch are not ordered, since no condition of the criteria asks how
+they compare, and attributes that are neither projected nor compared with another stream's are left
+alone.
 """
 
 from __future__ import annotations
@@ -17,25 +18,28 @@ from streambound.constraints.closure import Closure, Difference, at_least, at_mo
 from streambound.constraints.system import System, consistent, finite
 from streambound.query.model import Attribute
 
-# Leaves visited before the enumeration gives up; a query of Table 1 has at most a few hundred.
-BRANCH_LIMIT = 20_000
+# Steps (decisions made, not only whole branches) before the enumeration gives up: about a second.
+BRANCH_LIMIT = 5_000
 
 Option = list[Difference]
 
 
 class BranchLimit(Exception):
-    """A query has more than BRANCH_LIMIT branches."""
+    """The enumeration took more steps than its limit."""
 
 
 def lto_branches(
-    facts: System, splits: Iterable[list[Option]] = (), merged: Mapping[str, str] | None = None
+    facts: System,
+    splits: Iterable[list[Option]] = (),
+    merged: Mapping[str, str] | None = None,
+    limit: int = BRANCH_LIMIT,
 ) -> Iterator[Closure]:
     """The closures of all satisfiable branches; ``splits`` are further disjunctions to resolve.
 
     ``merged`` names for an occurrence the stream that it is merged into (equal timestamps).
 
     Raises:
-        BranchLimit: more than BRANCH_LIMIT leaves or dead ends.
+        BranchLimit: more than ``limit`` steps.
     """
     if facts.closure is None:
         return
@@ -44,10 +48,10 @@ def lto_branches(
     visited = 0
     while pending:
         closure, depth = pending.pop()
+        visited += 1
+        if visited > limit:
+            raise BranchLimit
         if depth == len(decisions):
-            visited += 1
-            if visited > BRANCH_LIMIT:
-                raise BranchLimit
             if consistent(closure, facts.choices):
                 yield closure
             continue
@@ -74,6 +78,9 @@ def _decisions(facts: System, merged: Mapping[str, str]) -> Iterator[list[Option
         attributes = [a for a in relevant if a.occurrence in mine]
         for attribute in attributes:
             yield _positions(facts, attribute)
+            # The values of a static relation are constants of the query, if not known yet.
+            for static in (a for a in facts.space.mates(attribute) if facts.query.is_static(a)):
+                yield _orders(attribute, static)
         for one, other in combinations(attributes, 2):
             if facts.space.family(one) is facts.space.family(other):
                 yield _orders(one, other)
@@ -98,7 +105,7 @@ def _orders(one: Attribute, other: Attribute) -> list[Option]:
 
 
 def _positions(facts: System, attribute: Attribute) -> list[Option]:
-    known = sorted(set(facts.space.constants(facts.space.family(attribute))))
+    known = facts.space.constants(facts.space.family(attribute))
     if not known:
         return [[]]
     outside = [[at_most(attribute, known[0], strict=True)], [at_least(attribute, known[-1], strict=True)]]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, inf
 
 from streambound.query.model import Attribute
@@ -89,12 +90,41 @@ class Closure:
                 return None
             _relax(matrix, i, j, value)
             changed = True
-        if changed and self._mixed and not self._tighten(matrix):
+        if changed and self.mixed and not self._tighten(matrix):
             return None
         return Closure(self.index, self.steps, matrix)
 
-    @property
-    def _mixed(self) -> bool:
+    def among(self, attributes: Iterable[Attribute | None]) -> Closure:
+        """The closure of what is implied between some attributes and the origin."""
+        nodes = list(dict.fromkeys([None, *attributes]))
+        places = [self.index[node] for node in nodes]
+        matrix = [[row[j] for j in places] for row in (self.matrix[i] for i in places)]
+        return Closure({n: i for i, n in enumerate(nodes)}, tuple(self.steps[i] for i in places), matrix)
+
+    def admits(self, constraints: Iterable[Difference]) -> bool:
+        """Whether constraints contradict nothing that is implied between the attributes they name.
+
+        This is whether ``assume`` gives a closure, unless discrete and dense attributes mix: then a
+        contradiction can need others as well, and only "no" is certain. Work: the number of
+        constraints times the square of the number of attributes named.
+        """
+        literals = tuple(constraints)
+        named = (node for d in literals for node in (d.high, d.low))
+        return self.among(named).assume(literals) is not None
+
+    def free(self, one: Attribute | None, other: Attribute | None) -> bool:
+        """Whether the difference of two attributes lacks an upper or a lower bound."""
+        i, j = self.index[one], self.index[other]
+        return self.matrix[i][j] == inf or self.matrix[j][i] == inf
+
+    def allows(self, constraint: Difference) -> bool:
+        """Whether one constraint contradicts nothing that is implied, rounding aside."""
+        i, j = self.index[constraint.high], self.index[constraint.low]
+        return self.matrix[j][i] + self._tight(i, j, constraint.by * _UNIT - constraint.strict) >= 0
+
+    @cached_property
+    def mixed(self) -> bool:
+        """Whether attributes have values of several steps, so that sums of bounds are rounded again."""
         return len({step for step in self.steps[1:]}) > 1
 
     def _tight(self, i: int, j: int, value: float) -> float:
@@ -155,11 +185,12 @@ class Closure:
 
 
 def _relax(matrix: _Matrix, i: int, j: int, value: float) -> None:
-    row = matrix[j]
+    row = [(k, value + rest) for k, rest in enumerate(matrix[j]) if rest != inf]
     for line in matrix:
-        through = line[i] + value
-        if through == inf:
+        # A line that reaches j no sooner by way of i gains nothing beyond j either: it is closed.
+        first = line[i]
+        if first + value >= line[j]:
             continue
-        for k, rest in enumerate(row):
-            if through + rest < line[k]:
-                line[k] = through + rest
+        for k, rest in row:
+            if first + rest < line[k]:
+                line[k] = first + rest

@@ -48,8 +48,23 @@ class Space:
     query: Query
     static: Mapping[Attribute, tuple[Value, ...]] = field(default_factory=dict)
 
+    @cached_property
+    def mentioned(self) -> tuple[Attribute, ...]:
+        """The query's mentioned attributes, sorted."""
+        return self.query.mentioned
+
+    @cached_property
+    def _families(self) -> dict[Attribute, Family]:
+        return {}
+
     def family(self, attribute: Attribute) -> Family:
         """The family that an attribute compares within."""
+        found = self._families.get(attribute)
+        if found is None:
+            found = self._families[attribute] = self._family(attribute)
+        return found
+
+    def _family(self, attribute: Attribute) -> Family:
         if self.query.is_timestamp(attribute):
             return Family.TIME
         return self.query.column(attribute).type.family
@@ -81,6 +96,20 @@ class Space:
         known = self.static[attribute]
         low, high = (None if isinstance(v, NotANumber) else v for v in (known[0], known[-1]))
         return low, high
+
+    def mates(self, attribute: Attribute) -> tuple[Attribute, ...]:
+        """The mentioned attributes of the family of an attribute, itself among them."""
+        return self._by_family[self.family(attribute)]
+
+    @cached_property
+    def _by_family(self) -> dict[Family, tuple[Attribute, ...]]:
+        return {f: tuple(a for a in self.mentioned if self.family(a) is f) for f in Family}
+
+    @cached_property
+    def mixed(self) -> frozenset[Family]:
+        """The families whose mentioned attributes have values of several steps."""
+        steps = {family: {self.step(a) for a in mates} for family, mates in self._by_family.items()}
+        return frozenset(family for family, found in steps.items() if len(found) > 1)
 
     @cached_property
     def _strings(self) -> list[str]:
@@ -134,4 +163,11 @@ class Space:
 
     def constants(self, family: Family) -> list[int]:
         """The constants of a family, embedded and sorted: of conditions and of declared domains."""
-        return sorted(self.embed(family, value) for value in self._values[family])
+        found = self._constants.get(family)
+        if found is None:
+            found = self._constants[family] = sorted({self.embed(family, v) for v in self._values[family]})
+        return found
+
+    @cached_property
+    def _constants(self) -> dict[Family, list[int]]:
+        return {}

@@ -9,20 +9,23 @@ colouring, theory of the exact criterion, section 0).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.space import Space, domain_of
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
 from streambound.query.values import Family, Value
 
-# Search nodes per question. Queries that people write need a handful.
-SEARCH_LIMIT = 20_000
+# Steps of the search for values that meet the conditions <> and IN, for all questions about one query.
+SEARCH_LIMIT = 5_000
+# So many ways of meeting all conditions are kept to answer the next question from.
+_KEPT = 16
 
 
 class SearchLimit(Exception):
-    """A satisfiability question needed more than SEARCH_LIMIT nodes."""
+    """The questions about a query needed more than SEARCH_LIMIT steps."""
 
 
 Choice = tuple[Difference, Difference]
@@ -44,10 +47,48 @@ class System:
         """Whether some assignment meets every condition, ``extra`` and the added choices.
 
         Raises:
-            SearchLimit: more than SEARCH_LIMIT nodes.
+            SearchLimit: this and earlier questions took more than SEARCH_LIMIT steps.
         """
-        start = self.closure.assume(extra) if self.closure else None
-        return start is not None and consistent(start, (*self.choices, *choices))
+        literals, added = tuple(extra), tuple(choices)
+        if self.closure is None or not self.closure.admits(literals):
+            return False
+        if not added and any(self._meets(known, literals) for known in self._known):
+            return True
+        start = self.closure.assume(literals)
+        made = None if start is None else search(start, (*self.choices, *added), self.steps)
+        if made is not None and not added:
+            self._keep(made)
+        return made is not None
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The search steps that are left."""
+        return Steps(SEARCH_LIMIT)
+
+    @cached_property
+    def _known(self) -> list[Closure]:
+        """Closures in which every choice is made, so that no search is needed within them."""
+        return [self.closure] if self.closure is not None and not self.choices else []
+
+    def _meets(self, known: Closure, literals: tuple[Difference, ...]) -> bool:
+        if not known.admits(literals):
+            return False
+        named = {node for d in literals for node in (d.high, d.low) if node is not None}
+        if not any(self.space.family(a) in self.space.mixed for a in named):
+            return True
+        return known.assume(literals) is not None
+
+    def _keep(self, made: list[Difference]) -> None:
+        """Remember a way of making the choices, those that cannot fail included."""
+        known = None if self.closure is None else self.closure.assume(made)
+        for choice in self.choices:
+            if known is None or len(self._known) >= _KEPT:
+                return
+            if not _made(known, choice):
+                options = (known.assume([option]) for option in choice)
+                known = next((narrowed for narrowed in options if narrowed is not None), None)
+        if known is not None:
+            self._known.append(known)
 
 
 def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
@@ -166,28 +207,80 @@ def _enumerated(
             choices.append((at_most(attribute, one), at_least(attribute, other)))
 
 
+@dataclass
+class Steps:
+    """How many steps a search may still take."""
+
+    left: int
+
+    def take(self) -> None:
+        """One step; SearchLimit if none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise SearchLimit
+
+
 def consistent(start: Closure, choices: tuple[Choice, ...]) -> bool:
     """Whether every choice can be made within a closure.
 
     Raises:
-        SearchLimit: more than SEARCH_LIMIT nodes.
+        SearchLimit: more than SEARCH_LIMIT steps.
     """
-    budget = SEARCH_LIMIT
-    pending = [(start, list(choices))]
+    return search(start, choices, Steps(SEARCH_LIMIT)) is not None
+
+
+def search(start: Closure, choices: tuple[Choice, ...], steps: Steps) -> list[Difference] | None:
+    """The options taken in one way of making every choice; None if there is no way.
+
+    Choices between ``x < y`` and ``x > y`` whose difference is unbounded are not among them: far out in
+    a generic direction in which the conditions stay met all of them are made at once.
+
+    Raises:
+        SearchLimit: no step is left.
+    """
+    start, choices = _among(start, choices)
+    pending: list[tuple[Closure, tuple[Choice, ...], list[Difference]]] = [(start, choices, [])]
     while pending:
-        closure, rest = pending.pop()
-        budget -= 1
-        if budget < 0:
-            raise SearchLimit
-        open_choices = [c for c in rest if not any(closure.implies(option) for option in c)]
-        if not open_choices:
-            return True
-        pending.extend(_options(closure, open_choices))
-    return False
+        steps.take()
+        closure, rest, made = pending.pop()
+        rest = tuple(choice for choice in rest if not _made(closure, choice))
+        pressing = [choice for choice in rest if not _cannot_fail(closure, choice)]
+        if not pressing:
+            return made
+        first, ways = _fewest(closure, pressing)
+        others = tuple(choice for choice in rest if choice is not first)
+        for way, narrowed in reversed(ways):
+            pending.append((narrowed, others, [*made, way]))
+    return None
 
 
-def _options(closure: Closure, choices: list[Choice]) -> Iterator[tuple[Closure, list[Choice]]]:
-    first, *rest = choices
-    for option in reversed(first):
-        if (narrowed := closure.assume([option])) is not None:
-            yield narrowed, rest
+def _among(start: Closure, choices: tuple[Choice, ...]) -> tuple[Closure, tuple[Choice, ...]]:
+    """The part of a closure that open choices speak of; where steps mix, the others decide as well."""
+    rest = tuple(choice for choice in choices if not _made(start, choice))
+    if start.mixed:
+        return start, rest
+    return start.among(node for choice in rest for d in choice for node in (d.high, d.low)), rest
+
+
+def _made(closure: Closure, choice: Choice) -> bool:
+    return closure.implies(choice[0]) or closure.implies(choice[1])
+
+
+def _cannot_fail(closure: Closure, choice: Choice) -> bool:
+    """Whether a choice is between two sides of a value and the difference that it is about is unbounded."""
+    one, other = choice
+    return one.high == other.low and one.low == other.high and closure.free(one.high, one.low)
+
+
+def _fewest(closure: Closure, choices: list[Choice]) -> tuple[Choice, list[tuple[Difference, Closure]]]:
+    """The first choice with the fewest ways of making it, and these."""
+    best: tuple[Choice, list[Difference]] | None = None
+    for choice in choices:
+        ways = [option for option in choice if closure.allows(option)]
+        if best is None or len(ways) < len(best[1]):
+            best = choice, ways
+        if len(best[1]) < 2:
+            break
+    assert best is not None
+    narrowed = ((way, closure.assume([way])) for way in best[1])
+    return best[0], [(way, found) for way, found in narrowed if found is not None]

@@ -12,29 +12,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from streambound.constraints.closure import Closure
 from streambound.constraints.system import System
 from streambound.query.model import Attribute, Kind
 
 
 @dataclass(frozen=True)
 class TimeOrder:
-    """The preorder on the occurrences of a satisfiable query."""
+    """The preorder on the occurrences of a satisfiable query.
+
+    ``split`` is the closure of the timestamps where their comparisons were split, else the query's.
+    """
 
     facts: System
+    split: Closure | None = None
+
+    @cached_property
+    def closure(self) -> Closure:
+        """What is implied between timestamps."""
+        closure = self.split or self.facts.closure
+        assert closure is not None
+        return closure
 
     @cached_property
     def stamps(self) -> dict[str, Attribute]:
         """The application timestamp of each occurrence that conditions mention."""
-        query = self.facts.query
-        return {a.occurrence: a for a in query.mentioned if query.is_timestamp(a)}
+        space = self.facts.space
+        return {a.occurrence: a for a in space.mentioned if space.query.is_timestamp(a)}
 
     @cached_property
     def finite(self) -> frozenset[str]:
         """The finite streams: declared so, or with a timestamp that is bounded above."""
-        closure = self.facts.closure
-        assert closure is not None
         declared = {o.alias for o in self.facts.query.occurrences if o.relation.kind is Kind.FINITE}
-        ended = {alias for alias, stamp in self.stamps.items() if closure.upper(stamp) is not None}
+        ended = {alias for alias, stamp in self.stamps.items() if self.closure.upper(stamp) is not None}
         return frozenset(declared | ended)
 
     @cached_property
@@ -44,17 +54,26 @@ class TimeOrder:
 
     def precedes(self, early: str, late: str) -> bool:
         """Whether ``early`` cannot arrive unboundedly later than ``late``."""
-        if early == late or early not in self.infinite:
-            return True
-        closure, stamps = self.facts.closure, self.stamps
-        assert closure is not None
-        if early not in stamps or late not in stamps:
-            return False
-        return closure.bound(stamps[early], stamps[late]) is not None
+        return early not in self.infinite or early in self.down(late)
 
     def down(self, late: str) -> frozenset[str]:
         """The infinite streams that precede a stream, itself among them."""
-        return frozenset(alias for alias in self.infinite if self.precedes(alias, late))
+        found = self._downs.get(late)
+        if found is None:
+            found = frozenset(alias for alias in self.infinite if self._precedes(alias, late))
+            self._downs[late] = found
+        return found
+
+    @cached_property
+    def _downs(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def _precedes(self, early: str, late: str) -> bool:
+        if early == late:
+            return True
+        if early not in self.stamps or late not in self.stamps:
+            return False
+        return self.closure.bound(self.stamps[early], self.stamps[late]) is not None
 
     def together(self, one: str, other: str) -> bool:
         """Whether two streams form one composite."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
-from streambound.constraints.system import System
+from streambound.constraints.system import Choice, System
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute
 from streambound.query.values import Family
@@ -22,75 +22,87 @@ from streambound.query.values import Family
 
 @dataclass(frozen=True)
 class Zone:
-    """An infinite zone of one family: between two known constants (None: open), and on which
-    side of each static attribute (True: above it)."""
+    """An infinite zone of one family: between two known constants (None: open).
+
+    ``sides`` tells on which side of some attributes it lies (True: above), those of static relations
+    and of finite streams. ``cuts`` are further ones, on either side of which a zone of its own lies: a
+    zone with cuts stands for exponentially many, and is asked about as one choice at each cut.
+    """
 
     family: Family
     floor: int | None
     ceiling: int | None
     sides: tuple[tuple[Attribute, bool], ...] = ()
+    cuts: tuple[Attribute, ...] = ()
 
     def holds(self, attribute: Attribute) -> list[Difference]:
-        """That ``attribute`` lies in the zone, as constraints."""
+        """That ``attribute`` lies between the constants and on those sides, as constraints."""
         literals = []
         if self.floor is not None:
             literals.append(at_least(attribute, self.floor, strict=True))
         if self.ceiling is not None:
             literals.append(at_most(attribute, self.ceiling, strict=True))
-        for static, above in self.sides:
-            literals.append(below(static, attribute) if above else below(attribute, static))
+        for known, above in self.sides:
+            literals.append(below(known, attribute) if above else below(attribute, known))
         return literals
+
+    def between(self, low: Attribute, high: Attribute) -> list[Choice]:
+        """That every cut lies below ``low`` or above ``high``, where ``low <= high``."""
+        return [(below(cut, low), below(high, cut)) for cut in self.cuts]
 
     @property
     def open_above(self) -> bool:
         """Whether the values in it have no upper bound."""
-        return self.ceiling is None and all(above for _, above in self.sides)
+        return self.ceiling is None and not self.cuts and all(above for _, above in self.sides)
 
     @property
     def open_below(self) -> bool:
         """Whether the values in it have no lower bound."""
-        return self.floor is None and not any(above for _, above in self.sides)
+        return self.floor is None and not self.cuts and not any(above for _, above in self.sides)
 
 
 def zones(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
-    """The zones in which ``attribute`` takes infinitely many values, HIGH first."""
-    space = time.facts.space
-    family = space.family(attribute)
-    known = space.constants(family)
-    mates = [a for a in space.query.mentioned if space.family(a) is family]
-    statics = [a for a in mates if space.query.is_static(a)]
-    unknown = [a for a in mates if a.occurrence in time.finite]
-    for zone in _bases(time.facts, attribute, known, statics):
-        # An attribute of a finite stream is a constant not known yet: either side of it is a zone.
-        for sides in product((True, False), repeat=len(unknown)):
-            yield replace(zone, sides=(*zone.sides, *zip(unknown, sides, strict=True)))
+    """The zones in which ``attribute`` takes infinitely many values, HIGH first.
+
+    Where an attribute of a finite stream can cut a zone, the parts above all and below all such
+    attributes come first, then the zone with its cuts, which covers both.
+    """
+    mates = time.facts.space.mates(attribute)
+    # An attribute of a finite stream is a constant not known yet: either side of it is a zone.
+    unknown = tuple(a for a in mates if a.occurrence in time.finite)
+    for zone in _bases(time.facts, attribute):
+        if not unknown:
+            yield zone
+            continue
+        for above in (True, False):
+            yield replace(zone, sides=(*zone.sides, *((a, above) for a in unknown)))
+        yield replace(zone, cuts=tuple(dict.fromkeys((*zone.cuts, *unknown))))
 
 
-def _bases(facts: System, attribute: Attribute, known: list[int], statics: list[Attribute]) -> Iterator[Zone]:
-    family = facts.space.family(attribute)
+def _bases(facts: System, attribute: Attribute) -> Iterator[Zone]:
+    family, query = facts.space.family(attribute), facts.space.query
+    known = facts.space.constants(family)
+    statics = tuple(a for a in facts.space.mates(attribute) if query.is_static(a))
     if not known and not statics:
         yield Zone(family, None, None)
         return
-    ends: list[int | None] = [None, *sorted(set(known)), None]
+    ends: list[int | None] = [None, *known, None]
     yield Zone(family, ends[-2], None, tuple((s, True) for s in statics))
     yield Zone(family, None, ends[1], tuple((s, False) for s in statics))
-    if not _on_a_grid(facts, attribute):
-        yield from _between(family, ends, statics)
+    if on_a_grid(facts, attribute):
+        return
+    # Between known values a discrete attribute is finite, so it cuts the zone as a static one does.
+    discrete = (a for a in facts.space.mates(attribute) if facts.space.step(a) is not None)
+    cuts = tuple(dict.fromkeys((*statics, *discrete)))
+    for floor, ceiling in pairwise(ends):
+        if statics or (floor is not None and ceiling is not None):
+            yield Zone(family, floor, ceiling, (), cuts)
 
 
-def _on_a_grid(facts: System, attribute: Attribute) -> bool:
+def on_a_grid(facts: System, attribute: Attribute) -> bool:
     """Whether the type of an attribute, or of one that it always equals, is discrete."""
     space, closure = facts.space, facts.closure
     if space.step(attribute) is not None:
         return True
-    equal = [a for a in space.query.mentioned if closure is not None and closure.equates(a, attribute)]
-    family = space.family(attribute)
-    return any(space.family(a) is family and space.step(a) is not None for a in equal)
-
-
-def _between(family: Family, ends: list[int | None], statics: list[Attribute]) -> Iterator[Zone]:
-    for floor, ceiling in pairwise(ends):
-        for sides in product((True, False), repeat=len(statics)):
-            zone = Zone(family, floor, ceiling, tuple(zip(statics, sides, strict=True)))
-            if not (zone.open_above or zone.open_below):
-                yield zone
+    equal = (a for a in space.mates(attribute) if closure is not None and closure.equates(a, attribute))
+    return any(space.step(a) is not None for a in equal)
