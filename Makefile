@@ -22,7 +22,7 @@ lint: setup
 
 # The long tests only; `check` runs all the others.
 heavy: setup
-	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/constraints tests/evaluation tests/query tests/synopsis
+	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/query tests/synopsis
 
 # Ten minutes of broken SQL, seed after seed (named: 1, 2, 3, ...); a failure prints its seed.
 fuzz: setup

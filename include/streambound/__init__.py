@@ -8,6 +8,9 @@
 >>> found = streambound.evaluate("SELECT A FROM S, T WHERE A = D AND A BETWEEN 11 AND 19", catalog, events)
 >>> found["answers"], found["peak_units"]
 ([{'ts': 1, 'row': [12], 'count': 1}], 2)
+>>> proof = streambound.witness("SELECT A FROM S, T WHERE A = D", catalog, 3)
+>>> streambound.verify("SELECT A FROM S, T WHERE A = D", catalog, proof).told_apart
+8
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streambound.api import catalog, check, compile, evaluate
+    from streambound.api import catalog, check, compile, evaluate, verify, witness
 
-__all__ = ["catalog", "check", "compile", "evaluate"]
+__all__ = ["catalog", "check", "compile", "evaluate", "verify", "witness"]
 
 
 def __getattr__(name: str) -> Any:

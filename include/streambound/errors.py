@@ -112,6 +112,10 @@ class PlanError(StreamboundError):
     """A query was to be evaluated that has no bounded plan."""
 
 
+class WitnessError(StreamboundError):
+    """A query has no witness: it is not unbounded, or its types have too few values for one."""
+
+
 class CountOverflow(StreamboundError):
     """A multiplicity is larger than the output can hold; it is never wrapped."""
 

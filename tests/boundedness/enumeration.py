@@ -113,9 +113,15 @@ def _unbounded(time: TimeOrder, attribute: Attribute, placed: Placed) -> bool:
     query, stamp = time.facts.query, time.facts.query.is_timestamp(attribute)
     if attribute.occurrence not in time.infinite:
         return False
-    if all(time.precedes(x, attribute.occurrence) for x in time.infinite) and (stamp or not query.distinct):
+    # Rows that carry the timestamp of a last stream are new with each batch: DISTINCT remembers none of them.
+    dated = any(query.is_timestamp(a) and _last(time, a.occurrence) for a in query.projected)
+    if _last(time, attribute.occurrence) and (dated or not query.distinct):
         return False
     return stamp or placed[attribute] is not None
+
+
+def _last(time: TimeOrder, alias: str) -> bool:
+    return all(time.precedes(x, alias) for x in time.infinite)
 
 
 def _crossing(time: TimeOrder, closure: Closure, placed: Placed) -> Iterator[tuple[Attribute, Attribute]]:

@@ -127,6 +127,7 @@ TIMED = catalog_from_mapping(
         name: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"}
         for name in ("S", "T", "U", "V", "W", "X", "Y", "Z")
     }
+    | {"F": {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts", "kind": "finite"}}
 )
 
 
@@ -158,6 +159,15 @@ TIMED = catalog_from_mapping(
             "unbounded",
         ),
         ("SELECT 1 FROM S, T WHERE S.ts < T.ts AND T.ts < S.ts AND S.A = T.A", "bounded"),
+        # A row with the timestamp of the stream that completes it can only repeat one of its own batch.
+        ("SELECT DISTINCT S.A FROM S", "unbounded"),
+        ("SELECT DISTINCT S.ts, S.A FROM S", "bounded"),
+        ("SELECT DISTINCT S.ts, S.A FROM S, T WHERE T.ts < S.ts", "bounded"),
+        ("SELECT DISTINCT S.ts, T.A FROM S, T WHERE T.ts < S.ts", "unbounded"),
+        ("SELECT DISTINCT S.ts, S.A FROM S, T", "unbounded"),
+        # What comes before a finite stream is finite.
+        ("SELECT DISTINCT T.A FROM F, T WHERE T.ts < F.ts", "bounded"),
+        ("SELECT DISTINCT T.A FROM F, T WHERE T.ts > F.ts", "unbounded"),
     ],
 )
 def test_time_conditions(sql: str, verdict: str) -> None:

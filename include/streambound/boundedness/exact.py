@@ -66,7 +66,8 @@ def _decided(query: Query, facts: System) -> Verdict:
     time = TimeOrder(facts)
     if len(time.composites) < 2 and not query.distinct:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
-    reasons = [*_projections(time), *(_eliminating(time) if query.distinct else _preserving(time))]
+    projections = (_projected(facts, *found) for found in unbounded_projections(time))
+    reasons = [*projections, *(_eliminating(time) if query.distinct else _preserving(time))]
     if not reasons:
         return _unobstructed(time)
     repeated = _repeated(query)
@@ -147,18 +148,20 @@ def _repeated(query: Query) -> str | None:
     return next((name for name in names if names.count(name) > 1), None)
 
 
-def _projections(time: TimeOrder) -> Iterator[Reason]:
+def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, Zone]]:
+    """Each projected attribute that must be remembered in a zone, once, with one such zone."""
     query, seen = time.facts.query, set[Attribute]()
+    # What arrives last in every match is answered at once; with its timestamp a row never comes again.
+    stamps = (a for a in query.projected if query.is_timestamp(a) and time.completes(a.occurrence))
+    timely = not query.distinct or next(stamps, None) is not None
     for output in query.select:
         if not isinstance(output.term, Attribute) or output.term in seen:
             continue
         seen.add(output.term)
-        # What arrives last in every match is answered at once, and its timestamp never comes again.
-        timely = not query.distinct or query.is_timestamp(output.term)
         if timely and time.completes(output.term.occurrence):
             continue
         if (zone := unbounded_zone(time, output.term)) is not None:
-            yield _projected(time.facts, output, output.term, zone)
+            yield output, output.term, zone
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:

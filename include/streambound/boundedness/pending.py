@@ -39,7 +39,7 @@ def two_groups(
         for first in mine:
             for second in along:
                 yield from chain.from_iterable(
-                    _clash(facts, first, second, a) for a in _apart(facts, first, second)
+                    _clash(facts, first, second, a) for a in apart(facts, first, second)
                 )
             for second in against:
                 yield from _clash(facts, first, second, None)
@@ -78,7 +78,7 @@ def _before(closure: Closure, one: Attribute, other: Attribute) -> bool:
     return one < other or not closure.orders(other, one)
 
 
-def _apart(facts: System, first: Crossing, second: Crossing) -> list[Difference | None]:
+def apart(facts: System, first: Crossing, second: Crossing) -> list[Difference | None]:
     """The ways in which two crossings of one direction can be of different groups.
 
     In different zones, or with other partners: either way an attribute of one lies beyond the other.
@@ -90,9 +90,9 @@ def _apart(facts: System, first: Crossing, second: Crossing) -> list[Difference 
     return [way for way in ways if facts.closure.allows(way)]
 
 
-def _clash(facts: System, first: Crossing, second: Crossing, apart: Difference | None) -> Iterator[Clash]:
-    """The zones in which two crossings can hold, and ``apart`` as well."""
-    more = [] if apart is None else [apart]
+def _clash(facts: System, first: Crossing, second: Crossing, way: Difference | None) -> Iterator[Clash]:
+    """The zones in which two crossings can hold, in that way apart."""
+    more = [] if way is None else [way]
     for zone in first.zones:
         for other in second.zones:
             (one, cuts), (two, further) = first.within(zone), second.within(other)

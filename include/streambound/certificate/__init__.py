@@ -1,1 +1,1 @@
-"""What a user can check for himself: suggested edits that were decided again."""
+"""What a user can check for himself: witnesses to replay, suggested edits that were decided again."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from streambound.errors import QueryError
+from streambound.errors import DataError, QueryError
 
 
 def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
@@ -31,6 +32,19 @@ def refuse_ignored(given: dict[str, bool], why: str) -> None:
             f"{', '.join(ignored)} cannot be given with --corpus: {why}",
             fix=f"leave out {', '.join(ignored)}, or --corpus",
         )
+
+
+def refuse_file(option: str, folder: Path | None) -> None:
+    """Refuse an output folder that is a file, before anything is evaluated: that can take hours.
+
+    Raises:
+        DataError: naming the option and the file.
+    """
+    for place in () if folder is None else (folder, *folder.parents):
+        if os.path.exists(place) and not os.path.isdir(place):
+            raise DataError(
+                f"{option}: {place} is a file", accepted="a folder; it is made if need be", fix="name another"
+            )
 
 
 def exit_code(verdicts: Iterable[str]) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import command, refuse_ignored
-from streambound.errors import DataError, QueryError
+from streambound.cli.options import command, refuse_file, refuse_ignored
+from streambound.errors import QueryError
 
 if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
@@ -54,19 +54,10 @@ def _run(options: argparse.Namespace) -> int:
     from streambound.cli.queries import one
 
     query, catalog = one(options.query, options.catalog)
-    _refuse_file(options.output)
+    refuse_file("--output", options.output)
     if options.engine == "spark":
         return _run_spark(query, catalog, options)
     return _run_local(query, catalog, options)
-
-
-def _refuse_file(output: Path | None) -> None:
-    # Before anything is evaluated: that can take hours.
-    for place in () if output is None else (output, *output.parents):
-        if os.path.exists(place) and not os.path.isdir(place):
-            raise DataError(
-                f"--output: {place} is a file", accepted="a folder; it is made if need be", fix="name another"
-            )
 
 
 def _run_corpus(path: Path, engine: str) -> int:

@@ -161,6 +161,17 @@ class Closure:
         by = -(-int(value) // _UNIT)
         return by, by * _UNIT != value
 
+    def scaled(self, factor: int) -> Closure:
+        """The same constraints in units that are ``factor`` times finer."""
+        steps = tuple(None if step is None else step * factor for step in self.steps)
+        matrix = [[_scaled(value, factor) for value in row] for row in self.matrix]
+        return Closure(self.index, steps, matrix)
+
+    def strict_steps(self, high: Attribute | None, low: Attribute | None) -> int:
+        """The number of strict comparisons that the tightest bound on ``high - low`` sums up."""
+        value = self.matrix[self.index[high]][self.index[low]]
+        return 0 if value == inf else int(-value % _UNIT)
+
     def implies(self, constraint: Difference) -> bool:
         """Whether the constraint follows."""
         i, j = self.index[constraint.high], self.index[constraint.low]
@@ -182,6 +193,13 @@ class Closure:
         """The implied lower bound as (value, strict); None if there is none."""
         found = self.bound(None, attribute)
         return None if found is None else (-found[0], found[1])
+
+
+def _scaled(value: float, factor: int) -> float:
+    if value == inf:
+        return inf
+    by = -(-int(value) // _UNIT)
+    return by * factor * _UNIT - (by * _UNIT - int(value))
 
 
 def _relax(matrix: _Matrix, i: int, j: int, value: float) -> None:

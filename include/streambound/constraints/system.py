@@ -80,14 +80,9 @@ class System:
 
     def _keep(self, made: list[Difference]) -> None:
         """Remember a way of making the choices, those that cannot fail included."""
-        known = None if self.closure is None else self.closure.assume(made)
-        for choice in self.choices:
-            if known is None or len(self._known) >= _KEPT:
-                return
-            if not _made(known, choice):
-                options = (known.assume([option]) for option in choice)
-                known = next((narrowed for narrowed in options if narrowed is not None), None)
-        if known is not None:
+        if self.closure is None or len(self._known) >= _KEPT:
+            return
+        if (known := _all_made(self.closure, self.choices, made)) is not None:
             self._known.append(known)
 
 
@@ -252,6 +247,33 @@ def search(start: Closure, choices: tuple[Choice, ...], steps: Steps) -> list[Di
         for way, narrowed in reversed(ways):
             pending.append((narrowed, others, [*made, way]))
     return None
+
+
+def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
+    """A closure within ``start`` in which every choice is made; None if there is none.
+
+    Raises:
+        SearchLimit: more than SEARCH_LIMIT steps.
+    """
+    made = search(start, choices, Steps(SEARCH_LIMIT))
+    return None if made is None else _all_made(start, choices, made)
+
+
+def _all_made(start: Closure, choices: tuple[Choice, ...], made: list[Difference]) -> Closure | None:
+    """The closure with what a search found, and with a way of making each choice that cannot fail."""
+    closure = start.assume(made)
+    for choice in choices:
+        if closure is None:
+            return None
+        if not _made(closure, choice):
+            closure = closure.assume([_outward(closure, choice)])
+    return closure
+
+
+def _outward(closure: Closure, choice: Choice) -> Difference:
+    """The option that leaves the difference unbounded: then no other choice becomes one that can fail."""
+    one, other = choice
+    return one if closure.bound(one.low, one.high) is None else other
 
 
 def _among(start: Closure, choices: tuple[Choice, ...]) -> tuple[Closure, tuple[Choice, ...]]:

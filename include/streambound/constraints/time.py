@@ -42,9 +42,14 @@ class TimeOrder:
 
     @cached_property
     def finite(self) -> frozenset[str]:
-        """The finite streams: declared so, or with a timestamp that is bounded above."""
+        """The finite streams: declared so, or with a timestamp bounded above by a constant or by theirs."""
         declared = {o.alias for o in self.facts.query.occurrences if o.relation.kind is Kind.FINITE}
-        ended = {alias for alias, stamp in self.stamps.items() if self.closure.upper(stamp) is not None}
+        ends = [None, *(self.stamps[alias] for alias in declared if alias in self.stamps)]
+        ended = {
+            alias
+            for alias, stamp in self.stamps.items()
+            if any(self.closure.bound(stamp, end) is not None for end in ends)
+        }
         return frozenset(declared | ended)
 
     @cached_property

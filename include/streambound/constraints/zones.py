@@ -46,9 +46,16 @@ class Zone:
             literals.append(below(known, attribute) if above else below(attribute, known))
         return literals
 
-    def between(self, low: Attribute, high: Attribute) -> list[Choice]:
-        """That every cut lies below ``low`` or above ``high``, where ``low <= high``."""
-        return [(below(cut, low), below(high, cut)) for cut in self.cuts]
+    def between(self, low: Attribute, high: Attribute, by: int = 0) -> list[Choice]:
+        """That every cut lies below ``low`` or above ``high``, where ``low <= high``, and ``by`` away."""
+        return [(Difference(cut, low, -by, True), Difference(high, cut, -by, True)) for cut in self.cuts]
+
+    def apart(self, low: Attribute, high: Attribute, by: int) -> list[Difference]:
+        """That the attributes of known sides lie ``by`` below ``low``, or above ``high``."""
+        return [
+            Difference(known, low, -by, True) if above else Difference(high, known, -by, True)
+            for known, above in self.sides
+        ]
 
     @property
     def open_above(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -54,17 +54,16 @@ def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """One answer row as JSON."""
-    return {"ts": answer.marker, "row": list(_plain(answer.row)), "count": answer.count}
+    return {"ts": answer.marker, "row": [plain(value) for value in answer.row], "count": answer.count}
 
 
-def _plain(row: Iterable[Any]) -> Iterator[Any]:
-    for value in row:
-        if isinstance(value, (dt.date, dt.datetime)):
-            yield value.isoformat()
-        elif isinstance(value, Decimal):
-            # str would write small ones with an exponent.
-            yield format(value, "f")
-        elif isinstance(value, float) and not math.isfinite(value):
-            yield str(value)
-        else:
-            yield value
+def plain(value: Any) -> Any:
+    """A decoded value as JSON holds it."""
+    if isinstance(value, (dt.date, dt.datetime)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        # str would write small ones with an exponent.
+        return format(value, "f")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -72,6 +72,15 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         yield Batch(written, held)
 
 
+def in_time(query: Query, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Events of a query's streams in time order, ties in the order given; as given where there is no time."""
+    if not timed(query):
+        return list(events)
+    relations = {o.relation.name: o.relation for o in query.occurrences}
+    dated = [(_moment(relations[event["stream"]], event, i), i, event) for i, event in enumerate(events)]
+    return [event for _, _, event in sorted(dated, key=lambda item: item[:2])]
+
+
 def _written(relation: Relation, event: Mapping[str, Any]) -> Any:
     """An event's timestamp as it is written in the event."""
     return event.get("ts") if relation.timestamp is None else event.get(relation.timestamp, event.get("ts"))

@@ -76,7 +76,9 @@ def _value(term: Term, match: Match) -> Any:
 def _holds(match: Match, atom: Atom) -> bool:
     if isinstance(atom, Comparison):
         left, right = _value(atom.left, match), _value(atom.right, match)
-        return left is not None and right is not None and _HOLDS[atom.op](left, right)
+        if left is None or right is None:
+            return False
+        return bool(_HOLDS[atom.op](left, right + atom.offset if atom.offset else right))
     if isinstance(atom, Membership):
         value = _value(atom.attribute, match)
         return value is not None and value in [member.value for member in atom.values]

@@ -1,0 +1,139 @@
+"""Copies of an assignment as events: slots with a fixed, an optional and a suffix part.
+
+The tuples of slot k that precede the pivot are its fixed part, the pivot's tuple its optional part; the rest
+of the copy is its suffix. Slots follow each other in time at distances that exceed every offset of the
+query, the suffixes after all of them; the tuples of finite streams come first, once, for all copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+from streambound.certificate.layout import Copy, Layout
+from streambound.certificate.obstructions import Obstruction, Suffix
+from streambound.evaluation.corpus import plain
+from streambound.evaluation.events import timed
+from streambound.query.model import Attribute, Column, Domain, Kind, Occurrence
+from streambound.query.values import Family, Value
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot of a witness: events as ``streambound run`` reads them, each part in time order."""
+
+    fixed: tuple[Event, ...]
+    optional: tuple[Event, ...]
+    suffix: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Builder:
+    """The events of the copies of one layout."""
+
+    obstruction: Obstruction
+    layout: Layout
+    copies: list[Copy]
+
+    def slots(self, size: int) -> tuple[Slot, ...]:
+        """The slots; ``copies`` holds one more than ``size`` where the suffix probes with another copy."""
+        time, pivot = self.layout.time, self.obstruction.pivot
+        before = [a for a in time.infinite if a in time.down(pivot)]
+        after = [a for a in time.infinite if a not in before]
+        first = self._events(self._lasting, 0, 0)
+        found = []
+        for k in range(size):
+            fixed = self._events((a for a in before if a != pivot), k, k + 1)
+            suffix = self._events(
+                time.infinite if self.obstruction.suffix is Suffix.AGAIN else after, k, size + 1
+            )
+            if self.obstruction.suffix is Suffix.PROBE:
+                suffix = (*self._events(after, size, size + 1), *self._events(after, k, size + 2))
+            found.append(Slot((*first, *fixed), self._events([pivot], k, k + 1), suffix))
+            first = ()
+        return tuple(found)
+
+    @property
+    def _lasting(self) -> list[str]:
+        """The finite streams."""
+        kinds = {o.alias: o.relation.kind for o in self.obstruction.query.occurrences}
+        return [
+            a for a, kind in kinds.items() if kind is not Kind.STATIC and a not in self.layout.time.infinite
+        ]
+
+    def static(self) -> dict[str, list[Event]]:
+        """The rows of the static relations: one for each occurrence."""
+        found: dict[str, list[Event]] = {}
+        for occurrence in self.obstruction.query.statics:
+            row = self._row(occurrence, self.copies[0])
+            found.setdefault(occurrence.relation.name, []).append(row)
+        return found
+
+    def _events(self, aliases: Iterable[str], copy: int, shift: int) -> tuple[Event, ...]:
+        """The tuples of some occurrences, ``shift`` slots later than the assignment has them."""
+        query = self.obstruction.query
+        dated = []
+        for alias in aliases:
+            occurrence = query.occurrence(alias)
+            moment = self._moment(alias, shift)
+            row = {"stream": occurrence.relation.name, **self._row(occurrence, self.copies[copy])}
+            stamp = occurrence.relation.timestamp
+            if stamp is not None:
+                row[stamp] = plain(occurrence.relation.column(stamp).type.decode(moment))
+            elif timed(query):
+                row["ts"] = moment
+            dated.append((moment, row))
+        return tuple(row for _, row in sorted(dated, key=lambda pair: pair[0]))
+
+    def _moment(self, alias: str, shift: int) -> int:
+        time = self.layout.time
+        stamp = time.stamps.get(alias)
+        if stamp is None:
+            return self._first_moment(alias) + shift * self._distance
+        return int(self.layout.numbers[stamp]) + shift * self._distance
+
+    def _first_moment(self, alias: str) -> int:
+        """When a tuple arrives whose timestamp no condition mentions: among the first of its kind."""
+        time, numbers = self.layout.time, self.layout.numbers
+        lasting = alias in time.infinite
+        stamps = [int(numbers[s]) for a, s in time.stamps.items() if (a in time.infinite) is lasting]
+        step = self._tick
+        return min(stamps, default=0) // step * step
+
+    @cached_property
+    def _tick(self) -> int:
+        query, space = self.obstruction.query, self.layout.time.facts.space
+        stamps = ((o.alias, o.relation.timestamp) for o in query.occurrences)
+        return lcm(*(space.tick(Attribute(alias, name)) for alias, name in stamps if name is not None))
+
+    @cached_property
+    def _distance(self) -> int:
+        """From slot to slot: more than any two timestamps of a copy and any offset lie apart."""
+        time, numbers = self.layout.time, self.layout.numbers
+        stamps = [int(numbers[stamp]) for stamp in time.stamps.values()]
+        spread = max(stamps, default=0) - min(stamps, default=0)
+        offsets = sum(abs(atom.offset) for atom in time.facts.query.comparisons)
+        tick = self._tick
+        return -(-(spread + offsets + tick) // tick) * tick
+
+    def _row(self, occurrence: Occurrence, copy: Copy) -> Event:
+        values = {a.column: value for a, value in copy.items() if a.occurrence == occurrence.alias}
+        relation = occurrence.relation
+        return {
+            c.name: plain(c.type.decode(values[c.name] if c.name in values else _any(c)))
+            for c in relation.columns
+            if c.name != relation.timestamp
+        }
+
+
+def _any(column: Column) -> Value | None:
+    """A value of a column that no condition mentions: NULL where it may be."""
+    domain = column.domain or Domain()
+    declared = (*(domain.values or ()), domain.minimum, domain.maximum)
+    fallback = "" if column.type.family is Family.STRING else 0
+    return None if column.nullable else next((v for v in declared if v is not None), fallback)

@@ -1,0 +1,146 @@
+"""The proof that a query is unbounded: 2^N prefixes of its input that every evaluation must tell apart.
+
+Arasu et al., Appendix A; for time, docs/theory.md. An algorithm that answers correctly is in
+different states after any two of the prefixes, since some suffix is answered differently after them. No
+witness is taken on trust: each construction is replayed on the definition at a small size before it
+is returned, and ``verify`` replays one whole.
+
+>>> from streambound.query.catalog import catalog_from_mapping
+>>> from streambound.query.parse import parse
+>>> catalog = catalog_from_mapping({"S": {"A": "int"}, "T": {"D": "int"}})
+>>> query = parse("SELECT 1 FROM S, T WHERE A < D", catalog)
+>>> witness(query, 2).slots[0]
+Slot(fixed=(), optional=({'stream': 'S', 'A': 1},), suffix=({'stream': 'T', 'D': 2},))
+>>> verify(query, witness(query, 2))
+Verification(query='query', size=2, told_apart=4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streambound.boundedness.exact import exact
+from streambound.boundedness.folding import folded
+from streambound.boundedness.verdict import Outcome
+from streambound.certificate.layout import Layout
+from streambound.certificate.obstructions import Obstruction, Suffix, obstructions
+from streambound.certificate.slots import Builder
+from streambound.certificate.verification import Evaluator, Verification, Witness, refuse_size, verify
+from streambound.constraints.assignment import Wish, assignment
+from streambound.constraints.closure import Difference, at_least
+from streambound.constraints.system import SearchLimit, system
+from streambound.constraints.time import TimeOrder
+from streambound.errors import DataError, WitnessError
+from streambound.evaluation.events import batches
+from streambound.query.model import Query
+from streambound.query.values import Family
+
+__all__ = ["SIZE_LIMIT", "Verification", "Witness", "verified", "verify", "witness"]
+
+# Slots of a witness; its text grows with them, not with the prefixes.
+SIZE_LIMIT = 10_000
+# At this size a construction is replayed before it is believed.
+_TRIED = 3
+
+
+def witness(query: Query, size: int, evaluator: Evaluator | None = None) -> Witness:
+    """A witness with ``size`` slots, replayed at a small size.
+
+    Args:
+        evaluator: what answers; by default the definition of ``query`` itself. A statement that has
+            ``query`` as a part passes its own.
+
+    Raises:
+        WitnessError: the query is not unbounded, or its types have no room for so many slots.
+    """
+    refuse_size(size, "the size of a witness", SIZE_LIMIT)
+    verdict = exact(query)
+    if verdict.outcome is not Outcome.UNBOUNDED:
+        message = f"there is no witness: the query is {verdict.outcome.value}; {verdict.reasons[0].message}"
+        raise WitnessError(message, subject=query.name, fix="ask for the witness of an unbounded query")
+    try:
+        found = next(_witnesses(query, size, evaluator), None)
+    except SearchLimit:
+        found = None
+    if found is None:
+        message = f"the values of its columns have no room for a witness of size {size}"
+        raise WitnessError(message, subject=query.name, fix="ask for a smaller one")
+    return found
+
+
+def verified(query: Query, size: int, evaluator: Evaluator | None = None) -> Witness | None:
+    """A witness that was replayed whole, at its own size; None if there is none.
+
+    The way to decide a statement of which ``query`` is one part: its own evaluator judges.
+    """
+    try:
+        found = witness(query, size, evaluator)
+    except WitnessError:
+        return None
+    return found if verify(query, found, evaluator).holds else None
+
+
+def _witnesses(query: Query, size: int, evaluator: Evaluator | None) -> Iterator[Witness]:
+    facts = system(folded(query))
+    time = TimeOrder(facts)
+    tried = min(size, _TRIED)
+    for obstruction in obstructions(time):
+        for wish in obstruction.wishes(facts.space, _room(time, size)):
+            sample = _built(time, obstruction, wish, query.name, tried)
+            if sample is None or not _holds(query, sample, evaluator):
+                continue
+            found = sample if tried == size else _built(time, obstruction, wish, query.name, size)
+            if found is not None and _fits(query, found):
+                yield found
+
+
+def _holds(query: Query, sample: Witness, evaluator: Evaluator | None) -> bool:
+    try:
+        return verify(query, sample, evaluator).holds
+    except DataError:
+        # A value past the range of its type.
+        return False
+
+
+def _fits(query: Query, found: Witness) -> bool:
+    try:
+        for events in (found.events(query, range(found.size)), *(slot.suffix for slot in found.slots)):
+            list(batches(query, events))
+    except DataError:
+        return False
+    return True
+
+
+def _room(time: TimeOrder, size: int) -> int:
+    """A distance in which the copies' values of one gap fit, whatever their types."""
+    space, attributes = time.facts.space, time.facts.query.mentioned
+    return (size + 2) * len(attributes) * max(space.scale, *(space.step(a) or 1 for a in attributes))
+
+
+def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, name: str, size: int) -> Witness | None:
+    facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
+    if facts.closure is None:
+        return None
+    lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite]
+    numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
+    if numbers is None:
+        return None
+    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns)
+    copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
+    if copies is None:
+        return None
+    builder = Builder(obstruction, layout, copies)
+    return Witness(name, builder.slots(size), builder.static())
+
+
+def _late(time: TimeOrder) -> Iterator[Difference]:
+    """That infinite streams come after every constant and finite timestamp, whatever the offset."""
+    stamps, space = time.stamps, time.facts.space
+    offsets = sum(abs(atom.offset) for atom in time.facts.query.comparisons)
+    for alias in time.infinite:
+        if alias in stamps:
+            known = space.constants(Family.TIME)
+            yield from (at_least(stamps[alias], c + offsets, strict=True) for c in known[-1:])
+            ends = (stamp for other, stamp in stamps.items() if other in time.finite)
+            yield from (Difference(end, stamps[alias], -offsets, strict=True) for end in ends)

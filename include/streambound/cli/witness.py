@@ -1,0 +1,109 @@
+"""``streambound witness``: the prefixes that every evaluation of an unbounded query must tell apart."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound.cli.options import command, refuse_file, refuse_ignored
+from streambound.errors import DataError, QueryError, StreamboundError
+
+if TYPE_CHECKING:
+    from streambound.query.catalog import Catalog
+
+# A query's id, its SQL and catalog; the error says why there are none.
+Given = tuple[str, str, "Catalog | None", StreamboundError | None]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = command(commands, "witness", _witness, "show input that no finite state can tell apart")
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="a registered query or a .sql file")
+    parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
+    parser.add_argument(
+        "--size", type=int, required=True, metavar="N", help="slots: 2^N prefixes are told apart"
+    )
+    parser.add_argument("--verify", action="store_true", help="replay every prefix on the definition")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write DIR/QUERY.jsonl instead of printing")
+
+
+def _witness(options: argparse.Namespace) -> int:
+    from streambound.certificate.verification import refuse_size
+    from streambound.certificate.witness import SIZE_LIMIT
+
+    refuse_size(options.size, "--size", SIZE_LIMIT)
+    if options.verify:
+        refuse_size(options.size, "--size with --verify")
+    refuse_file("--out", options.out)
+    if options.corpus is None:
+        return _shown(_one(options), options)
+    given = {"QUERY": options.query is not None, "--catalog": options.catalog is not None}
+    refuse_ignored(given, "the queries and the streams are in its lines")
+    codes = [0]
+    for query in _lines(options.corpus):
+        try:
+            codes.append(_shown(query, options))
+        except StreamboundError as error:
+            _print({"query": query[0], "error": error.about(query[0]).one_line()})
+            codes.append(error.exit_code)
+    return max(codes)
+
+
+def _one(options: argparse.Namespace) -> Given:
+    from streambound.cli.queries import one
+
+    if options.query is None:
+        raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
+    query, catalog = one(options.query, options.catalog)
+    return query.name, query.sql, catalog, None
+
+
+def _lines(path: Path) -> Iterator[Given]:
+    from streambound.query.corpus import read_corpus
+
+    for line in read_corpus(path):
+        yield line.id, line.sql, line.catalog, line.error
+
+
+def _shown(given: Given, options: argparse.Namespace) -> int:
+    """Print or write the witness of one query; 1 if its replay tells fewer prefixes apart than it should."""
+    from streambound.certificate.witness import verify, witness
+    from streambound.query.parse import parse
+
+    name, sql, catalog, error = given
+    if error is not None or catalog is None:
+        raise error or QueryError("the line has no catalog")
+    query = parse(sql, catalog, name)
+    found = witness(query, options.size)
+    verification = verify(query, found) if options.verify else None
+    slots = (json.dumps(slot, ensure_ascii=False) for slot in found.to_json())
+    if options.out is None:
+        for slot in slots:
+            print(slot)
+    else:
+        print(f"wrote {_written(options.out, name, slots)}", file=sys.stderr)
+    if verification is None:
+        return 0
+    _print(verification.to_json())
+    return 0 if verification.holds else 1
+
+
+def _print(found: dict[str, Any]) -> None:
+    print(json.dumps(found, ensure_ascii=False), flush=True)
+
+
+def _written(folder: Path, name: str, lines: Iterable[str]) -> Path:
+    """Write lines to ``folder/name.jsonl``, whole or not at all."""
+    if Path(name).name != name:
+        raise DataError(f"the id {name} names no file", accepted="an id without slashes", fix="rename it")
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{name}.jsonl"
+    draft = folder / f".{target.name}.{os.getpid()}.draft"
+    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    os.replace(draft, target)
+    return target

@@ -1,0 +1,75 @@
+"""Concrete values that meet the conditions of a query: a model of its constraints.
+
+Numbers are those of ``space``, as exact fractions: dense attributes (and strings, by rank) lie between
+the integers. The tight lower bounds of discrete attributes meet all difference bounds together, so
+each can be taken in turn without search; a dense attribute takes an inner point of its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streambound.constraints.closure import Closure, Difference, at_least, at_most
+from streambound.constraints.system import Choice, System, resolved
+from streambound.query.model import Attribute
+
+# Points per unit: room for the inner points of dense intervals.
+_POINTS = 1 << 40
+
+Numbers = dict[Attribute, Fraction]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an assignment shall meet besides the query: constraints and choices."""
+
+    literals: tuple[Difference, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+
+def assignment(facts: System, wish: Wish, known: Iterable[Attribute] = ()) -> Numbers | None:
+    """A number for each mentioned attribute, ``known`` attributes chosen first; None if there is none.
+
+    Raises:
+        SearchLimit: the choices need too many steps.
+    """
+    if facts.closure is None:
+        return None
+    closure = facts.closure.scaled(_POINTS).assume(map(_finer, wish.literals))
+    choices = tuple((_finer(one), _finer(other)) for one, other in (*facts.choices, *wish.choices))
+    closure = None if closure is None else resolved(closure, choices)
+    found: Numbers = {}
+    for rank, attribute in enumerate(_order(facts, frozenset(known))):
+        if closure is None:
+            return None
+        number = _pick(closure, attribute, rank + 1, facts.space.step(attribute))
+        found[attribute] = Fraction(number, _POINTS)
+        closure = closure.assume([at_least(attribute, number), at_most(attribute, number)])
+    return None if closure is None else found
+
+
+def _finer(difference: Difference) -> Difference:
+    return Difference(difference.high, difference.low, difference.by * _POINTS, difference.strict)
+
+
+def _order(facts: System, known: frozenset[Attribute]) -> list[Attribute]:
+    """Known attributes first, then from coarse to dense: what is coarse has the least freedom."""
+    steps = {a: facts.space.step(a) for a in facts.query.mentioned}
+    return sorted(steps, key=lambda a: (steps[a] is None, a not in known, -(steps[a] or 0), a))
+
+
+def _pick(closure: Closure, attribute: Attribute, rank: int, step: int | None) -> int:
+    lower, upper = closure.lower(attribute), closure.upper(attribute)
+    if lower is None and upper is None:
+        return rank * (step or 1) * _POINTS
+    if step is not None:
+        return lower[0] if lower is not None else upper[0] if upper is not None else 0
+    above = max(1, closure.strict_steps(None, attribute))
+    under = max(1, closure.strict_steps(attribute, None))
+    if lower is None:
+        return upper[0] - under * _POINTS if upper is not None else 0
+    if upper is None:
+        return lower[0] + above * _POINTS
+    return lower[0] + (upper[0] - lower[0]) * above // (above + under)
