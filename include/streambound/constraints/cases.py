@@ -16,7 +16,15 @@ from itertools import pairwise
 from typing import TypeVar
 
 from streambound.constraints.pairs import Pair, PairTable, pair_of, pair_table
-from streambound.constraints.system import SearchLimit, System, finite, system
+from streambound.constraints.space import Space
+from streambound.constraints.system import (
+    SearchLimit,
+    System,
+    conditions_of,
+    constraints_of,
+    finite,
+    unconstrained,
+)
 from streambound.query.formula import (
     ALWAYS,
     NOWHERE,
@@ -28,7 +36,7 @@ from streambound.query.formula import (
     atoms_of,
     untrue,
 )
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Output, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, Never, NullTest, Op, Query
 from streambound.query.statement import Selection
 
 # Cases of one SELECT. Conditions that people write have a handful.
@@ -60,10 +68,25 @@ class _Leaf:
     selection: Selection
     known: tuple[Atom, ...]
     rest: Formula
+    facts: System
 
     @property
     def query(self) -> Query:
         return replace(self.selection.base, where=self.known)
+
+    @property
+    def possible(self) -> bool:
+        """Whether some tuples meet what is known."""
+        query = self.query
+        torn = any(isinstance(atom, Never) for atom in self.known) or query.nulls & query.present
+        return not torn and self.facts.satisfiable()
+
+    def narrowed(self, atoms: tuple[Atom, ...]) -> _Leaf:
+        """The leaf in which more atoms are known to be true; what is left under OR stays as it is."""
+        constraints, choices = conditions_of(self.facts.space, atoms)
+        closure = None if self.facts.closure is None else self.facts.closure.assume(constraints)
+        facts = replace(self.facts, closure=closure, choices=(*self.facts.choices, *choices))
+        return replace(self, known=tuple(dict.fromkeys((*self.known, *atoms))), facts=facts)
 
 
 def cases(selection: Selection) -> tuple[Case, ...]:
@@ -103,16 +126,24 @@ def _limited(found: Iterable[T]) -> Iterator[T]:
 
 
 def _leaves(selection: Selection) -> Iterator[_Leaf]:
-    pending = [_Leaf(selection, (), selection.formula)]
+    pending = [_Leaf(selection, (), selection.formula, _facts(selection))]
     while pending:
         leaf = _propagated(pending.pop())
-        if leaf.rest == NOWHERE or not system(leaf.query).satisfiable():
+        if leaf.rest == NOWHERE or not leaf.possible:
             continue
         ways = _ways(leaf)
         if ways is None:
             yield leaf
         else:
             pending.extend(reversed(ways))
+
+
+def _facts(selection: Selection) -> System:
+    """The system of declared domains alone, in which every attribute and constant has its place."""
+    query = replace(selection.base, where=tuple(atoms_of(selection.formula)))
+    space = Space(query)
+    constraints, choices = constraints_of(space, ())
+    return System(query, space, unconstrained(space).assume(constraints), tuple(choices))
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:
@@ -128,8 +159,8 @@ def _propagated(leaf: _Leaf) -> _Leaf:
 
 def _known(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
     """The leaf in which some atoms are known to be true, and what that says of others."""
-    known = tuple(dict.fromkeys((*leaf.known, *atoms)))
-    query = replace(leaf.selection.base, where=known)
+    narrowed = leaf.narrowed(atoms)
+    known, query = set(narrowed.known), narrowed.query
 
     def truth(atom: Atom) -> bool | None:
         if atom in known:
@@ -140,7 +171,7 @@ def _known(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
             return not atom.null if atom.attribute in query.present else None
         return False if not query.nulls.isdisjoint(atom.attributes) else None
 
-    return replace(leaf, known=known, rest=assumed(leaf.rest, truth))
+    return replace(narrowed, rest=assumed(leaf.rest, truth))
 
 
 def _ways(leaf: _Leaf) -> list[_Leaf] | None:
@@ -165,11 +196,7 @@ def _simple(leaf: _Leaf) -> bool:
 def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
     """Where an atom is true, and each way in which it is not; fewer ways where some are impossible."""
     ways = [((atom,), True), *((way, False) for way in untrue(atom, leaf.selection.base.nullable))]
-    possible = [
-        (way, true)
-        for way, true in ways
-        if system(replace(leaf.query, where=(*leaf.known, *way))).satisfiable()
-    ]
+    possible = [(way, true) for way, true in ways if leaf.narrowed(way).possible]
     found = []
     for way, true in possible:
         rest = assumed(leaf.rest, lambda other, true=true: true if other == atom else None)  # type: ignore[misc]
@@ -177,10 +204,6 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
         # The only way that is possible follows from what is known.
         found.append(narrowed if len(possible) == 1 else _known(narrowed, way))
     return found
-
-
-def _possible(leaf: _Leaf, further: tuple[Atom, ...]) -> bool:
-    return system(replace(leaf.query, where=(*leaf.known, *further))).satisfiable()
 
 
 def _case(leaf: _Leaf) -> Case:
@@ -192,25 +215,16 @@ def _case(leaf: _Leaf) -> Case:
 
 
 def _table(leaf: _Leaf) -> PairTable:
-    return pair_table(system(_mentioning(leaf)), leaf.rest)
-
-
-def _mentioning(leaf: _Leaf) -> Query:
-    """The query of what is known, in whose system every attribute under OR has its place."""
-    base = leaf.selection.base
-    compared = sorted({a for atom in atoms_of(leaf.rest) for a in atom.attributes})
-    also = (Output(str(a), a) for a in compared)
-    return replace(base, where=leaf.known, select=(*base.select, *also))
+    return pair_table(replace(leaf.facts, query=leaf.query), leaf.rest)
 
 
 def _zoned(leaf: _Leaf) -> Iterator[_Leaf]:
     """The leaf by the zones of the attributes that are compared under OR."""
-    facts = system(_mentioning(leaf))
     compared = sorted({a for atom in atoms_of(leaf.rest) for a in atom.attributes})
     pending = [leaf]
     for attribute in compared:
         if not leaf.query.is_timestamp(attribute) and not leaf.query.is_static(attribute):
-            options = list(_positions(facts, attribute))
+            options = list(_positions(leaf.facts, attribute))
             pending = list(_limited(part for one in pending for part in _placed(one, options)))
     yield from pending
 
@@ -218,7 +232,7 @@ def _zoned(leaf: _Leaf) -> Iterator[_Leaf]:
 def _placed(leaf: _Leaf, options: list[tuple[Atom, ...]]) -> Iterator[_Leaf]:
     for option in options:
         placed = _known(leaf, option)
-        if system(placed.query).satisfiable():
+        if placed.possible:
             yield placed
 
 
@@ -243,19 +257,18 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
 
 def _valued(leaf: _Leaf) -> Iterator[_Leaf]:
     """The leaf by how its finitely many values compare: given the values, no match is in two."""
-    facts = system(_mentioning(leaf))
-    assert facts.closure is not None
     for pair in dict.fromkeys(pair_of(a) for a in atoms_of(leaf.rest) if isinstance(a, Comparison)):
-        if all(_certain(facts, a) for a in pair):
+        if all(_certain(leaf, a) for a in pair):
             for part in _compared(leaf, pair):
                 yield from _valued(part)
             return
     yield leaf
 
 
-def _certain(facts: System, attribute: Attribute) -> bool:
-    assert facts.closure is not None
-    return facts.query.is_static(attribute) or finite(facts.space, facts.closure, attribute)
+def _certain(leaf: _Leaf, attribute: Attribute) -> bool:
+    """Whether an attribute has finitely many values; lists of values count where they are known to hold."""
+    assert leaf.facts.closure is not None
+    return leaf.query.is_static(attribute) or finite(Space(leaf.query), leaf.facts.closure, attribute)
 
 
 def _compared(leaf: _Leaf, pair: Pair) -> Iterator[_Leaf]:
@@ -270,7 +283,7 @@ def _compared(leaf: _Leaf, pair: Pair) -> Iterator[_Leaf]:
             return op in _ALLOWED[own]
 
         narrowed = _known(replace(leaf, rest=assumed(leaf.rest, truth)), (region,))
-        if narrowed.rest != NOWHERE and system(narrowed.query).satisfiable():
+        if narrowed.rest != NOWHERE and narrowed.possible:
             yield narrowed
 
 

@@ -128,6 +128,14 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
             constraints.append(at_least(attribute, space.embed(family, low)))
         if high is not None:
             constraints.append(at_most(attribute, space.embed(family, high)))
+    further, open_choices = conditions_of(space, atoms)
+    return [*constraints, *further], [*choices, *open_choices]
+
+
+def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Choice]]:
+    """Some conditions of a query alone, without what its declared domains say."""
+    constraints: list[Difference] = []
+    choices: list[Choice] = []
     for atom in atoms:
         if isinstance(atom, Comparison):
             _compared(space, atom, constraints, choices)
