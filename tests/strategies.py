@@ -216,6 +216,18 @@ def events(draw: st.DrawFn, case: Case, size: int = 14) -> list[dict[str, Any]]:
 
 
 @st.composite
+def timed_events(draw: st.DrawFn, case: Case, size: int = 16) -> list[dict[str, Any]]:
+    """Arrivals in time order on streams with integer timestamps: several tuples at one, and gaps."""
+    names = sorted({o.relation.name for o in case.query.streams})
+    rows = draw(st.lists(st.sampled_from(names).flatmap(lambda n: _row(case, n, True)), max_size=size))
+    moment = draw(st.integers(0, 3))
+    for row in rows:
+        moment += draw(st.sampled_from([0, 0, 1, 1, 1, 2, 4]))
+        row["ts"] = moment
+    return rows
+
+
+@st.composite
 def static(draw: st.DrawFn, case: Case) -> dict[str, list[dict[str, Any]]]:
     """Rows of the static relations of a case."""
     names = [o.relation.name for o in case.query.statics]

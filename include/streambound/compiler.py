@@ -32,7 +32,9 @@ from streambound.query.model import NullTest, Query
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import not_planned, plan
+from streambound.synopsis.planner import not_distributed, not_planned
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import plan_of
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
@@ -49,7 +51,7 @@ class Compilation:
     verdict: Verdict | None = None
     published: dict[str, Verdict] = field(default_factory=dict)
     parts: tuple[Query, ...] = ()
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[Plan | TimedPlan, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
 
@@ -60,14 +62,17 @@ class Compilation:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of a conjunctive query."""
-        return self.plans[0] if self.query is not None and self.plans else None
+        """The plan of a conjunctive query without time conditions."""
+        only = self.plans[0] if self.query is not None and self.plans else None
+        return only if isinstance(only, Plan) else None
 
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if there is no number."""
         planned = self.verdict is not None and self.verdict.bounded and len(self.plans) == len(self.parts)
-        return sum(plan.units for plan in self.plans) if planned else None
+        sizes = [plan.units for plan in self.plans]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if planned and len(known) == len(sizes) else None
 
 
 Stage = Callable[[Compilation], Compilation]
@@ -140,10 +145,25 @@ def planned(job: Compilation) -> Compilation:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        return replace(job, plans=tuple(plan(query) for query in job.parts))
+        plans = tuple(plan_of(query) for query in job.parts)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)
+    return replace(job, plans=plans, units_formula=_formula(plans))
+
+
+def _formula(plans: tuple[Plan | TimedPlan, ...]) -> str | None:
+    """The units where rows at a timestamp are not declared."""
+    timed = [plan for plan in plans if isinstance(plan, TimedPlan)]
+    if not any(plan.undeclared for plan in timed):
+        return None
+    rest = sum(plan.units for plan in plans if isinstance(plan, Plan))
+    return " + ".join([str(rest)] * bool(rest) + [plan.formula for plan in timed])
+
+
+def not_on_spark(job: Compilation) -> str | None:
+    """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
+    return job.unplanned or next(filter(None, map(not_distributed, job.parts)), None)
 
 
 def _sized_by_statics(query: Query) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import Case, cases, events, statements, static
+from tests.strategies import Case, cases, events, statements, static, timed_cases, timed_events
 
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
@@ -42,6 +42,17 @@ def test_the_reference_equals_duckdb_with_or_not_null_and_union(data: st.DataObj
         for answer in marker:
             found[_comparable(answer.row)] += answer.count
     assert found == _plain_sql(case, arrivals, rows), case.sql
+
+
+@given(data=st.data())
+def test_the_reference_equals_duckdb_where_timestamps_are_compared(data: st.DataObject) -> None:
+    case = data.draw(timed_cases())
+    arrivals = data.draw(timed_events(case))
+    found: Counter[tuple[Any, ...]] = Counter()
+    for marker in reference(case.query, batches(case.query, arrivals), {}):
+        for answer in marker:
+            found[_comparable(answer.row)] += answer.count
+    assert found == _plain_sql(case, arrivals, {}), case.sql
 
 
 def _plain_sql(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> Counter[tuple[Any, ...]]:

@@ -21,10 +21,14 @@ Encoded = dict[str, Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """The tuples that arrive at one marker: encoded values by column, by stream name."""
+    """The tuples that arrive at one marker: encoded values by column, by stream name.
+
+    ``moment`` is the marker encoded: ticks, microseconds, or the position of the event.
+    """
 
     marker: Any
     tuples: Mapping[str, Sequence[Encoded]]
+    moment: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,14 +66,14 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
                 f"event {index}: timestamp {when} comes after {marker}", fix="sort the events by time"
             )
         if marker is not None and when != marker:
-            yield Batch(written, held)
+            yield Batch(written, held, marker)
             held = {}
         if when != marker:
             # Answers name a timestamp as the first event of it does.
             marker, written = when, _written(relation, event) if by_time else index
         held.setdefault(relation.name, []).append(encode(relation, event, f"event {index}"))
     if held:
-        yield Batch(written, held)
+        yield Batch(written, held, marker)
 
 
 def in_time(query: Query, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

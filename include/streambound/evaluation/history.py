@@ -54,7 +54,7 @@ def history_batches(
             yield from _by_time(merge(*map(sorted, arriving), key=lambda arrival: arrival[0]))
             continue
         for _, name, row in (arrival for stream in arriving for arrival in stream):
-            yield Batch(number, {name: [row]})
+            yield Batch(number, {name: [row]}, number)
             number += 1
 
 
@@ -93,12 +93,12 @@ def _by_time(arrivals: Iterator[_Arrival]) -> Iterator[Batch]:
     held: dict[str, list[Encoded]] = {}
     for moment, name, row in arrivals:
         if held and moment != marker:
-            yield Batch(marker, held)
+            yield Batch(marker, held, marker)
             held = {}
         marker = moment
         held.setdefault(name, []).append(row)
     if held:
-        yield Batch(marker, held)
+        yield Batch(marker, held, marker)
 
 
 def _rows(relation: Relation, partition: Partition) -> Iterator[Encoded]:

@@ -13,12 +13,14 @@ from typing import Any
 
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
 from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
+from streambound.synopsis.timed_planner import needs_time, timed_plan
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -32,8 +34,19 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
     return found
 
 
+def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> OnePass | TimedPass:
+    """The engine that a bounded query needs.
+
+    Raises:
+        PlanError: there is no plan.
+    """
+    if not needs_time(query):
+        return OnePass(query, static)
+    return TimedPass(timed_plan(query, static_values(query, static)), static)
+
+
 class OnePass:
-    """Evaluates a bounded query; ``peak_units`` is the most that was ever stored."""
+    """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored."""
 
     def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
         if not query.streams:

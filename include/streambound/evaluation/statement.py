@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.onepass import OnePass
+from streambound.evaluation.onepass import OnePass, one_pass
+from streambound.evaluation.timed import TimedPass
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import bounded_parts
 
@@ -26,9 +27,9 @@ class StatementPass:
 
     def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
         self.statement = statement
-        self.blocks: dict[int, list[OnePass]] = {}
+        self.blocks: dict[int, list[OnePass | TimedPass]] = {}
         for part in bounded_parts(statement):
-            self.blocks.setdefault(part.block, []).append(OnePass(part.query, static))
+            self.blocks.setdefault(part.block, []).append(one_pass(part.query, static))
         self.peak_units = 0
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
@@ -53,7 +54,7 @@ def _summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
     return found
 
 
-def _united(parts: list[OnePass], new: list[dict[Row, int]]) -> dict[Row, int]:
+def _united(parts: list[OnePass | TimedPass], new: list[dict[Row, int]]) -> dict[Row, int]:
     """The rows that no part had before. A part that has a row now that is not new in it had it before."""
     return {
         row: 1

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import Compilation, Report
 from streambound.errors import underlined
-from streambound.query.model import Attribute, Query
-from streambound.query.values import Value
+from streambound.query.model import Query
+from streambound.report.layouts import (
+    all_text,
+    end_text,
+    extremum_text,
+    filters_text,
+    key_text,
+)
 from streambound.report.sizes import size_text, units_text
 from streambound.report.suggestions import suggestion_lines
-from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Plan, StreamSynopsis
-
-# Values of a list that an explanation shows before it says how many more there are.
-MEMBERS_SHOWN = 8
+from streambound.report.timed import timed_plan_text
+from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
+from streambound.synopsis.timed import TimedPlan
 
 
 def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
@@ -56,18 +59,19 @@ def plan_text(job: Compilation) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
     if job.unplanned is not None:
         return f"The verdict stands, but there is no plan to evaluate it: {job.unplanned}."
-    if job.units_formula is not None:
+    if job.units_formula is not None and not job.plans:
         return f"The state is sized by the static relations when the query is run: {job.units_formula}."
-    if job.plan is not None:
-        return _plan_lines(job.plan)
     if not job.plans:
         return _EMPTY
+    if job.query is not None:
+        return _plan_lines(job.plans[0])
     parts = [
         f"{number}. {_part_text(query)}\n{_indented(_plan_lines(plan))}"
         for number, (query, plan) in enumerate(zip(job.parts, job.plans, strict=True), start=1)
     ]
     head = f"The answer is put together from {len(parts)} parts"
-    return "\n".join([f"{head}, {units_text(job.units or 0)} in all:", *parts])
+    size = job.units_formula if job.units is None else units_text(job.units)
+    return "\n".join([f"{head}, {size} in all:", *parts])
 
 
 _EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
@@ -83,7 +87,9 @@ def _part_text(query: Query) -> str:
     return f"SELECT {'DISTINCT ' if query.distinct else ''}{selected} FROM {', '.join(names)}{where}"
 
 
-def _plan_lines(plan: Plan) -> str:
+def _plan_lines(plan: Plan | TimedPlan) -> str:
+    if isinstance(plan, TimedPlan):
+        return timed_plan_text(plan)
     if plan.empty:
         return _EMPTY
     if plan.stateless:
@@ -96,68 +102,24 @@ def _plan_lines(plan: Plan) -> str:
 
 def _synopsis_text(query: Query, synopsis: StreamSynopsis) -> str:
     lines = [f"{synopsis.alias}: {units_text(synopsis.units)}"]
-    listed = {attribute for attribute, _ in synopsis.members}
-    derived = (condition for condition in synopsis.derived if condition.attribute not in listed)
-    conditions = [
-        *map(str, synopsis.filters),
-        *(_condition_text(query, condition) for condition in derived),
-        *(_members_text(query, attribute, values) for attribute, values in synopsis.members),
-    ]
-    if conditions:
-        lines.append(f"  of the tuples with {' and '.join(conditions)}")
+    if conditions := filters_text(query, synopsis):
+        lines.append(f"  of the tuples with {conditions}")
     lines.extend(_cell_text(query, cell) for cell in synopsis.cells)
     return "\n".join(lines)
 
 
-def _condition_text(query: Query, condition: Condition) -> str:
-    value = query.type_of(condition.attribute).text(condition.value)
-    return f"{condition.attribute} {condition.op.value} {value}"
-
-
-def _members_text(query: Query, attribute: Attribute, values: Sequence[Value]) -> str:
-    kind, shown = query.type_of(attribute), values[:MEMBERS_SHOWN]
-    more = f", and {len(values) - len(shown):,} more" if len(values) > len(shown) else ""
-    return f"{attribute} among {', '.join(map(kind.text, shown))}{more}"
-
-
 def _cell_text(query: Query, cell: Cell) -> str:
-    where = f"where {_and(query, cell.conditions)}: " if cell.conditions else ""
-    meets = f" (for partners with {_and(query, cell.context)})" if cell.context else ""
-    keys = f"per {', '.join(_key_text(query, key) for key in cell.keys)} " if cell.keys else ""
+    where = f"where {all_text(query, cell.conditions)}: " if cell.conditions else ""
+    meets = f" (for partners with {all_text(query, cell.context)})" if cell.context else ""
+    keys = f"per {', '.join(key_text(query, key) for key in cell.keys)} " if cell.keys else ""
     kept = _kept_text(cell) if query.distinct else "the number of tuples"
     return f"  {where}{keys}keep {kept}{meets}: {units_text(cell.units)}"
 
 
-def _and(query: Query, conditions: tuple[Condition, ...]) -> str:
-    return " and ".join(_condition_text(query, condition) for condition in conditions)
-
-
-def _key_text(query: Query, key: Key) -> str:
-    if key.points is not None:
-        return f"position of {key.attribute} among {len(key.points)} values ({key.size:,} classes)"
-    kind = query.type_of(key.attribute)
-    ends = ((word, bound) for word, bound in (("from", key.low), ("to", key.high)) if bound is not None)
-    clip = ", ".join(f"{word} {kind.text(bound)}" for word, bound in ends)
-    values = "1 value" if key.size == 1 else f"{key.size:,} values"
-    return f"{key.attribute} ({values}{', clipped ' + clip if clip else ''})"
-
-
 def _kept_text(cell: Cell) -> str:
-    kept = [] if cell.extremum is None else [_extremum_text(cell.extremum)]
-    kept.extend(f"the {_end(keep)} {attribute}" for attribute, keep in cell.follow)
+    kept = [] if cell.extremum is None else [extremum_text(cell.extremum)]
+    kept.extend(f"the {end_text(keep)} {attribute}" for attribute, keep in cell.follow)
     if cell.unequal:
         columns = ", ".join(str(attribute) for attribute, _ in cell.unequal)
         kept.append(f"a few tuples with different {columns}")
     return " and ".join(kept) or "whether there was a tuple"
-
-
-def _extremum_text(extremum: Extremum) -> str:
-    names = ", ".join(map(str, extremum.attributes))
-    if len(extremum.attributes) == 1:
-        return f"the {_end(extremum.keep)} {names}"
-    inner = "max" if extremum.keep is Keep.LEAST else "min"
-    return f"the {_end(extremum.keep)} {inner}({names})"
-
-
-def _end(keep: Keep) -> str:
-    return "least" if keep is Keep.LEAST else "greatest"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streambound.compiler import compile
+from streambound.compiler import compile, not_on_spark
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
@@ -72,9 +72,9 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
             subject=name,
             fix="use --engine onepass, or choose other queries",
         )
-    if found.unplanned is not None:
+    if (unplanned := not_on_spark(found)) is not None:
         raise PlanError(
-            f"bounded, but it cannot be evaluated yet: {found.unplanned}",
+            f"bounded, but it cannot be evaluated yet: {unplanned}",
             subject=name,
             fix="choose other queries, or see streambound check",
         )

@@ -22,8 +22,8 @@ def single_group(facts: Known, closure: Closure, pairs: list[Pair]) -> Extremum 
     targets: dict[Attribute, set[Attribute]] = {}
     strict: dict[Attribute, set[bool]] = {}
     for own, op, other in pairs:
-        leader = _leader(closure, own, [p[0] for p in pairs])
-        targets.setdefault(leader, set()).add(_leader(closure, other, [p[2] for p in pairs]))
+        mine = leader(closure, own, [p[0] for p in pairs])
+        targets.setdefault(mine, set()).add(leader(closure, other, [p[2] for p in pairs]))
         strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
     if len({frozenset(t) for t in targets.values()}) > 1:
         return None
@@ -45,7 +45,7 @@ def _shifted(facts: Known, keep: Keep, pairs: list[Pair], strict: dict[Attribute
     return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
 
 
-def _leader(closure: Closure, attribute: Attribute, among: list[Attribute]) -> Attribute:
+def leader(closure: Closure, attribute: Attribute, among: list[Attribute]) -> Attribute:
     """One attribute for each class of columns that are equal within their stream."""
     mates = sorted({a for a in among if a.occurrence == attribute.occurrence})
     return next((a for a in mates if a == attribute or closure.equates(a, attribute)), attribute)

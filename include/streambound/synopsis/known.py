@@ -8,7 +8,7 @@ part of an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -170,8 +170,16 @@ def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
     return under and (lower is None or value > lower[0] or (value == lower[0] and not lower[1]))
 
 
-def known(query: Query, static_values: Mapping[Attribute, tuple[Value, ...]] | None = None) -> Known | None:
-    """The facts of a query; None if no tuples can ever meet its conditions together."""
+def known(
+    query: Query,
+    static_values: Mapping[Attribute, tuple[Value, ...]] | None = None,
+    joins: Collection[Comparison] | None = None,
+) -> Known | None:
+    """The facts of a query; None if no tuples can ever meet its conditions together.
+
+    ``joins``, if given, are the comparisons between columns that are evaluated. The others follow from
+    them in a complete match, and nothing else may be built on them.
+    """
     values = {a: found for a, found in (static_values or {}).items() if a in query.present}
     if not all(values.values()):
         # A compared static column without a value: no static row can meet the conditions.
@@ -179,15 +187,22 @@ def known(query: Query, static_values: Mapping[Attribute, tuple[Value, ...]] | N
     facts = system(query, values)
     if facts.closure is None or not facts.satisfiable():
         return None
-    local = _local(facts)
+    atoms = query.where
+    if joins is not None:
+        atoms = tuple(a for a in atoms if not _between(a) or a in joins)
+    local = _local(facts, atoms)
     alone = local.assume(_bounds(facts.closure, query))
     if alone is None:
         return None
-    return Known(facts, local, alone, _joins(facts, alone), values)
+    return Known(facts, local, alone, _joins(facts, alone, atoms), values)
 
 
-def _local(facts: System) -> Closure:
-    own = [atom for atom in facts.query.where if len({x.occurrence for x in atom.attributes}) < 2]
+def _between(atom: Atom) -> bool:
+    return isinstance(atom, Comparison) and isinstance(atom.right, Attribute)
+
+
+def _local(facts: System, atoms: Iterable[Atom]) -> Closure:
+    own = [atom for atom in atoms if len({x.occurrence for x in atom.attributes}) < 2]
     constraints, _ = constraints_of(facts.space, own)
     closure = unconstrained(facts.space).assume(constraints)
     assert closure is not None
@@ -208,10 +223,10 @@ def _bounds(closure: Closure, query: Query) -> list[Difference]:
     return list(chain.from_iterable(_unary(closure, a) for a in infinite))
 
 
-def _joins(facts: System, alone: Closure) -> tuple[Comparison, ...]:
+def _joins(facts: System, alone: Closure, atoms: Iterable[Atom]) -> tuple[Comparison, ...]:
     """The comparisons between occurrences, without those that the rest of the query implies."""
-    query = facts.query
-    kept = [a for a in query.comparisons if len({x.occurrence for x in a.attributes}) == 2]
+    compared = (a for a in atoms if isinstance(a, Comparison))
+    kept = [a for a in compared if len({x.occurrence for x in a.attributes}) == 2]
     for atom in list(kept):
         rest = [d for other in kept if other is not atom for d in _differences(other)]
         without = alone.assume(rest)

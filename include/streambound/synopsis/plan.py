@@ -93,7 +93,8 @@ class Cell:
     columns that take part in ``<>`` between streams, with the number of comparisons of each.
     ``settled`` are the comparisons with other occurrences that hold for every tuple of this cell:
     representatives are not asked, since of such columns they need not be faithful. ``apart`` are the
-    (own, other) columns that a key apart serves.
+    (own, other) columns that a key apart serves. ``beside`` are further extrema, of partial matches of
+    several streams: kept are the matches that are best in some respect.
     """
 
     conditions: tuple[Condition, ...]
@@ -104,6 +105,7 @@ class Cell:
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
     apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
+    beside: tuple[Extremum, ...] = ()
 
     @property
     def width(self) -> int:

@@ -1,29 +1,19 @@
-"""From a bounded query to its compact plan (Arasu et al., Theorems 4.2 and 5.2, made small).
-
-Every column that must be remembered exactly (it is projected, equated with another stream's, or
-compared with a static relation's) becomes a key. Of a duplicate-preserving query so does every
-column that is still compared. Of a duplicate-eliminating one the planner looks, cell by cell, for
-the fewest units: one extremum where all pending columns wait for the same partners, otherwise it
-splits the cell by the constants around one column, or makes that column a key.
-"""
+"""From a bounded query to its compact plan (Arasu et al., Theorems 4.2 and 5.2, made small)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from streambound.boundedness.folding import folded
-from streambound.constraints.closure import Closure, Difference
-from streambound.constraints.system import differences, system
+from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Kind, Op, Query
+from streambound.query.model import Attribute, Kind, Query
 from streambound.query.values import Value
-from streambound.synopsis.groups import UP, single_group
-from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
-from streambound.synopsis.known import Known, fails_in, holds_in, known
-from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair, Plan, StreamSynopsis
-from streambound.synopsis.splits import Split, cut, halves, splits
+from streambound.synopsis.cells import CellPlanner
+from streambound.synopsis.clock import time_conditions
+from streambound.synopsis.known import Known, known
+from streambound.synopsis.plan import Cell, Condition, Plan, StreamSynopsis
 
 StaticValues = Mapping[Attribute, tuple[Value, ...]]
 
@@ -39,27 +29,39 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
     Raises:
         PlanError: a column that must be a key has no finite number of classes.
     """
-    if unplanned := not_planned(query):
+    if unplanned := not_planned(query) or not_distributed(query):
         raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
     query = folded(query)
     facts = known(query, static_values)
     if facts is None:
         return Plan(query, (), (), empty=True)
     if len(query.streams) == 1 and not query.distinct:
-        return Plan(query, facts.joins, (_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
+        return Plan(query, facts.joins, (stream_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
     return Plan(query, facts.joins, _agreed(facts))
 
 
 def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
-    if any(query.is_timestamp(atom.left) and isinstance(atom.right, Attribute) for atom in query.comparisons):
-        return "plans of queries that compare timestamps with each other are still to come"
     if len(query.streams) > 1 and query.timed and _ends(query):
         return "plans of joins with a stream that ends are still to come"
     finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
     if finite:
         return f"plans over finite streams ({', '.join(finite)}) are still to come"
     return None
+
+
+def not_distributed(query: Query) -> str | None:
+    """Why a query has no plan of tables of single streams, the only ones that Spark evaluates so far."""
+    if time_conditions(query):
+        return "plans of queries that compare timestamps with each other are still to come on Spark"
+    if distinct_timestamps(query):
+        return "plans of DISTINCT queries that project a timestamp are still to come on Spark"
+    return None
+
+
+def distinct_timestamps(query: Query) -> bool:
+    """Whether rows with a timestamp are to be distinct: they are forgotten once they cannot come again."""
+    return query.distinct and any(query.is_timestamp(a) for a in query.projected)
 
 
 def _ends(query: Query) -> bool:
@@ -73,14 +75,16 @@ def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:
     cuts: frozenset[Condition] = frozenset()
     while True:
         aliases = [o.alias for o in facts.query.streams]
-        synopses = tuple(_synopsis(facts, a, tuple(_Planner(facts, a, cuts).cells())) for a in aliases)
+        synopses = tuple(
+            stream_synopsis(facts, a, tuple(CellPlanner(facts, a, cuts).cells())) for a in aliases
+        )
         asked = frozenset(c for s in synopses for cell in s.cells for c in cell.context)
         if asked <= cuts:
             return synopses
         cuts |= asked
 
 
-def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynopsis:
+def stream_synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynopsis:
     query = facts.query
     joined = {own for own, _, _ in facts.joined(alias)}
     carried = joined | {a for a in query.projected if a.occurrence == alias}
@@ -94,248 +98,3 @@ def _synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynops
         carried=tuple(sorted(carried)),
         cells=cells,
     )
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A cell in the making: what holds in it, its keys so far, and the pairs still to be served."""
-
-    closure: Closure
-    conditions: tuple[Condition, ...]
-    keys: tuple[Key, ...]
-    follow: tuple[tuple[Attribute, Keep], ...]
-    pairs: tuple[Pair, ...]
-    divided: frozenset[Attribute] = frozenset()
-    context: tuple[Condition, ...] = ()
-    settled: frozenset[Pair] = frozenset()
-    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
-
-    def cell(self, extremum: Extremum | None = None) -> Cell:
-        counts: dict[Attribute, int] = {}
-        for own, op, _ in self.pairs:
-            if op is Op.NE:
-                counts[own] = counts.get(own, 0) + 1
-        unequal = tuple(sorted(counts.items()))
-        return Cell(
-            conditions=self.conditions,
-            keys=self.keys,
-            extremum=extremum,
-            follow=self.follow,
-            unequal=unequal,
-            context=self.context,
-            settled=self.settled,
-            apart=self.apart,
-        )
-
-
-def _units(cells: list[Cell] | None) -> float:
-    return float("inf") if cells is None else sum(cell.units for cell in cells)
-
-
-@dataclass(frozen=True)
-class _Planner:
-    """Plans the cells of one occurrence."""
-
-    facts: Known
-    alias: str
-    cuts: frozenset[Condition] = frozenset()
-
-    def cells(self) -> list[Cell]:
-        """The cells with the fewest units that were found.
-
-        Raises:
-            PlanError: there is no finite layout.
-        """
-        pairs = tuple(self.facts.joined(self.alias))
-        drafts = [_Draft(self.facts.alone, (), (), (), pairs)]
-        for condition in sorted(self.cuts, key=str):
-            if condition.attribute.occurrence == self.alias:
-                drafts = [part for draft in drafts for part in self._cut(draft, condition)]
-        return [cell for draft in drafts for cell in self._cells_of(draft)]
-
-    def _cells_of(self, draft: _Draft) -> list[Cell]:
-        pruned = self._pruned(draft)
-        if pruned is None:
-            return []
-        keyed = self._with_keys(pruned)
-        found = self._eliminating(keyed) if self.facts.query.distinct else self._preserving(keyed)
-        if found is None:
-            columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
-            raise self._error(f"no finite table holds {columns}")
-        return found
-
-    def _cut(self, draft: _Draft, condition: Condition) -> list[_Draft]:
-        return [
-            replace(draft, closure=part.closure, conditions=(*draft.conditions, *part.conditions))
-            for part in cut(self.facts, draft.closure, condition)
-        ]
-
-    def _pruned(self, draft: _Draft) -> _Draft | None:
-        """The draft without the pairs that its cell decides; None if no tuple of it can join."""
-        if any(fails_in(draft.closure, pair) for pair in draft.pairs):
-            return None
-        settled = frozenset(p for p in draft.pairs if holds_in(draft.closure, p))
-        rest = tuple(p for p in draft.pairs if p not in settled)
-        return replace(draft, pairs=rest, settled=draft.settled | settled)
-
-    def _with_keys(self, draft: _Draft) -> _Draft:
-        query = self.facts.query
-        projected = {a for a in query.projected if a.occurrence == self.alias}
-        # Also where this cell decides it: the join looks equated columns up.
-        equated = {own for own, op, _ in self.facts.joined(self.alias) if op is Op.EQ}
-        keys: dict[Attribute, Key] = {}
-        for attribute in sorted(projected | equated):
-            keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
-        pairs = tuple(p for p in draft.pairs if p[0] not in keys)
-        keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
-        for attribute in sorted({own for own, _, other in pairs if query.is_static(other)}):
-            statics = {other for own, _, other in pairs if own == attribute and query.is_static(other)}
-            with_classes = self._keyed_apart(keyed, attribute, statics)
-            if with_classes is None:
-                raise self._error(f"{attribute} has no finite number of classes")
-            keyed = with_classes
-        return keyed
-
-    def _keyed_apart(self, draft: _Draft, attribute: Attribute, others: set[Attribute]) -> _Draft | None:
-        """The draft with a key for the comparisons of a column with finite columns alone."""
-        served = {(attribute, other) for other in others} | {p for p in draft.apart if p[0] == attribute}
-        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, other in served))
-        if key is None:
-            return None
-        keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
-        rest = tuple(p for p in draft.pairs if (p[0], p[2]) not in served)
-        return replace(draft, keys=(*keys, key), pairs=rest, apart=draft.apart | served)
-
-    def _against_listed(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
-        """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
-        partners = {other for own, _, other in draft.pairs if own == attribute}
-        listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
-        if self.facts.step(attribute) is not None or not listed or listed == partners:
-            return None
-        return self._keyed_apart(draft, attribute, listed)
-
-    def _certain(self, attribute: Attribute, key: Key | None) -> Key:
-        if key is None:
-            raise self._error(f"{attribute} has no finite number of classes")
-        return key
-
-    def _error(self, message: str) -> PlanError:
-        return PlanError(
-            f"no plan was found: {message}",
-            subject=self.facts.query.name,
-            fix="streambound check says which bound is missing; --engine reference keeps every tuple",
-        )
-
-    def _keyed(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
-        own = [p for p in draft.pairs if p[0] == attribute]
-        key = partner_key(self.facts, draft.closure, attribute, own)
-        if key is None:
-            return None
-        rest = tuple(p for p in draft.pairs if p[0] != attribute)
-        return replace(draft, keys=(*draft.keys, key), pairs=rest)
-
-    def _preserving(self, draft: _Draft) -> list[Cell] | None:
-        for attribute in sorted({own for own, _, _ in draft.pairs}):
-            keyed = self._keyed(draft, attribute)
-            if keyed is None:
-                return None
-            draft = keyed
-        return [draft.cell()]
-
-    def _eliminating(self, draft: _Draft) -> list[Cell] | None:
-        pruned = self._pruned(draft)
-        if pruned is None:
-            return []
-        ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
-        if not ordered:
-            return [pruned.cell()]
-        if (extremum := single_group(self.facts, pruned.closure, ordered)) is not None:
-            return [pruned.cell(extremum)]
-        for attribute in sorted({own for own, _, _ in ordered}):
-            if (follower := self._following(pruned, attribute)) is not None:
-                found = self._eliminating(follower)
-                if found is not None:
-                    return found
-        columns = sorted({own for own, _, _ in ordered})
-        found = self._split(pruned, columns)
-        return found if found is not None else self._by_context(pruned)
-
-    def _by_context(self, draft: _Draft) -> list[Cell] | None:
-        """Cells for each part of a partner's range; every tuple is filed in the cells of all parts."""
-        best: list[Cell] | None = None
-        streams = {o.alias for o in self.facts.query.streams} - {self.alias}
-        for partner in sorted(a for a in self.facts.query.mentioned if a.occurrence in streams):
-            if partner in draft.divided:
-                continue
-            for pair in halves(self.facts, draft.closure, partner):
-                found = self._under(draft, pair, partner)
-                if _units(found) < _units(best):
-                    best = found
-        return best
-
-    def _under(self, draft: _Draft, parts: tuple[Split, Split], partner: Attribute) -> list[Cell] | None:
-        cells: list[Cell] = []
-        for part in parts:
-            inner = replace(
-                draft,
-                closure=part.closure,
-                context=(*draft.context, *part.conditions),
-                divided=draft.divided | {partner},
-            )
-            found = self._eliminating(inner)
-            if found is None:
-                return None
-            cells.extend(found)
-        return cells
-
-    def _split(self, draft: _Draft, attributes: list[Attribute]) -> list[Cell] | None:
-        best: list[Cell] | None = None
-        for attribute in attributes:
-            for option in self._options(draft, attribute):
-                if _units(option) < _units(best):
-                    best = option
-        return best
-
-    def _options(self, draft: _Draft, attribute: Attribute) -> list[list[Cell] | None]:
-        keyed = self._keyed(draft, attribute)
-        options = [self._eliminating(keyed)] if keyed is not None else []
-        listed = self._against_listed(draft, attribute)
-        if listed is not None:
-            options.append(self._eliminating(listed))
-        parts = [] if attribute in draft.divided else splits(self.facts, draft.closure, attribute)
-        if parts:
-            options.append(self._each(draft, parts, attribute))
-        return options
-
-    def _each(self, draft: _Draft, parts: list[Split], attribute: Attribute) -> list[Cell] | None:
-        cells: list[Cell] = []
-        for part in parts:
-            part_of = replace(
-                draft,
-                closure=part.closure,
-                conditions=(*draft.conditions, *part.conditions),
-                divided=draft.divided | {attribute},
-            )
-            inner = self._keyed(part_of, attribute) if part.finite else part_of
-            found = self._eliminating(inner) if inner is not None else None
-            if found is None:
-                return None
-            cells.extend(found)
-        return cells
-
-    def _following(self, draft: _Draft, attribute: Attribute) -> _Draft | None:
-        """The draft without a column whose pairs follow from those of the others, if they do."""
-        own = [p for p in draft.pairs if p[0] == attribute]
-        directions = {op in UP for _, op, _ in own}
-        if any(op is Op.NE for _, op, _ in own) or len(directions) != 1:
-            return None
-        others = draft.closure.assume(self._other_differences(attribute))
-        if others is None or not all(holds_in(others, pair) for pair in own):
-            return None
-        keep = Keep.LEAST if True in directions else Keep.GREATEST
-        rest = tuple(p for p in draft.pairs if p[0] != attribute)
-        return replace(draft, follow=(*draft.follow, (attribute, keep)), pairs=rest)
-
-    def _other_differences(self, attribute: Attribute) -> list[Difference]:
-        pairs = [p for p in self.facts.joined(self.alias) if p[0] != attribute]
-        return [difference for pair in pairs for difference in differences(*pair)]

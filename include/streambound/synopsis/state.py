@@ -264,7 +264,7 @@ def irredundant(shape: Layout, entries: Entries) -> Entries:
     # The worst entries first, so that a chain keeps its best end.
     for unequal in sorted(entries, key=lambda u: _rank(shape, entries, u), reverse=True):
         rest = [u for u in kept if u != unequal and shape.better(kept[u], kept[unequal]) == kept[u]]
-        if not _escapes(unequal, rest, slots):
+        if not escapes(unequal, rest, slots):
             del kept[unequal]
     return kept
 
@@ -275,7 +275,7 @@ def _rank(shape: Layout, entries: Entries, unequal: tuple[Any, ...]) -> int:
     return sum(shape.better(e, mine) == e and e != mine for e in entries.values())
 
 
-def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
+def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
     """Whether forbidden values can hit every other entry but not this one."""
     if not others:
         return True
@@ -283,7 +283,7 @@ def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[i
     for index, slot in enumerate(slots):
         if first[slot] != mine[slot]:
             unhit = [o for o in others if o[slot] != first[slot]]
-            if _escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
+            if escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
                 return True
     return False
 

@@ -1,0 +1,132 @@
+"""A plan with time conditions on one machine: see ``synopsis.timed``.
+
+At a marker, answers are the matches with a tuple of its batch: those of the composites that have not
+entered the tables yet, with what is kept of the others. With DISTINCT, rows that were answered are
+remembered; a row with the timestamp of a stream that completes every match only as long as it can come
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.query.model import Attribute
+from streambound.synopsis.answer import static_rows
+from streambound.synopsis.clock import Composite
+from streambound.synopsis.match_join import Match, Owners, Source
+from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.state import accepts
+from streambound.synopsis.timed import Split, Streams, TimedPlan
+from streambound.synopsis.timed_state import TimedState
+
+Row = tuple[Any, ...]
+
+
+class TimedPass:
+    """Evaluates a plan with time conditions; ``peak_units`` is the most that was ever stored."""
+
+    def __init__(self, plan: TimedPlan, static: Mapping[str, list[Encoded]]) -> None:
+        self.plan, self.query = plan, plan.query
+        self.state = TimedState(plan)
+        self.static: list[Source] = [
+            (frozenset((alias,)), [Match(_named(alias, rep.values), {}) for rep in reps])
+            for alias, reps in static_rows(plan.query, static).items()
+        ]
+        self.answered: dict[Row, int | None] = {}
+        self.peak_units = 0
+
+    @property
+    def units(self) -> int:
+        """What is stored now."""
+        return self.state.units + len(self.answered)
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
+        return row in self.answered
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
+        """The new answers at each marker."""
+        for batch in batches:
+            yield answers(self.query, batch.marker, self.step(batch))
+
+    def step(self, batch: Batch) -> dict[Row, int]:
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        if self.plan.empty:
+            return {}
+        now = batch.moment
+        self.state.advance(now - 1)
+        self.state.held.take({s.alias: self._arriving(s, batch) for s in self.plan.streams})
+        found = self._answers(now)
+        if self.query.distinct:
+            found = dict.fromkeys((row for row in found if row not in self.answered), 1)
+            self._remember(found, now)
+        self.state.advance(now)
+        self.state.held.drop(now)
+        self.peak_units = max(self.peak_units, self.units)
+        return found
+
+    def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
+        name = self.query.occurrence(synopsis.alias).relation.name
+        stamps = {synopsis.alias: batch.moment}
+        return [
+            Match({a: row[a.column] for a in synopsis.carried}, stamps)
+            for row in batch.tuples.get(name, ())
+            if accepts(synopsis, row)
+        ]
+
+    def _answers(self, now: int) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        kept: dict[Streams, list[Match]] = {}
+        for split in self.plan.answers:
+            for sources in self._sources(split, now, kept):
+                for owners, weight in self.state.join.owners(sources):
+                    row = self._project(owners)
+                    found[row] = found.get(row, 0) + weight
+        return found
+
+    def _sources(self, split: Split, now: int, kept: dict[Streams, list[Match]]) -> Iterator[list[Source]]:
+        """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
+        new = {c: self.state.held.complete(c, now) for c in split.new}
+        if not any(new.values()):
+            return
+        older = {c: self._older(c, now) for c in split.new}
+        rest = [*self.static, *((s, self.state.kept(s, kept)) for s in split.kept)]
+        for index, first in enumerate(split.new):
+            sources: list[Source] = [(first, new[first])]
+            sources += [(c, older[c]) for c in split.new[:index]]
+            sources += [(c, [*older[c], *new[c]]) for c in split.new[index + 1 :]]
+            yield [*sources, *rest]
+
+    def _older(self, composite: Composite, now: int) -> list[Match]:
+        """The matches of a composite from before this batch that have not entered the tables."""
+        held, delay = self.state.held, self.plan.clock.delays[composite]
+        times = [at for at in held.times(composite) if now - delay <= at < now]
+        return [match for at in sorted(times) for match in held.complete(composite, at)]
+
+    def _project(self, owners: Owners) -> Row:
+        return tuple(
+            owners[o.term.occurrence].values[o.term] if isinstance(o.term, Attribute) else o.term.value
+            for o in self.query.select
+        )
+
+    def _remember(self, rows: Mapping[Row, int], now: int) -> None:
+        """Remember answered rows until they cannot come again."""
+        self.answered.update((row, self._until(row)) for row in rows)
+        self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
+
+    def _until(self, row: Row) -> int | None:
+        """The last moment at which a row can come again; None if there is none."""
+        ends = [
+            value + self.plan.clock.reach(output.term.occurrence)
+            for output, value in zip(self.query.select, row, strict=True)
+            if isinstance(output.term, Attribute)
+            and self.query.is_timestamp(output.term)
+            and self.plan.clock.completes(output.term.occurrence)
+        ]
+        return min(ends, default=None)
+
+
+def _named(alias: str, values: Mapping[str, Any]) -> dict[Any, Any]:
+    return {Attribute(alias, column): value for column, value in values.items()}

@@ -1,0 +1,267 @@
+"""The cells of one occurrence: how its tuples are laid out with the fewest units that were found.
+
+Every column that must be remembered exactly (it is projected, equated with another stream's, or
+compared with a static relation's) becomes a key. Of a duplicate-preserving query so does every
+column that is still compared. Of a duplicate-eliminating one the planner looks, cell by cell, for
+the fewest units: one extremum where all pending columns wait for the same partners, otherwise it
+splits the cell by the constants around one column, or makes that column a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streambound.constraints.closure import Closure, Difference
+from streambound.constraints.system import differences
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Op
+from streambound.synopsis.groups import UP, single_group
+from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
+from streambound.synopsis.known import Known, fails_in, holds_in
+from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair
+from streambound.synopsis.splits import Split, cut, halves, splits
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A cell in the making: what holds in it, its keys so far, and the pairs still to be served."""
+
+    closure: Closure
+    conditions: tuple[Condition, ...]
+    keys: tuple[Key, ...]
+    follow: tuple[tuple[Attribute, Keep], ...]
+    pairs: tuple[Pair, ...]
+    divided: frozenset[Attribute] = frozenset()
+    context: tuple[Condition, ...] = ()
+    settled: frozenset[Pair] = frozenset()
+    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
+
+    def cell(self, extremum: Extremum | None = None) -> Cell:
+        counts: dict[Attribute, int] = {}
+        for own, op, _ in self.pairs:
+            if op is Op.NE:
+                counts[own] = counts.get(own, 0) + 1
+        unequal = tuple(sorted(counts.items()))
+        return Cell(
+            conditions=self.conditions,
+            keys=self.keys,
+            extremum=extremum,
+            follow=self.follow,
+            unequal=unequal,
+            context=self.context,
+            settled=self.settled,
+            apart=self.apart,
+        )
+
+
+def _units(cells: list[Cell] | None) -> float:
+    return float("inf") if cells is None else sum(cell.units for cell in cells)
+
+
+@dataclass(frozen=True)
+class CellPlanner:
+    """Plans the cells of one occurrence."""
+
+    facts: Known
+    alias: str
+    cuts: frozenset[Condition] = frozenset()
+
+    def cells(self) -> list[Cell]:
+        """The cells with the fewest units that were found.
+
+        Raises:
+            PlanError: there is no finite layout.
+        """
+        pairs = tuple(self.facts.joined(self.alias))
+        drafts = [Draft(self.facts.alone, (), (), (), pairs)]
+        for condition in sorted(self.cuts, key=str):
+            if condition.attribute.occurrence == self.alias:
+                drafts = [part for draft in drafts for part in self._cut(draft, condition)]
+        return [cell for draft in drafts for cell in self._cells_of(draft)]
+
+    def _cells_of(self, draft: Draft) -> list[Cell]:
+        pruned = self._pruned(draft)
+        if pruned is None:
+            return []
+        keyed = self._with_keys(pruned)
+        found = self._eliminating(keyed) if self.facts.query.distinct else self._preserving(keyed)
+        if found is None:
+            columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
+            raise self._error(f"no finite table holds {columns}")
+        return found
+
+    def _cut(self, draft: Draft, condition: Condition) -> list[Draft]:
+        return [
+            replace(draft, closure=part.closure, conditions=(*draft.conditions, *part.conditions))
+            for part in cut(self.facts, draft.closure, condition)
+        ]
+
+    def _pruned(self, draft: Draft) -> Draft | None:
+        """The draft without the pairs that its cell decides; None if no tuple of it can join."""
+        if any(fails_in(draft.closure, pair) for pair in draft.pairs):
+            return None
+        settled = frozenset(p for p in draft.pairs if holds_in(draft.closure, p))
+        rest = tuple(p for p in draft.pairs if p not in settled)
+        return replace(draft, pairs=rest, settled=draft.settled | settled)
+
+    def _with_keys(self, draft: Draft) -> Draft:
+        query = self.facts.query
+        projected = {a for a in query.projected if a.occurrence == self.alias}
+        # Also where this cell decides it: the join looks equated columns up.
+        equated = {own for own, op, _ in self.facts.joined(self.alias) if op is Op.EQ}
+        keys: dict[Attribute, Key] = {}
+        for attribute in sorted(projected | equated):
+            keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
+        pairs = tuple(p for p in draft.pairs if p[0] not in keys)
+        keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
+        for attribute in sorted({own for own, _, other in pairs if query.is_static(other)}):
+            statics = {other for own, _, other in pairs if own == attribute and query.is_static(other)}
+            with_classes = self._keyed_apart(keyed, attribute, statics)
+            if with_classes is None:
+                raise self._error(f"{attribute} has no finite number of classes")
+            keyed = with_classes
+        return keyed
+
+    def _keyed_apart(self, draft: Draft, attribute: Attribute, others: set[Attribute]) -> Draft | None:
+        """The draft with a key for the comparisons of a column with finite columns alone."""
+        served = {(attribute, other) for other in others} | {p for p in draft.apart if p[0] == attribute}
+        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, other in served))
+        if key is None:
+            return None
+        keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
+        rest = tuple(p for p in draft.pairs if (p[0], p[2]) not in served)
+        return replace(draft, keys=(*keys, key), pairs=rest, apart=draft.apart | served)
+
+    def _against_listed(self, draft: Draft, attribute: Attribute) -> Draft | None:
+        """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
+        partners = {other for own, _, other in draft.pairs if own == attribute}
+        listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
+        if self.facts.step(attribute) is not None or not listed or listed == partners:
+            return None
+        return self._keyed_apart(draft, attribute, listed)
+
+    def _certain(self, attribute: Attribute, key: Key | None) -> Key:
+        if key is None:
+            raise self._error(f"{attribute} has no finite number of classes")
+        return key
+
+    def _error(self, message: str) -> PlanError:
+        return PlanError(
+            f"no plan was found: {message}",
+            subject=self.facts.query.name,
+            fix="streambound check says which bound is missing; --engine reference keeps every tuple",
+        )
+
+    def _keyed(self, draft: Draft, attribute: Attribute) -> Draft | None:
+        own = [p for p in draft.pairs if p[0] == attribute]
+        key = partner_key(self.facts, draft.closure, attribute, own)
+        if key is None:
+            return None
+        rest = tuple(p for p in draft.pairs if p[0] != attribute)
+        return replace(draft, keys=(*draft.keys, key), pairs=rest)
+
+    def _preserving(self, draft: Draft) -> list[Cell] | None:
+        for attribute in sorted({own for own, _, _ in draft.pairs}):
+            keyed = self._keyed(draft, attribute)
+            if keyed is None:
+                return None
+            draft = keyed
+        return [draft.cell()]
+
+    def _eliminating(self, draft: Draft) -> list[Cell] | None:
+        pruned = self._pruned(draft)
+        if pruned is None:
+            return []
+        ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
+        if not ordered:
+            return [pruned.cell()]
+        if (extremum := single_group(self.facts, pruned.closure, ordered)) is not None:
+            return [pruned.cell(extremum)]
+        for attribute in sorted({own for own, _, _ in ordered}):
+            if (follower := self._following(pruned, attribute)) is not None:
+                found = self._eliminating(follower)
+                if found is not None:
+                    return found
+        columns = sorted({own for own, _, _ in ordered})
+        found = self._split(pruned, columns)
+        return found if found is not None else self._by_context(pruned)
+
+    def _by_context(self, draft: Draft) -> list[Cell] | None:
+        """Cells for each part of a partner's range; every tuple is filed in the cells of all parts."""
+        best: list[Cell] | None = None
+        streams = {o.alias for o in self.facts.query.streams} - {self.alias}
+        for partner in sorted(a for a in self.facts.query.mentioned if a.occurrence in streams):
+            if partner in draft.divided:
+                continue
+            for pair in halves(self.facts, draft.closure, partner):
+                found = self._under(draft, pair, partner)
+                if _units(found) < _units(best):
+                    best = found
+        return best
+
+    def _under(self, draft: Draft, parts: tuple[Split, Split], partner: Attribute) -> list[Cell] | None:
+        cells: list[Cell] = []
+        for part in parts:
+            inner = replace(
+                draft,
+                closure=part.closure,
+                context=(*draft.context, *part.conditions),
+                divided=draft.divided | {partner},
+            )
+            found = self._eliminating(inner)
+            if found is None:
+                return None
+            cells.extend(found)
+        return cells
+
+    def _split(self, draft: Draft, attributes: list[Attribute]) -> list[Cell] | None:
+        best: list[Cell] | None = None
+        for attribute in attributes:
+            for option in self._options(draft, attribute):
+                if _units(option) < _units(best):
+                    best = option
+        return best
+
+    def _options(self, draft: Draft, attribute: Attribute) -> list[list[Cell] | None]:
+        keyed = self._keyed(draft, attribute)
+        options = [self._eliminating(keyed)] if keyed is not None else []
+        listed = self._against_listed(draft, attribute)
+        if listed is not None:
+            options.append(self._eliminating(listed))
+        parts = [] if attribute in draft.divided else splits(self.facts, draft.closure, attribute)
+        if parts:
+            options.append(self._each(draft, parts, attribute))
+        return options
+
+    def _each(self, draft: Draft, parts: list[Split], attribute: Attribute) -> list[Cell] | None:
+        cells: list[Cell] = []
+        for part in parts:
+            part_of = replace(
+                draft,
+                closure=part.closure,
+                conditions=(*draft.conditions, *part.conditions),
+                divided=draft.divided | {attribute},
+            )
+            inner = self._keyed(part_of, attribute) if part.finite else part_of
+            found = self._eliminating(inner) if inner is not None else None
+            if found is None:
+                return None
+            cells.extend(found)
+        return cells
+
+    def _following(self, draft: Draft, attribute: Attribute) -> Draft | None:
+        """The draft without a column whose pairs follow from those of the others, if they do."""
+        own = [p for p in draft.pairs if p[0] == attribute]
+        directions = {op in UP for _, op, _ in own}
+        if any(op is Op.NE for _, op, _ in own) or len(directions) != 1:
+            return None
+        others = draft.closure.assume(self._other_differences(attribute))
+        if others is None or not all(holds_in(others, pair) for pair in own):
+            return None
+        keep = Keep.LEAST if True in directions else Keep.GREATEST
+        rest = tuple(p for p in draft.pairs if p[0] != attribute)
+        return replace(draft, follow=(*draft.follow, (attribute, keep)), pairs=rest)
+
+    def _other_differences(self, attribute: Attribute) -> list[Difference]:
+        pairs = [p for p in self.facts.joined(self.alias) if p[0] != attribute]
+        return [difference for pair in pairs for difference in differences(*pair)]

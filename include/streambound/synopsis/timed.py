@@ -1,0 +1,156 @@
+"""The compact plan of a query whose application timestamps are compared.
+
+A *partial match* is a choice of one tuple for each of some streams that meets all conditions among
+them. Streams that precede others in time come first, so what has to be remembered are partial matches
+of sets of streams that are closed under "precedes" and linked by time conditions (other sets are
+products of those). A partial match is a tuple of a wider stream, so its table is laid out like that
+of a stream (see ``plan``): counts by clipped keys, or one real match for each key and extremum.
+
+When composites enter (see ``clock``), new partial matches of a set W are, over all non-empty parts X
+of it that enter now, the products of what is kept of the linked parts of W without X, and of X. An
+answer is such a match of all streams (Schiff & Özçep, section 4, whose synopses these generalise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from streambound.query.model import Attribute, Comparison, Query
+from streambound.synopsis.clock import Clock, Composite
+from streambound.synopsis.plan import Condition, Extremum, Key, Pair, StreamSynopsis
+
+Streams = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A way to make a match: ``new`` composites with kept partial matches of each set in ``kept``."""
+
+    new: tuple[Composite, ...]
+    kept: tuple[Streams, ...]
+
+
+@dataclass(frozen=True)
+class MatchCell:
+    """A part of the partial matches of a set of streams, and how its table is laid out.
+
+    Duplicate-preserving, matches are counted by ``keys``; comparisons that are ``settled`` hold for
+    all, ``apart`` are those that a key apart serves. ``same`` are columns that always equal a key.
+    Duplicate-eliminating, one real match (the values of ``whole``) is kept for each key and each point
+    that no other serves in all ``extrema``: at most ``points`` of them, times two for each comparison
+    ``<>`` of the ``unequal`` columns.
+    """
+
+    conditions: tuple[Condition, ...]
+    keys: tuple[Key, ...]
+    extrema: tuple[Extremum, ...] = ()
+    unequal: tuple[tuple[Attribute, int], ...] = ()
+    whole: tuple[Attribute, ...] = ()
+    points: int = 1
+    settled: frozenset[Pair] = frozenset()
+    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
+    same: tuple[tuple[Attribute, Attribute], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Stored values or counts of one entry."""
+        return max(1, len(self.whole))
+
+    @property
+    def units(self) -> int:
+        """Keys times entries times width: the worst case of the table."""
+        patterns = prod(2 ** len(e.attributes) - 1 for e in self.extrema if e.mixed)
+        entries = patterns * self.points * 2 ** sum(count for _, count in self.unequal)
+        return int(prod(key.size for key in self.keys) * entries * self.width)
+
+
+@dataclass(frozen=True)
+class MatchSynopsis:
+    """What is kept of the partial matches of a set of streams.
+
+    ``ages`` has for some of the streams how many of their last timestamps are told apart, and for
+    how long (see ``Clock.margin``); ``splits`` are the ways in which new matches are made.
+    """
+
+    streams: tuple[str, ...]
+    cells: tuple[MatchCell, ...]
+    ages: tuple[tuple[str, int, int], ...]
+    splits: tuple[Split, ...]
+
+    @property
+    def units(self) -> int:
+        """The sum over the cells, for every combination of ages."""
+        return prod(number + 1 for _, number, _ in self.ages) * sum(cell.units for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tuples of a stream that are held as they came for ``hold``: ``ticks`` timestamps.
+
+    ``rows`` is the declared number of tuples at each timestamp; a tuple takes ``width`` units.
+    """
+
+    alias: str
+    relation: str
+    hold: int
+    ticks: int
+    width: int
+    rows: int | None
+
+    def units(self, rows: int) -> int:
+        """Stored values with so many tuples at each timestamp."""
+        return self.ticks * rows * self.width
+
+
+@dataclass(frozen=True)
+class TimedPlan:
+    """How a bounded query with time conditions is evaluated in one pass.
+
+    ``joins`` are the comparisons between streams other than of timestamps; ``streams`` say which tuples
+    count at all. ``remembered`` is the number of rows that a DISTINCT query remembers as answered;
+    where the timestamp of a stream is projected, a row is forgotten once it cannot come again.
+    ``empty`` means that the answer is always empty.
+    """
+
+    query: Query
+    clock: Clock
+    joins: tuple[Comparison, ...] = ()
+    streams: tuple[StreamSynopsis, ...] = ()
+    synopses: tuple[MatchSynopsis, ...] = ()
+    answers: tuple[Split, ...] = ()
+    windows: tuple[Window, ...] = ()
+    remembered: int = 0
+    empty: bool = False
+
+    @property
+    def units(self) -> int | None:
+        """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
+        rows = {window.relation: window.rows for window in self.windows if window.rows is not None}
+        return None if self.undeclared else self.size(rows)
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The streams that are held as they came without a declared number of tuples at a timestamp."""
+        return tuple(dict.fromkeys(window.relation for window in self.windows if window.rows is None))
+
+    @property
+    def tables(self) -> int:
+        """The units of all tables and remembered rows."""
+        return sum(synopsis.units for synopsis in self.synopses) + self.remembered
+
+    def size(self, rows: Mapping[str, int]) -> int:
+        """Units with so many tuples at each timestamp of the relations that are held."""
+        return self.tables + sum(window.units(rows[window.relation]) for window in self.windows)
+
+    @property
+    def formula(self) -> str:
+        """The units where they depend on what is not declared."""
+        held = [
+            f"{w.ticks * w.width} x rows of {w.relation} per timestamp"
+            if w.rows is None
+            else str(w.units(w.rows))
+            for w in self.windows
+        ]
+        return " + ".join([str(self.tables)] * bool(self.tables) + held)

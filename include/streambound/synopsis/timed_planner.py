@@ -1,0 +1,241 @@
+"""From a bounded query with time conditions to its compact plan (see ``timed``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, combinations
+from math import prod
+
+from streambound.boundedness.exact import exact
+from streambound.boundedness.folding import folded
+from streambound.constraints.space import Space
+from streambound.constraints.system import system
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Kind, Query
+from streambound.synopsis.cells import CellPlanner
+from streambound.synopsis.clock import Clock, time_conditions
+from streambound.synopsis.fronts import FrontPlanner, points
+from streambound.synopsis.keys import exact_key
+from streambound.synopsis.known import Known, known
+from streambound.synopsis.plan import Cell, Key, Plan
+from streambound.synopsis.planner import (
+    StaticValues,
+    distinct_timestamps,
+    not_planned,
+    plan,
+    stream_synopsis,
+)
+from streambound.synopsis.timed import MatchCell, MatchSynopsis, Split, Streams, TimedPlan, Window
+from streambound.synopsis.wide import renamed, widened
+
+# Columns that always equal another, which is a key.
+Same = tuple[tuple[Attribute, Attribute], ...]
+# Every subset of the composites may arrive at once: the plan has a case for each.
+COMPOSITES_PLANNED = 8
+
+
+def needs_time(query: Query) -> bool:
+    """Whether timestamps are compared with each other, or rows with a timestamp are to be distinct."""
+    return bool(time_conditions(query)) or distinct_timestamps(query)
+
+
+def plan_of(query: Query, static_values: StaticValues | None = None) -> Plan | TimedPlan:
+    """The compact plan of a bounded query.
+
+    Raises:
+        PlanError: there is none (see ``plan`` and ``timed_plan``).
+    """
+    return timed_plan(query, static_values) if needs_time(query) else plan(query, static_values)
+
+
+def timed_plan(query: Query, static_values: StaticValues | None = None) -> TimedPlan:
+    """The compact plan of a query that the exact criterion calls bounded, and in which no stream ends.
+
+    Args:
+        query: a bounded query.
+        static_values: the sorted, distinct, encoded values of each column of static relations.
+
+    Raises:
+        PlanError: a set of streams has no finite table, or there are more than COMPOSITES_PLANNED
+            streams that time does not merge.
+    """
+    if unplanned := not_planned(query):
+        raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
+    query = folded(query)
+    clock = Clock(tuple(o.alias for o in query.streams), time_conditions(query))
+    facts = known(_without_time(query, clock), static_values)
+    if facts is None or not system(query).satisfiable():
+        return TimedPlan(query, clock, empty=True)
+    if len(clock.composites) > COMPOSITES_PLANNED:
+        raise PlanError(
+            f"no plan was made: more than {COMPOSITES_PLANNED} streams that time does not merge",
+            subject=query.name,
+        )
+    for attribute in query.projected:
+        if query.is_timestamp(attribute) and not clock.completes(attribute.occurrence):
+            raise PlanError(f"no plan was found: {attribute} has no end", subject=query.name)
+    streams = frozenset(clock.streams)
+    answers = tuple(_splits(clock, streams))
+    planner = _Planner(query, facts, clock)
+    return TimedPlan(
+        query=query,
+        clock=clock,
+        joins=facts.joins,
+        streams=tuple(stream_synopsis(facts, alias, ()) for alias in clock.streams),
+        synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
+        answers=answers,
+        windows=tuple(_windows(facts, clock)),
+        remembered=_remembered(facts, clock, static_values or {}) if query.distinct else 0,
+    )
+
+
+def _without_time(query: Query, clock: Clock) -> Query:
+    return replace(query, where=tuple(atom for atom in query.where if atom not in clock.conditions))
+
+
+def _splits(clock: Clock, streams: Streams) -> Iterator[Split]:
+    """The ways to make a match of a closed set of streams: what is kept of it is closed as well."""
+    inside = [c for c in clock.composites if c <= streams]
+    for size in range(1, len(inside) + 1):
+        for new in combinations(inside, size):
+            kept = [c for c in inside if c not in new]
+            if not any(clock.before(late, early) for late in new for early in kept):
+                yield Split(new, clock.components(streams.difference(*new)))
+
+
+def _needed(clock: Clock, answers: tuple[Split, ...]) -> list[Streams]:
+    """The sets of streams whose partial matches are kept, smallest first."""
+    found: set[Streams] = set()
+    pending = list(chain.from_iterable(split.kept for split in answers))
+    while pending:
+        streams = pending.pop()
+        if streams not in found:
+            found.add(streams)
+            pending.extend(chain.from_iterable(split.kept for split in _splits(clock, streams)))
+    return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
+
+
+class _Planner:
+    """Lays out the tables of sets of streams."""
+
+    def __init__(self, query: Query, facts: Known, clock: Clock) -> None:
+        self.whole, self.facts, self.clock, self.query = query, facts, clock, facts.query
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether the criterion calls the query bounded: several extrema rely on it."""
+        return exact(self.whole).bounded
+
+    def synopsis(self, streams: Streams) -> MatchSynopsis:
+        """The table of a closed set of streams.
+
+        Raises:
+            PlanError: none of finite size was found.
+        """
+        ages = (self._age(alias, streams) for alias in self.clock.streams if alias in streams)
+        return MatchSynopsis(
+            streams=tuple(alias for alias in self.clock.streams if alias in streams),
+            cells=tuple(dict.fromkeys(self._cells(streams))),
+            ages=tuple(age for age in ages if age[1] > 0),
+            splits=tuple(_splits(self.clock, streams)),
+        )
+
+    def _age(self, alias: str, streams: Streams) -> tuple[str, int, int]:
+        margin = self.clock.margin(alias, streams)
+        delay = self.clock.delays[self.clock.composite(alias)]
+        return alias, _ticks(self.query, alias, margin - delay), margin
+
+    def _cells(self, streams: Streams) -> Iterator[MatchCell]:
+        outside = [c for c in self.clock.composites if not c <= streams]
+        wide = widened(self.query, self.facts.joins, [streams, *outside])
+        facts = known(wide.query, self.facts.static_values, wide.evaluated)
+        if facts is None:
+            return
+        alias = wide.alias(streams)
+        try:
+            cells = CellPlanner(facts, alias).cells()
+        except PlanError:
+            if not self.query.distinct or len(streams) < 2 or not self.bounded:
+                raise
+            cells = FrontPlanner(facts, alias).cells()
+        for cell in cells:
+            keys, same = _distinct_keys(facts, cell.keys)
+            found = wide.original(replace(cell, keys=keys))
+            yield self._match_cell(found, renamed(same, wide.originals), streams)
+
+    def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> MatchCell:
+        if not self.query.distinct:
+            return MatchCell(cell.conditions, cell.keys, settled=cell.settled, apart=cell.apart, same=same)
+        extrema = (*([cell.extremum] if cell.extremum else []), *cell.beside)
+        exact = {key.attribute for key in cell.keys if _exact(key)}
+        pending = {
+            a
+            for atom in self.facts.joins
+            for a in atom.attributes
+            if a.occurrence in streams and not {x.occurrence for x in atom.attributes} <= streams
+        }
+        return MatchCell(
+            conditions=cell.conditions,
+            keys=cell.keys,
+            extrema=extrema,
+            unequal=cell.unequal,
+            whole=tuple(sorted(pending - exact - {own for own, _ in same})),
+            same=same,
+            points=points(self.facts, self.clock, streams) if len(extrema) > 1 else 1,
+        )
+
+
+def _exact(key: Key) -> bool:
+    """Whether the class under a key is the value itself."""
+    return key.points is None and key.low is None and key.high is None
+
+
+def _distinct_keys(facts: Known, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], Same]:
+    """Keys without those that always equal another, and which those are."""
+    kept: list[Key] = []
+    same: list[tuple[Attribute, Attribute]] = []
+    for key in keys:
+        mates = (k.attribute for k in kept if _exact(k) and facts.local.equates(k.attribute, key.attribute))
+        mate = next(mates, None) if _exact(key) else None
+        if mate is None:
+            kept.append(key)
+        else:
+            same.append((key.attribute, mate))
+    return tuple(kept), tuple(same)
+
+
+def _ticks(query: Query, alias: str, length: int) -> int:
+    """How many timestamps of a stream lie in an interval of some length, closed at one end."""
+    column = query.occurrence(alias).relation.timestamp
+    step = 1 if column is None else Space(query).tick(Attribute(alias, column))
+    return -(-max(0, length) // step)
+
+
+def _windows(facts: Known, clock: Clock) -> Iterator[Window]:
+    query = facts.query
+    for alias in clock.streams:
+        hold = clock.hold(alias)
+        if hold > 0:
+            relation = query.occurrence(alias).relation
+            width = len(stream_synopsis(facts, alias, ()).carried) + 1
+            ticks, rows = _ticks(query, alias, hold), relation.max_rows_per_timestamp
+            yield Window(alias, relation.name, hold, ticks, width, rows)
+
+
+def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> int:
+    """How many answer rows there can be at most that may come again."""
+    return prod(_values(facts, clock, static_values, a) for a in facts.query.projected)
+
+
+def _values(facts: Known, clock: Clock, static_values: StaticValues, attribute: Attribute) -> int:
+    query = facts.query
+    if query.occurrence(attribute.occurrence).relation.kind is Kind.STATIC:
+        return len(static_values.get(attribute, ())) + query.column(attribute).nullable
+    if query.is_timestamp(attribute) and clock.completes(attribute.occurrence):
+        return _ticks(query, attribute.occurrence, clock.reach(attribute.occurrence))
+    key = exact_key(facts, facts.alone, attribute)
+    if key is None:
+        raise PlanError(f"no plan was found: {attribute} has no finite number of values", subject=query.name)
+    return key.size
