@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from streambound.boundedness import arasu as arasu_rooms
 from streambound.boundedness import schiff_ozcep as schiff_rooms
 from streambound.boundedness.arasu import arasu
+from streambound.boundedness.codes import CODES
 from streambound.boundedness.schiff_ozcep import schiff_ozcep
 from streambound.boundedness.statements import decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -242,19 +243,21 @@ class Report:
             "projection": self.projection,
             "units": self.units,
             "criterion": self.criterion,
-            "reasons": [_reason_json(reason) for reason in self.reasons],
+            "reasons": [_reason_json(reason, self.projection) for reason in self.reasons],
             "published": self.published,
             "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "error": None if self.error is None else self.error.one_line(),
         }
-        further = {"units_formula": self.units_formula, "unplanned": self.unplanned}
+        code = None if self.error is None else self.error.code
+        further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
-def _reason_json(reason: Reason) -> dict[str, Any]:
+def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
     where = None if reason.place is None else {"line": reason.place.line, "column": reason.place.column}
     attributes = [str(attribute) for attribute in reason.attributes]
-    return {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
+    found = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
+    return {**found, "criterion": CODES[reason.code].criterion(projection)}
 
 
 def check(

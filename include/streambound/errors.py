@@ -34,6 +34,8 @@ class StreamboundError(Exception):
     """
 
     exit_code = 2
+    # Declared by every class below; each has a page, docs/codes/CODE.md.
+    code = "error"
 
     def __init__(
         self,
@@ -95,21 +97,31 @@ def underlined(text: str, place: Place) -> list[str]:
 class CatalogError(StreamboundError):
     """The stream catalog is malformed or contradicts itself."""
 
+    code = "invalid-catalog"
+
 
 class QueryError(StreamboundError):
     """The SQL cannot be read, names something unknown, or mixes types."""
+
+    code = "invalid-query"
 
 
 class UnsupportedError(QueryError):
     """Valid SQL that this version does not decide; named with its place."""
 
+    code = "unsupported-sql"
+
 
 class DataError(StreamboundError):
     """A history or an event list is missing, corrupt or does not fit the catalog."""
 
+    code = "invalid-data"
+
 
 class PlanError(StreamboundError):
     """A query was to be evaluated that has no bounded plan."""
+
+    code = "no-plan"
 
 
 class WitnessError(StreamboundError):
@@ -119,14 +131,18 @@ class WitnessError(StreamboundError):
 class CountOverflow(StreamboundError):
     """A multiplicity is larger than the output can hold; it is never wrapped."""
 
+    code = "count-overflow"
+
 
 class PlatformError(StreamboundError):
     """Java, Spark or another outside part is missing or of the wrong version."""
 
+    code = "platform-error"
     exit_code = 3
 
 
 class StorageError(StreamboundError):
     """A disk, database or cluster failed."""
 
+    code = "storage-error"
     exit_code = 3

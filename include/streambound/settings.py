@@ -3,6 +3,7 @@
 ``STREAMBOUND_HOME``      working folder (streams, answers, quality, results); default ``var`` in the project.
 ``STREAMBOUND_STREAMS``   folder of the streams' histories; default ``streams`` in the home.
 ``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
+``STREAMBOUND_DOCS_URL``  where the folder ``docs`` is published; no default.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 """
 
@@ -41,6 +42,11 @@ def answers_root() -> Path:
 def quality_root() -> Path:
     """Folder of the Great Expectations context and its Data Docs."""
     return home() / "quality"
+
+
+def documentation_url() -> str | None:
+    """Where the folder ``docs`` is published, for links in reports; None if nobody said so."""
+    return os.environ.get("STREAMBOUND_DOCS_URL") or None
 
 
 def database_url() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from streambound.boundedness.codes import CODES
 from streambound.errors import Place
 from streambound.query.model import Attribute
 
@@ -26,6 +27,11 @@ class Reason:
     message: str
     attributes: tuple[Attribute, ...] = ()
     place: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, (
+            f"{self.code} is no code: declare it in boundedness/codes.py, and give it a page"
+        )
 
 
 @dataclass(frozen=True)

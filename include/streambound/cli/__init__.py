@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from streambound.cli import check, explain, run, witness
-from streambound.errors import StorageError, StreamboundError
+from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
 COMMANDS = (check, explain, run, witness)
@@ -30,18 +30,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except StreamboundError as error:
-        print(f"streambound: {error}", file=sys.stderr)
-        return error.exit_code
+        return _failed(error)
+    except ModuleNotFoundError as error:
+        # The lint alone is installed without Spark and Airflow.
+        return _failed(
+            PlatformError(
+                f"the package {error.name} is not installed, and this command needs it",
+                fix="pip install 'streambound[platform]'",
+            )
+        )
     except BrokenPipeError:
         # The reader has gone, for instance head: nothing more to say, and nothing to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"streambound: {StorageError(str(error))}", file=sys.stderr)
-        return StorageError.exit_code
+        return _failed(StorageError(str(error)))
     except KeyboardInterrupt:
         print("streambound: interrupted", file=sys.stderr)
         return 3
+
+
+def _failed(error: StreamboundError) -> int:
+    print(f"streambound: {error.code}: {error}", file=sys.stderr)
+    return error.exit_code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
     from streambound.query.registry import RegisteredQuery
 
+FORMATS = ("text", "json", "sarif")
+
 
 def add_parser(commands: Any) -> None:
     """Add the subcommand."""
@@ -23,7 +25,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=".sql files or folders of them")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
-    parser.add_argument("--format", choices=("text", "json"), help="default: text; json with --corpus")
+    parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -31,7 +33,7 @@ def _check(options: argparse.Namespace) -> int:
         given = {
             "PATH": bool(options.paths),
             "--catalog": options.catalog is not None,
-            "--format text": options.format == "text",
+            f"--format {options.format}": options.format in ("text", "sarif"),
         }
         refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
         return exit_code(_print_json(_corpus_reports(options.corpus, options.criterion)))
@@ -41,19 +43,21 @@ def _check(options: argparse.Namespace) -> int:
     reports = _reports(found, catalog, options.criterion)
     if options.format == "json":
         return exit_code(_print_json(report for report, _ in reports))
+    if options.format == "sarif":
+        return exit_code(_print_sarif(reports))
     return exit_code(_print_text(reports))
 
 
 def _reports(
     queries: Iterable[RegisteredQuery], catalog: Catalog, criterion: str
-) -> Iterable[tuple[Report, str]]:
+) -> Iterable[tuple[Report, RegisteredQuery]]:
     from streambound.compiler import Report, check
 
     for query in queries:
         if query.error is not None:
-            yield Report(query.name, "invalid", criterion, error=query.error), ""
+            yield Report(query.name, "invalid", criterion, error=query.error), query
         else:
-            yield check(query.sql, catalog, query.name, criterion), query.sql
+            yield check(query.sql, catalog, query.name, criterion), query
 
 
 def _corpus_reports(path: Path, criterion: str) -> Iterable[Report]:
@@ -73,12 +77,20 @@ def _print_json(reports: Iterable[Report]) -> Iterable[str]:
         yield report.verdict
 
 
-def _print_text(reports: Iterable[tuple[Report, str]]) -> Iterable[str]:
+def _print_sarif(reports: Iterable[tuple[Report, RegisteredQuery]]) -> Iterable[str]:
+    from streambound.report.sarif import Checked, sarif
+
+    found = [Checked(report, query.path, query.sql) for report, query in reports]
+    print(json.dumps(sarif(found), ensure_ascii=False, indent=2))
+    return [one.report.verdict for one in found]
+
+
+def _print_text(reports: Iterable[tuple[Report, RegisteredQuery]]) -> Iterable[str]:
     from streambound.report.verdicts import verdict_text
 
     counts: dict[str, int] = {}
-    for report, sql in reports:
-        print(verdict_text(report, sql))
+    for report, query in reports:
+        print(verdict_text(report, query.sql))
         counts[report.verdict] = counts.get(report.verdict, 0) + 1
         yield report.verdict
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))

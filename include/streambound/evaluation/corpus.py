@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from streambound.errors import StreamboundError
+from streambound.errors import DataError, StreamboundError
 from streambound.evaluation.events import Answer, batches, encode_static
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
@@ -36,7 +36,7 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
         StreamboundError: the line, its query or its events are no good, or there is no bounded plan.
     """
     if line.error is not None or line.catalog is None:
-        raise line.error or StreamboundError("the line has no catalog")
+        raise line.error or DataError("the line has no catalog")
     query = statement(line.sql, line.catalog, line.id)
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)

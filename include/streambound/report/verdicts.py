@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from streambound.boundedness.codes import CODES
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import Compilation, Report
-from streambound.errors import underlined
+from streambound.errors import StreamboundError, underlined
 from streambound.query.model import Query
+from streambound.report.codes import page
 from streambound.report.layouts import (
     all_text,
     end_text,
@@ -27,7 +29,7 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
         whole: suggestions with their whole SQL.
     """
     if report.error is not None:
-        return f"invalid    {report.query}\n{_indented(str(report.error))}"
+        return f"invalid    {report.query}\n{_indented(_error_text(report.error))}"
     size = (
         ""
         if report.verdict != "bounded"
@@ -36,12 +38,19 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     lines = [f"{report.verdict:<10} {report.query}{size}"]
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
+        if report.verdict != "bounded":
+            criterion = CODES[reason.code].criterion(report.projection)
+            lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
     said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
     opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
     if opposite in report.published.values():
         lines.append(f"  published criteria say otherwise: {said}")
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
+
+
+def _error_text(error: StreamboundError) -> str:
+    return f"{error.code}: {error}\n  see {page(error.code)}"
 
 
 def _reason_lines(reason: Reason, sql: str) -> list[str]:

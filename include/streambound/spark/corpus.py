@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streambound.errors import StreamboundError
+from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.corpus import document, failed
 from streambound.evaluation.events import Answer, Encoded, batches, encode_static
 from streambound.query.catalog import Catalog
@@ -44,7 +44,7 @@ def run_corpus(session: SparkSession, lines: Iterable[CorpusLine]) -> Iterator[t
 
 def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
-        raise line.error or StreamboundError("the line has no catalog")
+        raise line.error or DataError("the line has no catalog")
     query = parse(line.sql, line.catalog, line.id)
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
@@ -55,7 +55,7 @@ def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[st
     if answer.error is not None:
         raise answer.error
     if not answer.evaluated:
-        raise StreamboundError(f"the query is {answer.verdict}", fix="see streambound check")
+        raise PlanError(f"the query is {answer.verdict}", fix="see streambound check")
     found = _answers(query, folder / "answers" / "query", markers)
     return document(line.id, found, lambda: answer.peak_units)
 

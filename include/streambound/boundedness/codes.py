@@ -1,0 +1,133 @@
+"""Every code that a reason may have: the one place where they are declared.
+
+Each has a page, docs/codes/CODE.md. The codes of what makes a query invalid are declared in ``errors``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_A = "Theorem A (Arasu et al., Theorems 4.2 and 4.3)"
+_B = "Theorems B1 and B2 (Arasu et al., Theorems 5.2 and 5.3)"
+_PRINTED = "the theorem as printed"
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a finding is about, one sentence each.
+
+    Args:
+        meaning: what was found.
+        fix: what to do about it; empty where nothing is wrong.
+        preserving: the condition of the criterion that a duplicate-preserving query breaks (or meets).
+        eliminating: the same for DISTINCT.
+    """
+
+    meaning: str
+    fix: str
+    preserving: str
+    eliminating: str
+
+    def criterion(self, projection: str | None) -> str:
+        """The condition for a projection, ``eliminating`` or ``preserving``."""
+        return self.eliminating if projection == "eliminating" else self.preserving
+
+
+CODES: dict[str, Code] = {
+    "filter": Code(
+        "One stream, or streams that time keeps together, with duplicates preserved: nothing is kept.",
+        "",
+        f"{_A}: with one infinite composite a query is bounded",
+        f"{_A}: with one infinite composite a query is bounded",
+    ),
+    "no-obstruction": Code(
+        "Every column that must be remembered has finitely many values or a single extremum.",
+        "",
+        f"{_A}: no branch breaks (a), (b) or (c)",
+        f"{_B}: no branch breaks (P), (E) or (N)",
+    ),
+    "unsatisfiable": Code(
+        "The conditions contradict each other, so the answer is always empty.",
+        "Read the conditions again: this is seldom meant.",
+        "an unsatisfiable query needs no state",
+        "an unsatisfiable query needs no state",
+    ),
+    "unbounded-projection": Code(
+        "A projected column that must be remembered has infinitely many values.",
+        "Bound the column, declare its domain, or do not project it; over one stream, remove DISTINCT.",
+        f"{_A}, condition (a): projected columns are bounded, but for those of the stream that comes last",
+        f"{_B}, condition (P): projected columns are bounded",
+    ),
+    "unbounded-equality": Code(
+        "An equality joins two streams on columns with infinitely many values.",
+        "Bound either column, declare its domain, or join within a window of time.",
+        f"{_A}, condition (b): no equality links unbounded columns of two streams",
+        f"{_B}, condition (E): no equality links unbounded columns of two streams",
+    ),
+    "unbounded-inequality": Code(
+        "Pairs are counted over an inequality between two streams that constants do not decide.",
+        "Bound either column, use DISTINCT if counts do not matter, or join within a window of time.",
+        f"{_A}, condition (c): no inequality links unbounded columns of two streams",
+        f"{_B}: inequalities alone are no obstacle",
+    ),
+    "unbounded-disequality": Code(
+        "Pairs are counted over <> between two streams on columns with infinitely many values.",
+        "Bound either column, use DISTINCT if counts do not matter, or join within a window of time.",
+        f"{_A}, condition (c): no <> links unbounded columns of two streams",
+        f"{_B}: <> alone is no obstacle",
+    ),
+    "two-pending-groups": Code(
+        "Two comparisons wait for the tuples of one stream, and no single extremum serves both.",
+        "Bound a column of either comparison, or join within a window of time.",
+        f"{_A} has no such condition",
+        f"{_B}, condition (N): what is still to be compared with later tuples is of one group",
+    ),
+    "self-join": Code(
+        "DISTINCT over a stream with itself is obstructed, but one occurrence may be redundant.",
+        "Remove an occurrence that adds nothing, or bound the column that is named.",
+        f"{_A} speaks of self-joins as of other joins",
+        "DISTINCT self-joins are decided after folding (Arasu et al., Appendix C), and open beyond it",
+    ),
+    "open-question": Code(
+        "DISTINCT over more than five composites outside condition (G): whether (N) suffices is open.",
+        "Order the two streams that are named in time, or join two streams within a window.",
+        f"{_A} has no such case",
+        f"{_B}, condition (G)",
+    ),
+    "disjunction": Code(
+        "An alternative of OR is not bounded alone, but another may hold with it.",
+        "Bound the alternative that is named, or make the alternatives exclude each other.",
+        "bounded parts make a query bounded (Arasu et al., Theorem 4.3); the converse is false where they overlap",
+        "bounded parts make a query bounded (Arasu et al., Theorem 5.3); the converse is false where they overlap",
+    ),
+    "union-member": Code(
+        "A SELECT of a union is not bounded alone, but another may answer for it.",
+        "Bound the SELECT that is named, or check it alone.",
+        "bounded members make a union bounded; the converse is false where they share answers",
+        "bounded members make a union bounded; the converse is false where they share answers",
+    ),
+    "search-limit": Code(
+        "The conditions leave more cases than are searched.",
+        "Use fewer <> and IN conditions, or shorter lists.",
+        "a named limit: <> between bounded columns can encode graph colouring",
+        "a named limit: <> between bounded columns can encode graph colouring",
+    ),
+    "not-applicable": Code(
+        "The chosen criterion does not speak of this query.",
+        "Use --criterion exact.",
+        "the class of queries that the criterion is printed for",
+        "the class of queries that the criterion is printed for",
+    ),
+    "condition-violated": Code(
+        "A condition of the criterion as printed fails; the message names it.",
+        "Use --criterion exact for reasons with their place, and for suggestions.",
+        _PRINTED,
+        _PRINTED,
+    ),
+    "conditions-hold": Code(
+        "Every condition of the criterion as printed holds in every branch.",
+        "",
+        _PRINTED,
+        _PRINTED,
+    ),
+}

@@ -1,0 +1,40 @@
+"""The codes of findings and errors with their words and the pages about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streambound import settings
+from streambound.boundedness.codes import CODES
+from streambound.errors import StreamboundError
+
+# Pages of the project's documentation, below the address in STREAMBOUND_DOCS_URL where there is one.
+PAGES = "docs/codes"
+
+
+def page(code: str) -> str:
+    """The page about a code, in the project's folder."""
+    return f"{PAGES}/{code}.md"
+
+
+def address(code: str) -> str | None:
+    """The address of the page about a code, if it is known where the documentation is published."""
+    base = settings.documentation_url()
+    return None if base is None else f"{base.rstrip('/')}/codes/{code}.md"
+
+
+def errors() -> dict[str, type[StreamboundError]]:
+    """Every error that is raised on purpose, by its code."""
+    return {error.code: error for error in _below(StreamboundError)}
+
+
+def meaning(code: str) -> str:
+    """One sentence on what a code says."""
+    error = errors().get(code, StreamboundError)
+    return CODES[code].meaning if code in CODES else (error.__doc__ or "").splitlines()[0]
+
+
+def _below(error: type[StreamboundError]) -> Iterator[type[StreamboundError]]:
+    for subclass in error.__subclasses__():
+        yield subclass
+        yield from _below(subclass)

@@ -1,0 +1,122 @@
+"""Findings as SARIF 2.1.0, which code review tools read: one result a reason or error, at its place.
+
+An unbounded query and one that cannot be read are errors, an unknown one is a warning; bounded queries have
+no result. Suggestions are fixes of the first result of their query: they replace the file's whole text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from streambound.boundedness.codes import CODES
+from streambound.certificate.suggestions import Suggestion
+from streambound.compiler import Report
+from streambound.errors import Place
+from streambound.report.codes import address, errors, meaning, page
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"unbounded": "error", "unknown": "warning", "invalid": "error"}
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A report with the file that it is about and the file's text."""
+
+    report: Report
+    path: Path
+    sql: str
+
+
+def sarif(checked: Iterable[Checked]) -> Object:
+    """The log of one run of ``streambound check``."""
+    results = [result for one in checked for result in _results(one)]
+    codes = sorted({result["ruleId"] for result in results})
+    for result in results:
+        result["ruleIndex"] = codes.index(result["ruleId"])
+    driver = {"name": "streambound", "version": _version(), "rules": [_rule(code) for code in codes]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"ROOT": {"description": {"text": "the folder that streambound was run in"}}},
+        "results": results,
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _version() -> str:
+    try:
+        return metadata.version("streambound")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _rule(code: str) -> Object:
+    declared, error = CODES.get(code), errors().get(code)
+    fix = declared.fix if declared else "The message says what is accepted, and one way to mend it."
+    criteria = dict.fromkeys((declared.preserving, declared.eliminating)) if declared else {}
+    text = " ".join([meaning(code), fix, *(f"Criterion: {criterion}." for criterion in criteria)])
+    rule: Object = {
+        "id": code,
+        "shortDescription": {"text": meaning(code)},
+        "help": {"text": f"{text} See {page(code)}."},
+        "defaultConfiguration": {"level": "error" if error or code.startswith("unbounded") else "warning"},
+    }
+    if (uri := address(code)) is not None:
+        rule["helpUri"] = uri
+    return rule
+
+
+def _results(one: Checked) -> Iterator[Object]:
+    report = one.report
+    if report.error is not None:
+        text = report.error.one_line()
+        yield _result(one, report.error.code, text, report.error.place, ())
+    elif report.verdict in LEVELS:
+        for number, reason in enumerate(report.reasons):
+            names = tuple(map(str, reason.attributes))
+            found = _result(one, reason.code, reason.message, reason.place, names)
+            if number == 0 and report.suggestions:
+                found["fixes"] = [_fix(one, suggestion) for suggestion in report.suggestions]
+            yield found
+
+
+def _result(one: Checked, code: str, message: str, place: Place | None, names: tuple[str, ...]) -> Object:
+    physical: Object = {"artifactLocation": _artifact(one.path)}
+    if place is not None and place.line <= len(one.sql.splitlines()):
+        end = place.column + place.length
+        physical["region"] = {"startLine": place.line, "startColumn": place.column, "endColumn": end}
+    # Equal findings keep their identity while lines above them come and go.
+    identity = "\0".join((one.report.query, code, *names))
+    return {
+        "ruleId": code,
+        "level": LEVELS[one.report.verdict],
+        "message": {"text": message},
+        "locations": [{"physicalLocation": physical}],
+        "partialFingerprints": {"streambound/v1": hashlib.sha256(os.fsencode(identity)).hexdigest()},
+        "properties": {"query": one.report.query, "verdict": one.report.verdict, "attributes": [*names]},
+    }
+
+
+def _artifact(path: Path) -> Object:
+    """The file: relative to the current folder if it lies below it, else by its full address."""
+    place = Path(os.path.abspath(path))
+    if place.is_relative_to(Path.cwd()):
+        return {"uri": quote(os.fsencode(place.relative_to(Path.cwd()).as_posix())), "uriBaseId": "ROOT"}
+    return {"uri": "file://" + quote(os.fsencode(place.as_posix()))}
+
+
+def _fix(one: Checked, suggestion: Suggestion) -> Object:
+    lines = one.sql.split("\n")
+    whole = {"startLine": 1, "startColumn": 1, "endLine": len(lines), "endColumn": len(lines[-1]) + 1}
+    replacement = {"deletedRegion": whole, "insertedContent": {"text": suggestion.sql}}
+    change = {"artifactLocation": _artifact(one.path), "replacements": [replacement]}
+    return {"description": {"text": suggestion.change}, "artifactChanges": [change]}
