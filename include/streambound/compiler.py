@@ -197,10 +197,10 @@ def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "e
 
 def suggested(job: Compilation) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    assert job.verdict is not None
-    if job.query is None or job.criterion != "exact" or job.verdict.bounded:
+    assert job.statement is not None and job.verdict is not None
+    if job.criterion != "exact" or job.verdict.bounded:
         return ()
-    return rechecked.suggestions(job.query, job.verdict, job.catalog, partial(_again, job.name))
+    return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
 
 
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
@@ -209,9 +209,8 @@ def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
         job = STAGES.decide(STAGES.parse(Compilation(sql, catalog, name)))
     except StreamboundError:
         return None
-    if job.query is None or job.verdict is None:
-        return None
-    return rechecked.Decided(job.query, job.verdict, partial(_size, job))
+    assert job.verdict is not None
+    return rechecked.Decided(job.verdict, partial(_size, job))
 
 
 def _size(job: Compilation) -> rechecked.Size:

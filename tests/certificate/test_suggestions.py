@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import VALUES, Case, cases, timed_cases
+from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
 from streambound.certificate.suggestions import SUGGESTIONS
 from streambound.compiler import Report, check
@@ -77,6 +77,12 @@ def test_suggestions_recheck_on_random_queries(case: Case) -> None:
 @FEWER
 @given(timed_cases())
 def test_suggestions_recheck_on_random_timed_queries(case: Case) -> None:
+    assert_case(case)
+
+
+@FEWER
+@given(statements())
+def test_suggestions_recheck_on_random_statements_with_or_and_union(case: Case) -> None:
     assert_case(case)
 
 
@@ -189,6 +195,16 @@ def test_two_edits_where_one_is_not_enough_and_both_are_needed() -> None:
 def test_more_than_two_edits_are_found_one_after_the_other() -> None:
     found = check("SELECT DISTINCT S.A, S.B, T.D, T.E FROM S, T", CATALOG).suggestions
     assert found and found[0].change.count("; ") == 3
+
+
+def test_a_bound_on_a_select_with_or_holds_for_all_its_alternatives() -> None:
+    first = suggested("SELECT DISTINCT A FROM S WHERE A > 5 AND B = 1 OR A > 7")[0]
+    assert first == "SELECT DISTINCT A FROM S WHERE (A > 5 AND B = 1 OR A > 7) AND S.A <= 999"
+
+
+def test_a_member_of_a_union_is_changed_where_it_stands() -> None:
+    sql = "SELECT A FROM S\nUNION\nSELECT D FROM T WHERE D > 0 AND D < 9"
+    assert suggested(sql)[0] == sql.replace("FROM S\n", "FROM S WHERE S.A BETWEEN 0 AND 999\n")
 
 
 def test_one_domain_serves_both_occurrences_of_a_self_join() -> None:

@@ -97,14 +97,14 @@ CODES: dict[str, Code] = {
     "disjunction": Code(
         "An alternative of OR is not bounded alone, but another may hold with it.",
         "Bound the alternative that is named, or make the alternatives exclude each other.",
-        "bounded parts make a query bounded (Arasu et al., Theorem 4.3); the converse is false where they overlap",
-        "bounded parts make a query bounded (Arasu et al., Theorem 5.3); the converse is false where they overlap",
+        "bounded parts make a query bounded (Arasu et al., Theorem 4.3), and conversely if none overlap",
+        "bounded parts make a query bounded (Arasu et al., Theorem 5.3), and conversely if none overlap",
     ),
     "union-member": Code(
         "A SELECT of a union is not bounded alone, but another may answer for it.",
         "Bound the SELECT that is named, or check it alone.",
-        "bounded members make a union bounded; the converse is false where they share answers",
-        "bounded members make a union bounded; the converse is false where they share answers",
+        "bounded members make a union bounded, and conversely if they share no answers",
+        "bounded members make a union bounded, and conversely if they share no answers",
     ),
     "search-limit": Code(
         "The conditions leave more cases than are searched.",

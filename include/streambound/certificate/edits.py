@@ -19,7 +19,7 @@ from sqlglot import expressions as exp
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints
-from streambound.query.model import Attribute, Domain, Kind, Query
+from streambound.query.model import Attribute, Domain, Kind, Query, Relation
 from streambound.query.values import Family, Type, Value
 
 PLACEHOLDER = "placeholder: put in your own"
@@ -51,7 +51,7 @@ class Edit:
     words: str
     apply: Callable[[Draft], Draft]
     replaces: tuple[object, ...]
-    domain: tuple[Attribute, Domain] | None = None
+    domain: tuple[Relation, str, Domain] | None = None
 
 
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
@@ -86,22 +86,24 @@ def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attri
     low, high = _literal(kind, span.low), _literal(kind, span.high)
     ends = Domain(minimum=span.low, maximum=span.high)
     if not above:
-        yield _condition(Change.BOUND, attribute, f"{name} <= {high}", span.known_high, ends)
+        yield _condition(hints, Change.BOUND, attribute, f"{name} <= {high}", span.known_high, ends)
     if not below:
-        yield _condition(Change.BOUND, attribute, f"{name} >= {low}", span.known_low, ends)
+        yield _condition(hints, Change.BOUND, attribute, f"{name} >= {low}", span.known_low, ends)
     if not above and not below:
         text = f"{name} BETWEEN {low} AND {high}"
-        yield _condition(Change.INTERVAL, attribute, text, span.known_low and span.known_high, ends)
+        yield _condition(hints, Change.INTERVAL, attribute, text, span.known_low and span.known_high, ends)
 
 
 def _list(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
     values, declared = hints.listed(attribute, linked)
     kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
     text = f"{name} IN ({', '.join(_literal(kind, value) for value in values)})"
-    yield _condition(Change.LIST, attribute, text, declared, Domain(values=tuple(sorted(values))))
+    yield _condition(hints, Change.LIST, attribute, text, declared, Domain(values=tuple(sorted(values))))
 
 
-def _condition(change: Change, attribute: Attribute, text: str, known: bool, domain: Domain) -> Edit:
+def _condition(
+    hints: Hints, change: Change, attribute: Attribute, text: str, known: bool, domain: Domain
+) -> Edit:
     what = {Change.LIST: "list the values of", Change.INTERVAL: "bound"}.get(change, "bound one side of")
     own = f"{PLACEHOLDER} {'values' if change is Change.LIST else 'numbers'}"
     hint = "as the query or the catalog has it" if known else own
@@ -111,7 +113,7 @@ def _condition(change: Change, attribute: Attribute, text: str, known: bool, dom
         words,
         lambda draft: draft.with_condition(attribute.occurrence, text),
         ("bound", attribute),
-        (attribute, domain),
+        (hints.query.occurrence(attribute.occurrence).relation, attribute.column, domain),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from streambound.boundedness.verdict import Reason
 from streambound.errors import DataError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Attribute, Column, Comparison, Constant, Domain, Membership, Op, Query
@@ -37,10 +38,18 @@ class Range:
 
 @dataclass(frozen=True)
 class Hints:
-    """What a query and its catalog tell of plausible values."""
+    """What a SELECT and its catalog tell of plausible values; ``query`` has its conditions, OR or not."""
 
     query: Query
     catalog: Catalog
+
+    def about(self, reason: Reason) -> bool:
+        """Whether every column that a reason names is one of the query's."""
+        relations = {o.alias: o.relation for o in self.query.occurrences}
+        return all(
+            a.occurrence in relations and a.column in {c.name for c in relations[a.occurrence].columns}
+            for a in reason.attributes
+        )
 
     def bounded(self, attribute: Attribute) -> tuple[bool, bool]:
         """Whether a constant or a domain bounds a column from below, and from above."""

@@ -39,7 +39,9 @@ class Member:
         joined = f"\n{indent}  AND {added}" if several else f" AND {added}"
         if not wrapped:
             return [Splice(end, end, joined)]
-        return [Splice(where.end + 1, where.end + 1, " ("), Splice(end, end, f"){joined}")]
+        stated = self.text[where.end + 1 : end]
+        start = end - len(stated.lstrip())
+        return [Splice(start, start, "("), Splice(end, end, f"){joined}")]
 
     def distinct(self, wanted: bool) -> list[Splice]:
         """Splices that add or remove DISTINCT."""

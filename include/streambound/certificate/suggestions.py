@@ -8,7 +8,7 @@ number of decisions, not by a clock, so that equal queries get equal suggestions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from streambound.certificate.drafts import Draft
 from streambound.certificate.edits import Change, Edit, edits
 from streambound.certificate.ranges import Hints
 from streambound.query.catalog import Catalog
-from streambound.query.model import Domain, Query
+from streambound.query.formula import atoms_of
+from streambound.query.model import Domain, Relation
+from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
 
 SUGGESTIONS = 3
@@ -43,7 +45,6 @@ class Size:
 class Decided:
     """What the compiler's stages say of a text; its size is planned when it is asked for."""
 
-    query: Query
     verdict: Verdict
     size: Callable[[], Size]
 
@@ -96,25 +97,28 @@ class _State:
     size: Callable[[], Size] | None = None
 
 
-def suggestions(query: Query, verdict: Verdict, catalog: Catalog, stages: Stages) -> tuple[Suggestion, ...]:
+def suggestions(
+    statement: Statement, verdict: Verdict, catalog: Catalog, stages: Stages
+) -> tuple[Suggestion, ...]:
     """Up to three bounded variants of a query that is not known to be bounded, smallest change first."""
     if verdict.bounded or any(reason.code == "search-limit" for reason in verdict.reasons):
         return ()
-    search = _Search(query, catalog, stages)
-    found = search.bounded(_State((), Draft.of(query.sql), verdict.reasons))
+    search = _Search(statement, catalog, stages)
+    found = search.bounded(_State((), Draft.of(statement.sql), verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
     return tuple(search.told(state, size) for size, state in _chosen(sized))
 
 
 class _Search:
-    """The search for bounded drafts of a query, with the number of decisions that are left."""
+    """The search for bounded drafts of a statement, with the number of decisions that are left."""
 
-    def __init__(self, query: Query, catalog: Catalog, stages: Stages) -> None:
-        self._query = query
+    def __init__(self, statement: Statement, catalog: Catalog, stages: Stages) -> None:
+        self._sql = statement.sql
         self._catalog = catalog
         self._stages = stages
-        self._hints = Hints(query, catalog)
-        pairs = max(1, len(query.mentioned) ** 2)
+        selects = [replace(s.base, where=tuple(atoms_of(s.formula))) for s in statement.selections]
+        self._hints = [Hints(query, catalog) for query in selects]
+        pairs = sum(max(1, len(query.mentioned) ** 2) for query in selects)
         self._left = min(DECISIONS, max(LEAST_DECISIONS, PAIRS_DECIDED // pairs))
         self._seen = {frozenset[str]()}
 
@@ -136,7 +140,13 @@ class _Search:
 
     def _further(self, state: _State, reasons: tuple[Reason, ...]) -> list[Edit]:
         taken = {made.replaces for made in state.made}
-        return [e for e in edits(state.draft, self._hints, reasons) if e.replaces not in taken]
+        found: list[Edit] = []
+        for hints in self._hints:
+            mine = tuple(reason for reason in reasons if hints.about(reason))
+            reasons = tuple(reason for reason in reasons if reason not in mine)
+            if mine:
+                found += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
+        return sorted(found, key=lambda edit: edit.change)
 
     def _walked(self, state: _State) -> list[_State]:
         """Where pairs do not suffice: an edit for each reason at once, as often as there are reasons."""
@@ -181,13 +191,13 @@ class _Search:
         """A bounded draft in words, with the domains that would do the same."""
         change = "; ".join(edit.words for edit in state.made)
         suggestion = Suggestion(state.draft.sql, change, size)
-        domains = _domains(self._query, state.made)
+        domains = _domains(state.made)
         if domains is None:
             return suggestion
-        decided = self._stages(self._query.sql, _declared(self._catalog, domains))
+        decided = self._stages(self._sql, _declared(self._catalog, domains))
         if decided is None or not decided.verdict.bounded or not decided.serves:
             return suggestion
-        return replace(suggestion, catalog=_snippet(self._query, domains), declared=decided.size())
+        return replace(suggestion, catalog=_snippet(domains), declared=decided.size())
 
 
 def _obstructed(state: _State) -> tuple[int, int]:
@@ -212,47 +222,47 @@ def _rank(found: tuple[Size, _State]) -> tuple[int, int, bool, int]:
     return len(state.made), changes, size.units is None, size.units or 0
 
 
-Domains = dict[tuple[str, str], Domain]
+# For each relation and column the domain that does what some edits do.
+Domains = dict[Relation, dict[str, Domain]]
 
 
-def _domains(query: Query, made: Iterable[Edit]) -> Domains | None:
-    """The domains by relation and column that do what some edits do; None if one edit is no bound."""
+def _domains(made: Iterable[Edit]) -> Domains | None:
+    """The domains that do what some edits do; None if one of the edits is no bound."""
     found: Domains = {}
     for edit in made:
         if edit.domain is None:
             return None
-        attribute, domain = edit.domain
-        found[query.occurrence(attribute.occurrence).relation.name, attribute.column] = domain
+        relation, column, domain = edit.domain
+        found.setdefault(relation, {})[column] = domain
     return found
 
 
 def _declared(catalog: Catalog, domains: Domains) -> Catalog:
-    relations = (
-        replace(
-            relation,
-            columns=tuple(
-                replace(c, domain=domains.get((relation.name, c.name), c.domain)) for c in relation.columns
-            ),
-        )
-        for relation in catalog.relations
-    )
-    return replace(catalog, relations=tuple(relations))
+    return replace(catalog, relations=tuple(_with(r, domains.get(r, {})) for r in catalog.relations))
 
 
-def _snippet(query: Query, domains: Domains) -> dict[str, Any]:
+def _with(relation: Relation, domains: Mapping[str, Domain]) -> Relation:
+    columns = (replace(c, domain=domains.get(c.name, c.domain)) for c in relation.columns)
+    return replace(relation, columns=tuple(columns))
+
+
+def _snippet(domains: Domains) -> dict[str, Any]:
     """The declarations as the catalog file spells them."""
-    relations = {o.relation.name: o.relation for o in query.occurrences}
-    found: dict[str, Any] = {}
-    for (name, column), domain in domains.items():
-        kind = relations[name].column(column).type
-        body = {
-            "min": _plain(kind, domain.minimum),
-            "max": _plain(kind, domain.maximum),
-            "values": None if domain.values is None else [_plain(kind, value) for value in domain.values],
+    return {
+        relation.name: {
+            "domains": {column: _body(relation.column(column).type, d) for column, d in declared.items()}
         }
-        declared = found.setdefault(name, {"domains": {}})["domains"]
-        declared[column] = {key: value for key, value in body.items() if value is not None}
-    return found
+        for relation, declared in domains.items()
+    }
+
+
+def _body(kind: Type, domain: Domain) -> dict[str, Any]:
+    found = {
+        "min": _plain(kind, domain.minimum),
+        "max": _plain(kind, domain.maximum),
+        "values": None if domain.values is None else [_plain(kind, value) for value in domain.values],
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _plain(kind: Type, value: Value | None) -> Any:
