@@ -127,6 +127,8 @@ class PlanError(StreamboundError):
 class WitnessError(StreamboundError):
     """A query has no witness: it is not unbounded, or its types have too few values for one."""
 
+    code = "no-witness"
+
 
 class CountOverflow(StreamboundError):
     """A multiplicity is larger than the output can hold; it is never wrapped."""
