@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise, product
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
-from streambound.constraints.system import System, consistent, system
+from streambound.constraints.search import consistent
+from streambound.constraints.system import System, system
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone
 from streambound.query.model import Attribute, Op, Query

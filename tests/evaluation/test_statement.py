@@ -12,7 +12,7 @@ from tests.strategies import events, statements, static
 
 from streambound.boundedness.statements import decide
 from streambound.constraints.cases import cases, refined
-from streambound.constraints.system import SearchLimit
+from streambound.constraints.search import SearchLimit
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import evaluate, reference
 from streambound.evaluation.statement import StatementPass

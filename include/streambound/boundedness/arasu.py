@@ -22,7 +22,8 @@ from streambound.boundedness.crossings import crossings, unbounded_zone
 from streambound.boundedness.folding import folded
 from streambound.boundedness.pending import two_groups
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, system
+from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
+from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Kind, Op, Query
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Difference, below
-from streambound.constraints.system import Choice
+from streambound.constraints.search import Choice
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
 from streambound.query.model import Attribute, Comparison, Op, Query

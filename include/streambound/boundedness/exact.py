@@ -38,7 +38,8 @@ from streambound.boundedness.crossings import (
 from streambound.boundedness.folding import filters_apart, folded
 from streambound.boundedness.pending import two_groups
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, System, system
+from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
+from streambound.constraints.system import System, system
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone
 from streambound.query.model import Attribute, Op, Output, Query

@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import permutations
 
 from streambound.constraints.closure import Difference, at_least, at_most
-from streambound.constraints.system import Choice, System, constraints_of, shifted, system, unconstrained
+from streambound.constraints.search import Choice
+from streambound.constraints.system import System, constraints_of, shifted, system, unconstrained
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, NullTest, Op, Query
 from streambound.query.renaming import renamed, renamed_atom
 
@@ -126,4 +127,4 @@ def _apart(query: Query, one: str, other: str) -> bool:
     facts = system(merged)
     constraints, choices = constraints_of(facts.space, merged.where)
     closure = unconstrained(facts.space).assume(constraints)
-    return closure is None or not replace(facts, closure=closure, choices=tuple(choices)).satisfiable()
+    return closure is None or not System(merged, facts.space, closure, tuple(choices)).satisfiable()

@@ -41,7 +41,8 @@ from streambound.boundedness.splits import SPLIT_LIMIT, Forest, Split, time_spli
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit
 from streambound.constraints.closure import Closure
-from streambound.constraints.system import SEARCH_LIMIT, SearchLimit, System, differences, system
+from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
+from streambound.constraints.system import System, differences, system
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Kind, Op, Query
 

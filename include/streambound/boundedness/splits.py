@@ -14,7 +14,8 @@ from functools import cached_property
 
 from streambound.constraints.branches import BranchLimit, Option
 from streambound.constraints.closure import Closure, Difference
-from streambound.constraints.system import System, consistent, shifted
+from streambound.constraints.search import consistent
+from streambound.constraints.system import System, shifted
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Comparison, Op
 

@@ -15,7 +15,8 @@ from itertools import permutations, product
 from streambound.boundedness.exact import NAME, exact
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, Case, cases, refined
-from streambound.constraints.system import SearchLimit, system
+from streambound.constraints.search import SearchLimit
+from streambound.constraints.system import system
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula

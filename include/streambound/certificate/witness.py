@@ -29,7 +29,8 @@ from streambound.certificate.slots import Builder
 from streambound.certificate.verification import Evaluator, Verification, Witness, refuse_size, verify
 from streambound.constraints.assignment import Wish, assignment
 from streambound.constraints.closure import Difference, at_least
-from streambound.constraints.system import SearchLimit, system
+from streambound.constraints.search import SearchLimit
+from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, WitnessError
 from streambound.evaluation.events import batches

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
-from streambound.constraints.system import Choice, System, resolved
+from streambound.constraints.search import Choice, resolved
+from streambound.constraints.system import System
 from streambound.query.model import Attribute
 
 # Points per unit: room for the inner points of dense intervals.

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, pairwise
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
-from streambound.constraints.system import System, consistent, finite
+from streambound.constraints.search import consistent
+from streambound.constraints.system import System, finite
 from streambound.query.model import Attribute
 
 # Steps (decisions made, not only whole branches) before the enumeration gives up: about a second.

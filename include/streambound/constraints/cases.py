@@ -16,15 +16,9 @@ from itertools import pairwise
 from typing import TypeVar
 
 from streambound.constraints.pairs import Pair, PairTable, pair_of, pair_table
+from streambound.constraints.search import SearchLimit
 from streambound.constraints.space import Space
-from streambound.constraints.system import (
-    SearchLimit,
-    System,
-    conditions_of,
-    constraints_of,
-    finite,
-    unconstrained,
-)
+from streambound.constraints.system import System, conditions_of, constraints_of, finite, unconstrained
 from streambound.query.formula import (
     ALWAYS,
     NOWHERE,

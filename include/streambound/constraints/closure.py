@@ -56,6 +56,8 @@ def at_least(attribute: Attribute, value: int, strict: bool = False) -> Differen
 # comparing and adding bounds, as long as no path has _UNIT strict steps.
 _UNIT = 1 << 24
 _Matrix = list[list[float]]
+# Row, column and bound.
+Bound = tuple[int, int, float]
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,7 @@ class Closure:
         matrix = [row[:] for row in self.matrix]
         changed = False
         for constraint in constraints:
-            i, j = self.index[constraint.high], self.index[constraint.low]
-            value = self._tight(i, j, constraint.by * _UNIT - constraint.strict)
+            i, j, value = self.place(constraint)
             if value >= matrix[i][j]:
                 continue
             if matrix[j][i] + value < 0:
@@ -117,10 +118,19 @@ class Closure:
         i, j = self.index[one], self.index[other]
         return self.matrix[i][j] == inf or self.matrix[j][i] == inf
 
+    def place(self, constraint: Difference) -> Bound:
+        """Where a constraint stands in the matrix, and its bound there."""
+        i, j = self.index[constraint.high], self.index[constraint.low]
+        return i, j, self._tight(i, j, constraint.by * _UNIT - constraint.strict)
+
+    def dense(self, node: Attribute | None) -> bool:
+        """Whether an attribute has no steps; the origin hinders nothing."""
+        return not self.steps[self.index[node]]
+
     def allows(self, constraint: Difference) -> bool:
         """Whether one constraint contradicts nothing that is implied, rounding aside."""
-        i, j = self.index[constraint.high], self.index[constraint.low]
-        return self.matrix[j][i] + self._tight(i, j, constraint.by * _UNIT - constraint.strict) >= 0
+        i, j, value = self.place(constraint)
+        return self.matrix[j][i] + value >= 0
 
     @cached_property
     def mixed(self) -> bool:

@@ -15,7 +15,8 @@ from itertools import chain, combinations
 from math import prod
 
 from streambound.constraints.closure import Closure, Difference
-from streambound.constraints.system import SearchLimit, System, consistent
+from streambound.constraints.search import SearchLimit, consistent
+from streambound.constraints.system import System
 from streambound.errors import Place
 from streambound.query.formula import Formula, atoms_of, holds
 from streambound.query.model import Atom, Attribute, Comparison, NullTest, Op

@@ -101,6 +101,10 @@ class Space:
         """The mentioned attributes of the family of an attribute, itself among them."""
         return self._by_family[self.family(attribute)]
 
+    def of_family(self, family: Family) -> tuple[Attribute, ...]:
+        """The mentioned attributes of a family."""
+        return self._by_family[family]
+
     @cached_property
     def _by_family(self) -> dict[Family, tuple[Attribute, ...]]:
         return {f: tuple(a for a in self.mentioned if self.family(a) is f) for f in Family}

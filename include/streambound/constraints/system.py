@@ -1,34 +1,78 @@
 """A query's conditions as constraints: a closure, and the choices that it leaves open.
 
 ``<>`` and finite sets of values (IN, enumerated domains) are no difference bounds: each is a
-choice between two constraints. Choices are made only where the closure does not already decide
-them, by depth-first search with a named limit (``<>`` between bounded columns can encode graph
-colouring, theory of the exact criterion, section 0).
+choice between two constraints, made by search only where the closure does not already decide it
+(``<>`` between bounded columns can encode graph colouring, theory of the exact criterion, section 0).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
+from streambound.constraints.search import SEARCH_LIMIT, Choice, SearchLimit, Steps, all_made, search
 from streambound.constraints.space import Space, domain_of
 from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
 from streambound.query.values import Family, Value
 
-# Steps of the search for values that meet the conditions <> and IN, for all questions about one query.
-SEARCH_LIMIT = 5_000
 # So many ways of meeting all conditions are kept to answer the next question from.
 _KEPT = 16
 
 
-class SearchLimit(Exception):
-    """The questions about a query needed more than SEARCH_LIMIT steps."""
+@dataclass
+class Part:
+    """What a query says of the attributes of one family, which nothing links with other families.
 
+    ``known`` are closures in which every choice is made, so that no search is needed within them.
+    ``possible`` tells whether there are values at all; None as long as nobody knows, for which
+    ``not_enough`` search steps were not enough.
+    """
 
-Choice = tuple[Difference, Difference]
+    closure: Closure
+    choices: tuple[Choice, ...]
+    known: list[Closure] = field(default_factory=list)
+    possible: bool | None = None
+    not_enough: int = 0
+
+    def satisfiable(self, literals: tuple[Difference, ...], added: tuple[Choice, ...], steps: Steps) -> bool:
+        """Whether some values meet what the query says, some constraints and the added choices."""
+        if not self.closure.admits(literals):
+            return False
+        if not added and any(self._meets(known, literals) for known in self.known):
+            return True
+        start = self.closure.assume(literals)
+        found = None if start is None else search(start, (*self.choices, *added), steps)
+        if found is not None and not added:
+            self._keep(found)
+        return found is not None
+
+    def consistent(self, steps: Steps) -> bool:
+        """Whether there are values at all; asked once, also if the answer was too much to search for."""
+        if self.possible is None:
+            if steps.left <= self.not_enough:
+                raise SearchLimit
+            before = steps.left
+            try:
+                self.possible = self.satisfiable((), (), steps)
+            except SearchLimit:
+                self.not_enough = before
+                raise
+        return self.possible
+
+    def _meets(self, known: Closure, literals: tuple[Difference, ...]) -> bool:
+        if not known.admits(literals):
+            return False
+        return not known.mixed or known.assume(literals) is not None
+
+    def _keep(self, taken: list[Difference]) -> None:
+        """Remember a way of making the choices, those that cannot fail included."""
+        if len(self.known) >= _KEPT:
+            return
+        if (known := all_made(self.closure, self.choices, taken)) is not None:
+            self.known.append(known)
 
 
 @dataclass(frozen=True)
@@ -49,16 +93,23 @@ class System:
         Raises:
             SearchLimit: this and earlier questions took more than SEARCH_LIMIT steps.
         """
-        literals, added = tuple(extra), tuple(choices)
-        if self.closure is None or not self.closure.admits(literals):
+        if self.closure is None or not all(part.consistent(self.steps) for part in self.parts.values()):
             return False
-        if not added and any(self._meets(known, literals) for known in self._known):
-            return True
-        start = self.closure.assume(literals)
-        made = None if start is None else search(start, (*self.choices, *added), self.steps)
-        if made is not None and not added:
-            self._keep(made)
-        return made is not None
+        literals: dict[Family, list[Difference]] = {}
+        added: dict[Family, list[Choice]] = {}
+        for difference in extra:
+            literals.setdefault(self._family(difference), []).append(difference)
+        for choice in choices:
+            added.setdefault(self._family(choice[0]), []).append(choice)
+        return all(
+            self.parts[f].satisfiable(tuple(literals.get(f, ())), tuple(added.get(f, ())), self.steps)
+            for f in dict.fromkeys((*literals, *added))
+        )
+
+    def _family(self, difference: Difference) -> Family:
+        node = difference.low if difference.high is None else difference.high
+        assert node is not None
+        return self.space.family(node)
 
     @cached_property
     def steps(self) -> Steps:
@@ -66,24 +117,15 @@ class System:
         return Steps(SEARCH_LIMIT)
 
     @cached_property
-    def _known(self) -> list[Closure]:
-        """Closures in which every choice is made, so that no search is needed within them."""
-        return [self.closure] if self.closure is not None and not self.choices else []
+    def parts(self) -> dict[Family, Part]:
+        """The conditions by family."""
+        return {family: self._part(family) for family in Family if self.space.of_family(family)}
 
-    def _meets(self, known: Closure, literals: tuple[Difference, ...]) -> bool:
-        if not known.admits(literals):
-            return False
-        named = {node for d in literals for node in (d.high, d.low) if node is not None}
-        if not any(self.space.family(a) in self.space.mixed for a in named):
-            return True
-        return known.assume(literals) is not None
-
-    def _keep(self, made: list[Difference]) -> None:
-        """Remember a way of making the choices, those that cannot fail included."""
-        if self.closure is None or len(self._known) >= _KEPT:
-            return
-        if (known := _all_made(self.closure, self.choices, made)) is not None:
-            self._known.append(known)
+    def _part(self, family: Family) -> Part:
+        assert self.closure is not None
+        closure = self.closure.among(self.space.of_family(family))
+        choices = tuple(choice for choice in self.choices if self._family(choice[0]) is family)
+        return Part(closure, choices, [] if choices else [closure])
 
 
 def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
@@ -99,7 +141,23 @@ def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = 
 
     ``static`` gives the sorted, non-empty values of static columns, where they are known.
     """
-    space = Space(query, static or {})
+    if static:
+        return _stated(Space(query, static))
+    # Each criterion has search steps of its own; what is implied, and what was found, is shared.
+    shared = _shared(query)
+    facts = System(query, shared.space, shared.closure, shared.choices)
+    if shared.closure is not None:
+        vars(facts)["parts"] = shared.parts
+    return facts
+
+
+@lru_cache(maxsize=8)
+def _shared(query: Query) -> System:
+    return _stated(Space(query))
+
+
+def _stated(space: Space) -> System:
+    query = space.query
     constraints, choices = constraints_of(space, query.where)
     never = any(isinstance(atom, Never) for atom in query.where)
     # NULL compares with nothing.
@@ -208,109 +266,3 @@ def _enumerated(
     for one, other in itertools.pairwise(numbers):
         if step is None or other - one > step:
             choices.append((at_most(attribute, one), at_least(attribute, other)))
-
-
-@dataclass
-class Steps:
-    """How many steps a search may still take."""
-
-    left: int
-
-    def take(self) -> None:
-        """One step; SearchLimit if none is left."""
-        self.left -= 1
-        if self.left < 0:
-            raise SearchLimit
-
-
-def consistent(start: Closure, choices: tuple[Choice, ...]) -> bool:
-    """Whether every choice can be made within a closure.
-
-    Raises:
-        SearchLimit: more than SEARCH_LIMIT steps.
-    """
-    return search(start, choices, Steps(SEARCH_LIMIT)) is not None
-
-
-def search(start: Closure, choices: tuple[Choice, ...], steps: Steps) -> list[Difference] | None:
-    """The options taken in one way of making every choice; None if there is no way.
-
-    Choices between ``x < y`` and ``x > y`` whose difference is unbounded are not among them: far out in
-    a generic direction in which the conditions stay met all of them are made at once.
-
-    Raises:
-        SearchLimit: no step is left.
-    """
-    start, choices = _among(start, choices)
-    pending: list[tuple[Closure, tuple[Choice, ...], list[Difference]]] = [(start, choices, [])]
-    while pending:
-        steps.take()
-        closure, rest, made = pending.pop()
-        rest = tuple(choice for choice in rest if not _made(closure, choice))
-        pressing = [choice for choice in rest if not _cannot_fail(closure, choice)]
-        if not pressing:
-            return made
-        first, ways = _fewest(closure, pressing)
-        others = tuple(choice for choice in rest if choice is not first)
-        for way, narrowed in reversed(ways):
-            pending.append((narrowed, others, [*made, way]))
-    return None
-
-
-def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
-    """A closure within ``start`` in which every choice is made; None if there is none.
-
-    Raises:
-        SearchLimit: more than SEARCH_LIMIT steps.
-    """
-    made = search(start, choices, Steps(SEARCH_LIMIT))
-    return None if made is None else _all_made(start, choices, made)
-
-
-def _all_made(start: Closure, choices: tuple[Choice, ...], made: list[Difference]) -> Closure | None:
-    """The closure with what a search found, and with a way of making each choice that cannot fail."""
-    closure = start.assume(made)
-    for choice in choices:
-        if closure is None:
-            return None
-        if not _made(closure, choice):
-            closure = closure.assume([_outward(closure, choice)])
-    return closure
-
-
-def _outward(closure: Closure, choice: Choice) -> Difference:
-    """The option that leaves the difference unbounded: then no other choice becomes one that can fail."""
-    one, other = choice
-    return one if closure.bound(one.low, one.high) is None else other
-
-
-def _among(start: Closure, choices: tuple[Choice, ...]) -> tuple[Closure, tuple[Choice, ...]]:
-    """The part of a closure that open choices speak of; where steps mix, the others decide as well."""
-    rest = tuple(choice for choice in choices if not _made(start, choice))
-    if start.mixed:
-        return start, rest
-    return start.among(node for choice in rest for d in choice for node in (d.high, d.low)), rest
-
-
-def _made(closure: Closure, choice: Choice) -> bool:
-    return closure.implies(choice[0]) or closure.implies(choice[1])
-
-
-def _cannot_fail(closure: Closure, choice: Choice) -> bool:
-    """Whether a choice is between two sides of a value and the difference that it is about is unbounded."""
-    one, other = choice
-    return one.high == other.low and one.low == other.high and closure.free(one.high, one.low)
-
-
-def _fewest(closure: Closure, choices: list[Choice]) -> tuple[Choice, list[tuple[Difference, Closure]]]:
-    """The first choice with the fewest ways of making it, and these."""
-    best: tuple[Choice, list[Difference]] | None = None
-    for choice in choices:
-        ways = [option for option in choice if closure.allows(option)]
-        if best is None or len(ways) < len(best[1]):
-            best = choice, ways
-        if len(best[1]) < 2:
-            break
-    assert best is not None
-    narrowed = ((way, closure.assume([way])) for way in best[1])
-    return best[0], [(way, found) for way, found in narrowed if found is not None]

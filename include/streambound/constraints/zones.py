@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
-from streambound.constraints.system import Choice, System
+from streambound.constraints.search import Choice
+from streambound.constraints.system import System
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute
 from streambound.query.values import Family

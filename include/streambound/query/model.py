@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from streambound.errors import Place
 from streambound.query.values import Type, Value
@@ -251,10 +252,11 @@ class Query:
 
     def occurrence(self, alias: str) -> Occurrence:
         """The occurrence under that alias; KeyError if there is none."""
-        for occurrence in self.occurrences:
-            if occurrence.alias == alias:
-                return occurrence
-        raise KeyError(alias)
+        return self._by_alias[alias]
+
+    @cached_property
+    def _by_alias(self) -> dict[str, Occurrence]:
+        return {occurrence.alias: occurrence for occurrence in self.occurrences}
 
     def column(self, attribute: Attribute) -> Column:
         """The catalog column behind an attribute."""
@@ -293,7 +295,7 @@ class Query:
         """Whether conditions compare application timestamps."""
         return any(self.is_timestamp(a) for atom in self.where for a in atom.attributes)
 
-    @property
+    @cached_property
     def projected(self) -> tuple[Attribute, ...]:
         """The distinct attributes in the SELECT list, in order."""
         return tuple(dict.fromkeys(o.term for o in self.select if isinstance(o.term, Attribute)))
@@ -303,7 +305,7 @@ class Query:
         """The atoms that compare with an operator."""
         return (atom for atom in self.where if isinstance(atom, Comparison))
 
-    @property
+    @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:
         """Every attribute in the SELECT list or a condition, sorted; others cost nothing."""
         used = {a for atom in self.where for a in atom.attributes}

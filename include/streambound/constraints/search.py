@@ -1,0 +1,161 @@
+"""Making choices: a depth-first search with a named limit, where difference bounds do not decide.
+
+A *choice* is a disjunction of two constraints: ``<>`` is one between less and more, a finite set of
+values one between each two neighbours. Most need no search. Between ``x < y + c`` and ``x > y + c`` both
+cannot fail at once
+
+- if the difference of x and y is unbounded: far out in a generic direction in which the conditions stay
+  met, all such choices are made at once; or
+- if the two are dense and nothing forces ``x = y + c``: finitely many hyperplanes do not cover a convex
+  set that lies in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+from streambound.constraints.closure import Bound, Closure, Difference
+
+# Steps of the search for values that meet the conditions <> and IN, for all questions about one query.
+SEARCH_LIMIT = 5_000
+
+
+class SearchLimit(Exception):
+    """The questions about a query needed more than SEARCH_LIMIT steps."""
+
+
+Choice = tuple[Difference, Difference]
+
+
+@dataclass
+class Steps:
+    """How many steps a search may still take."""
+
+    left: int
+
+    def take(self) -> None:
+        """One step; SearchLimit if none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise SearchLimit
+
+
+class _Open(NamedTuple):
+    """A choice with its options as bounds; ``opposite`` if they are the two sides of one difference,
+    ``line`` if between them lies but one value of a dense difference."""
+
+    choice: Choice
+    bounds: tuple[Bound, Bound]
+    opposite: bool
+    line: bool
+
+    def made(self, closure: Closure) -> bool:
+        (i, j, one), (k, n, other) = self.bounds
+        return closure.matrix[i][j] <= one or closure.matrix[k][n] <= other
+
+    def ways(self, closure: Closure) -> list[int]:
+        """The options that contradict nothing, rounding aside: 0 for the first, 1 for the second."""
+        return [way for way, (i, j, value) in enumerate(self.bounds) if closure.matrix[j][i] + value >= 0]
+
+    def cannot_fail(self, closure: Closure, ways: list[int]) -> bool:
+        i, j, _ = self.bounds[0]
+        free = closure.matrix[i][j] == inf or closure.matrix[j][i] == inf
+        return (self.opposite and free) or (self.line and bool(ways))
+
+
+def made(closure: Closure, choice: Choice) -> bool:
+    """Whether one option of a choice is implied."""
+    return closure.implies(choice[0]) or closure.implies(choice[1])
+
+
+def search(start: Closure, choices: Iterable[Choice], steps: Steps) -> list[Difference] | None:
+    """The options taken in one way of making every choice that can fail; None if there is no way.
+
+    Raises:
+        SearchLimit: no step is left.
+    """
+    rest = [choice for choice in choices if not made(start, choice)]
+    if not start.mixed:
+        # Where steps mix, an attribute between two others can round their bounds.
+        start = start.among(node for choice in rest for d in choice for node in (d.high, d.low))
+    pending = [(start, [_opened(start, choice) for choice in rest], list[Difference]())]
+    while pending:
+        steps.take()
+        closure, still, taken = pending.pop()
+        still = [choice for choice in still if not choice.made(closure)]
+        first = _fewest(closure, still)
+        if first is None:
+            return taken
+        others = [choice for choice in still if choice is not first]
+        for way in reversed(first.ways(closure)):
+            option = first.choice[way]
+            if (narrowed := closure.assume([option])) is not None:
+                pending.append((narrowed, others, [*taken, option]))
+    return None
+
+
+def _opened(closure: Closure, choice: Choice) -> _Open:
+    one, other = choice
+    opposite = one.high == other.low and one.low == other.high
+    bounds = (closure.place(one), closure.place(other))
+    dense = not closure.mixed and closure.dense(one.high) and closure.dense(one.low)
+    line = opposite and dense and one.strict and other.strict and one.by == -other.by
+    return _Open(choice, bounds, opposite, line)
+
+
+def _fewest(closure: Closure, choices: list[_Open]) -> _Open | None:
+    """The first choice with the fewest ways of making it, of those that can fail; None if none can."""
+    best: tuple[int, _Open] | None = None
+    for choice in choices:
+        ways = choice.ways(closure)
+        if choice.cannot_fail(closure, ways):
+            continue
+        if best is None or len(ways) < best[0]:
+            best = len(ways), choice
+        if len(ways) < 2:
+            break
+    return None if best is None else best[1]
+
+
+def consistent(start: Closure, choices: Iterable[Choice]) -> bool:
+    """Whether every choice can be made within a closure.
+
+    Raises:
+        SearchLimit: more than SEARCH_LIMIT steps.
+    """
+    return search(start, choices, Steps(SEARCH_LIMIT)) is not None
+
+
+def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
+    """A closure within ``start`` in which every choice is made; None if there is none.
+
+    Raises:
+        SearchLimit: more than SEARCH_LIMIT steps.
+    """
+    taken = search(start, choices, Steps(SEARCH_LIMIT))
+    return None if taken is None else all_made(start, choices, taken)
+
+
+def all_made(start: Closure, choices: Iterable[Choice], taken: list[Difference]) -> Closure | None:
+    """The closure with what a search found, and with a way of making each choice that cannot fail."""
+    closure = start.assume(taken)
+    for choice in choices:
+        if closure is None:
+            return None
+        if not made(closure, choice):
+            closure = closure.assume([_outward(closure, choice)])
+    return closure
+
+
+def _outward(closure: Closure, choice: Choice) -> Difference:
+    """The option that leaves the difference unbounded: then no other choice becomes one that can fail.
+
+    Where it is bounded on both sides, one that nothing contradicts.
+    """
+    one, other = choice
+    if closure.free(one.high, one.low):
+        return one if closure.bound(one.low, one.high) is None else other
+    return one if closure.allows(one) else other
