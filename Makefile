@@ -45,4 +45,4 @@ status: setup
 # An exported lock instead of uv's own, which records where each file was downloaded.
 lock: setup
 	.venv/bin/uv pip compile pyproject.toml -o requirements.lock --quiet --universal --python-version 3.11 \
-	  --extra dev --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+	  --extra dev --extra platform --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"
