@@ -13,11 +13,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.boundedness.enumeration import bounded_by_enumeration
 from tests.boundedness.published import arasu_by_enumeration, schiff_ozcep_by_enumeration
+from tests.boundedness.queries import self_joins, wide_cases
 from tests.strategies import cases, timed_cases
 
 from streambound.boundedness import arasu, schiff_ozcep
-from streambound.boundedness.exact import exact
+from streambound.boundedness.exact import COMPOSITES_DECIDED, exact
+from streambound.boundedness.folding import folded
 from streambound.boundedness.verdict import Outcome
+from streambound.constraints.system import system
+from streambound.constraints.time import TimeOrder
 
 MIXES = [
     ("int",),
@@ -61,6 +65,37 @@ def test_theorems_b1_and_b2_with_time(data: st.DataObject) -> None:
     case = data.draw(timed_cases())
     query = replace(case.query, distinct=ELIMINATING)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
+
+
+@pytest.mark.parametrize("distinct", [PRESERVING, ELIMINATING], ids=["theorem_a", "theorems_b1_and_b2"])
+@given(data=st.data())
+def test_five_and_six_streams(distinct: bool, data: st.DataObject) -> None:
+    case = data.draw(wide_cases())
+    query = replace(case.query, distinct=distinct)
+    verdict = exact(query)
+    if verdict.outcome is Outcome.UNKNOWN:
+        # Only Theorem B2 leaves a question open, and only past five composites.
+        assert verdict.reasons[0].code == "open-question" and distinct
+        assert len(TimeOrder(system(query)).composites) > COMPOSITES_DECIDED
+        assert bounded_by_enumeration(query), case.sql
+    else:
+        assert verdict.bounded is bounded_by_enumeration(query), case.sql
+
+
+@given(data=st.data())
+def test_theorem_a_with_self_joins(data: st.DataObject) -> None:
+    case = data.draw(self_joins())
+    query = replace(case.query, distinct=PRESERVING)
+    assert exact(query).bounded is bounded_by_enumeration(query), case.sql
+
+
+@given(data=st.data())
+def test_theorem_b2_with_self_joins(data: st.DataObject) -> None:
+    case = data.draw(self_joins())
+    query = replace(case.query, distinct=ELIMINATING)
+    verdict = exact(query)
+    # Once nothing folds any more, "bounded" is sound; "unbounded" may be unknown.
+    assert verdict.bounded is bounded_by_enumeration(folded(query)), case.sql
 
 
 @each_mix

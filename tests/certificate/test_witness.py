@@ -42,6 +42,7 @@ def replayed(query: Query) -> None:
     assert verify(query, found).told_apart == 2**SIZE
 
 
+@pytest.mark.theorem
 @pytest.mark.parametrize("types", TYPES, ids="-".join)
 @given(data=st.data())
 def test_unbounded_queries_witness_verifies_for_n_4(types: tuple[str, ...], data: st.DataObject) -> None:
@@ -50,6 +51,7 @@ def test_unbounded_queries_witness_verifies_for_n_4(types: tuple[str, ...], data
         replayed(query)
 
 
+@pytest.mark.theorem
 @given(data=st.data())
 def test_unbounded_queries_with_time_witness_verifies_for_n_4(data: st.DataObject) -> None:
     query = data.draw(timed_cases()).query

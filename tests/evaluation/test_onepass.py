@@ -38,6 +38,7 @@ MIXES = [
 ]
 
 
+@pytest.mark.theorem
 @pytest.mark.parametrize("types", MIXES, ids="-".join)
 @given(data=st.data())
 def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], data: st.DataObject) -> None:

@@ -73,8 +73,10 @@ def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | No
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
         return None
-    shared = tuple(shared_zones(time, low, high))
-    return Crossing(low, high, shared) if shared else None
+    kept, key = time.facts.kept, (low, high, time.finite)
+    if key not in kept:
+        kept[key] = tuple(shared_zones(time, low, high))
+    return Crossing(low, high, kept[key]) if kept[key] else None
 
 
 def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:

@@ -8,9 +8,10 @@ choice between two constraints, made by search only where the closure does not a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.search import SEARCH_LIMIT, Choice, SearchLimit, Steps, all_made, search
@@ -121,6 +122,11 @@ class System:
         """The conditions by family."""
         return {family: self._part(family) for family in Family if self.space.of_family(family)}
 
+    @cached_property
+    def kept(self) -> dict[Hashable, Any]:
+        """What was derived from the conditions, for the next criterion that asks."""
+        return {}
+
     def _part(self, family: Family) -> Part:
         assert self.closure is not None
         closure = self.closure.among(self.space.of_family(family))
@@ -147,7 +153,7 @@ def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = 
     shared = _shared(query)
     facts = System(query, shared.space, shared.closure, shared.choices)
     if shared.closure is not None:
-        vars(facts)["parts"] = shared.parts
+        vars(facts).update(parts=shared.parts, kept=shared.kept)
     return facts
 
 

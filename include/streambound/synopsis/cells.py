@@ -9,7 +9,8 @@ splits the cell by the constants around one column, or makes that column a key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.system import differences
@@ -58,6 +59,24 @@ def _units(cells: list[Cell] | None) -> float:
     return float("inf") if cells is None else sum(cell.units for cell in cells)
 
 
+# Layouts of one occurrence that are looked at for the fewest units; after them the first found is taken.
+LAYOUT_LIMIT = 100
+# And after so many times as many there is no plan.
+_PATIENCE = 10
+
+
+@dataclass
+class Looked:
+    """How many layouts were looked at."""
+
+    at: int = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether the first layout found is good enough from now on."""
+        return self.at > LAYOUT_LIMIT
+
+
 @dataclass(frozen=True)
 class CellPlanner:
     """Plans the cells of one occurrence."""
@@ -65,6 +84,7 @@ class CellPlanner:
     facts: Known
     alias: str
     cuts: frozenset[Condition] = frozenset()
+    looked: Looked = field(default_factory=Looked, compare=False)
 
     def cells(self) -> list[Cell]:
         """The cells with the fewest units that were found.
@@ -169,6 +189,9 @@ class CellPlanner:
         return [draft.cell()]
 
     def _eliminating(self, draft: Draft) -> list[Cell] | None:
+        self.looked.at += 1
+        if self.looked.at > _PATIENCE * LAYOUT_LIMIT:
+            raise self._error(f"{self.alias} has more than {_PATIENCE * LAYOUT_LIMIT:,} layouts")
         pruned = self._pruned(draft)
         if pruned is None:
             return []
@@ -197,6 +220,8 @@ class CellPlanner:
                 found = self._under(draft, pair, partner)
                 if _units(found) < _units(best):
                     best = found
+                if best is not None and self.looked.enough:
+                    return best
         return best
 
     def _under(self, draft: Draft, parts: tuple[Split, Split], partner: Attribute) -> list[Cell] | None:
@@ -220,18 +245,20 @@ class CellPlanner:
             for option in self._options(draft, attribute):
                 if _units(option) < _units(best):
                     best = option
+                if best is not None and self.looked.enough:
+                    return best
         return best
 
-    def _options(self, draft: Draft, attribute: Attribute) -> list[list[Cell] | None]:
+    def _options(self, draft: Draft, attribute: Attribute) -> Iterator[list[Cell] | None]:
         keyed = self._keyed(draft, attribute)
-        options = [self._eliminating(keyed)] if keyed is not None else []
+        if keyed is not None:
+            yield self._eliminating(keyed)
         listed = self._against_listed(draft, attribute)
         if listed is not None:
-            options.append(self._eliminating(listed))
+            yield self._eliminating(listed)
         parts = [] if attribute in draft.divided else splits(self.facts, draft.closure, attribute)
         if parts:
-            options.append(self._each(draft, parts, attribute))
-        return options
+            yield self._each(draft, parts, attribute)
 
     def _each(self, draft: Draft, parts: list[Split], attribute: Attribute) -> list[Cell] | None:
         cells: list[Cell] = []

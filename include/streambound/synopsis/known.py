@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
@@ -96,10 +97,35 @@ class Known:
 
     def _equal(self, attribute: Attribute) -> list[Attribute]:
         """The columns that equal a column in every answer, itself among them."""
-        closure, family = self.facts.closure, self.facts.space.family(attribute)
-        assert closure is not None
-        comparable = (a for a in self.query.mentioned if self.facts.space.family(a) is family)
-        return [a for a in comparable if closure.equates(a, attribute)]
+        found = self._equals.get(attribute)
+        if found is None:
+            closure, mates = self.facts.closure, self.facts.space.mates(attribute)
+            assert closure is not None
+            found = self._equals[attribute] = [a for a in mates if closure.equates(a, attribute)]
+        return found
+
+    @cached_property
+    def _equals(self) -> dict[Attribute, list[Attribute]]:
+        return {}
+
+    def linked(self, attribute: Attribute) -> set[Attribute]:
+        """The columns that comparisons link with a column, directly or through others."""
+        found = self._links.get(attribute)
+        if found is None:
+            found, pending = {attribute}, [attribute]
+            while pending:
+                here = pending.pop()
+                sides = {
+                    a for atom in self.query.comparisons if here in atom.attributes for a in atom.attributes
+                }
+                pending.extend(sides - found)
+                found |= sides
+            self._links[attribute] = found
+        return found
+
+    @cached_property
+    def _links(self) -> dict[Attribute, set[Attribute]]:
+        return {}
 
     def _partner_values(self, own: Attribute, other: Attribute) -> Iterator[Iterable[Value]]:
         if other in self.static_values:

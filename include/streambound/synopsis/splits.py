@@ -97,21 +97,8 @@ def _part(facts: Known, closure: Closure, attribute: Attribute, floor: _Edge, ce
 
 def _edges(facts: Known, closure: Closure, attribute: Attribute) -> list[int]:
     edges: set[int] = set()
-    for other in _linked(facts, attribute):
+    for other in facts.linked(attribute):
         for bound in (closure.lower(other), closure.upper(other)):
             if bound is not None:
                 edges.add(bound[0])
     return sorted(edges)
-
-
-def _linked(facts: Known, attribute: Attribute) -> set[Attribute]:
-    """The columns that comparisons link with ``attribute``, directly or through others."""
-    linked, pending = {attribute}, [attribute]
-    while pending:
-        here = pending.pop()
-        for atom in facts.query.comparisons:
-            sides = atom.attributes
-            if here in sides:
-                pending.extend(a for a in sides if a not in linked)
-                linked.update(sides)
-    return linked
