@@ -207,6 +207,11 @@ def test_a_member_of_a_union_is_changed_where_it_stands() -> None:
     assert suggested(sql)[0] == sql.replace("FROM S\n", "FROM S WHERE S.A BETWEEN 0 AND 999\n")
 
 
+def test_the_member_that_is_unbounded_is_changed_and_no_other() -> None:
+    sql = "SELECT 0 FROM S WHERE A >= 0 AND A <= 9 UNION ALL SELECT S.A FROM T, S"
+    assert suggested(sql)[0] == f"{sql} WHERE S.A BETWEEN 0 AND 999"
+
+
 def test_one_domain_serves_both_occurrences_of_a_self_join() -> None:
     (first, *_) = check("SELECT DISTINCT x.A, y.A FROM S x, S y", CATALOG).suggestions
     assert first.catalog == {"S": {"domains": {"A": {"min": 0, "max": 999}}}}

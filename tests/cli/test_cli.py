@@ -82,6 +82,16 @@ def test_text_suggests_and_explain_shows_the_sql(folder: Path, capsys: pytest.Ca
     assert "         SELECT A FROM S\n" in text
 
 
+def test_explain_shows_the_steps_when_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", UNBOUNDED)
+    assert run(folder, "explain", path) == 1
+    assert "Steps of" not in capsys.readouterr().out
+    assert run(folder, "explain", "--steps", path) == 1
+    assert "Steps of Schiff & Özçep, Theorem 2" in capsys.readouterr().out
+    assert run(folder, "explain", "--steps", write(folder, "o", "SELECT A FROM S WHERE A > 5 OR B > 5")) == 0
+    assert "one SELECT without OR" in capsys.readouterr().out
+
+
 def test_other_criteria(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(folder, "q", UNBOUNDED)
     for criterion, verdict in (("arasu", "unbounded"), ("schiff_ozcep", "unknown")):

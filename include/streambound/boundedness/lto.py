@@ -7,7 +7,7 @@ makes a comparison redundant without being a constant. The number of branches vi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from streambound.boundedness.references import References
 from streambound.boundedness.splits import Forest, Split, split_options
@@ -21,16 +21,33 @@ def violated_in_a_branch(split: Split, limit: int = BRANCH_LIMIT) -> str | None:
     Raises:
         BranchLimit: more than ``limit`` steps.
     """
-    facts, streams = split.system, split.merged
-    if len(set(streams.values())) <= 1 and not facts.query.distinct:
+    if len(set(split.merged.values())) <= 1 and not split.facts.query.distinct:
         return None
-    splits = [split_options(a) for a in facts.query.comparisons if _crosses(facts.query, streams, a)]
+    found = (broken(refs, split.forest) for refs in branches(split, limit))
+    return next((condition for condition in found if condition), None)
+
+
+def branches(split: Split, limit: int = BRANCH_LIMIT) -> Iterator[References]:
+    """The LTO queries of a split (step 4 of the preprocessing).
+
+    Raises:
+        BranchLimit: more than ``limit`` steps.
+    """
+    facts, streams = split.system, split.merged
+    splits = [split_options(a) for a in split_comparisons(split)]
     for branch in lto_branches(facts, splits, streams, limit):
-        refs = References(facts.space, branch, streams)
-        broken = _eliminating(refs) if facts.query.distinct else _preserving(refs, split.forest)
-        if broken:
-            return broken
-    return None
+        yield References(facts.space, branch, streams)
+
+
+def split_comparisons(split: Split) -> list[Comparison]:
+    """The comparisons between columns of two streams that are split (step 1 of the preprocessing)."""
+    query = split.facts.query
+    return [atom for atom in query.comparisons if _crosses(query, split.merged, atom)]
+
+
+def broken(refs: References, forest: Forest) -> str | None:
+    """The condition of Theorem 1 (C3 to C5) or Theorem 2 that fails in a branch."""
+    return _eliminating(refs) if refs.query.distinct else _preserving(refs, forest)
 
 
 def _crosses(query: Query, streams: Mapping[str, str], atom: Comparison) -> bool:

@@ -108,9 +108,10 @@ class References:
         # Of dense and discrete attributes one can be bounded: then finitely many values decide.
         if self.bounded(low) or self.bounded(high):
             return False
-        return not self.branch.orders(high, low) and not self._redundant(low, high)
+        return not self.branch.orders(high, low) and not self.redundant(low, high)
 
-    def _redundant(self, low: Attribute, high: Attribute) -> bool:
+    def redundant(self, low: Attribute, high: Attribute) -> bool:
+        """Whether something lies between the two, so that their comparison says nothing (Definition 8)."""
         upper, lower = self.branch.upper(low), self.branch.lower(high)
         if upper is not None and lower is not None and upper[0] <= lower[0]:
             return True

@@ -37,19 +37,15 @@ class Draft:
         """Whether a single SELECT eliminates duplicates; None for a union."""
         return bool(self.tree.args.get("distinct")) if isinstance(self.tree, exp.Select) else None
 
-    def with_condition(self, alias: str, condition: str) -> Draft:
-        """With a further condition in every SELECT that reads the occurrence ``alias``."""
+    def with_condition(self, member: int, condition: str) -> Draft:
+        """With a further condition in the SELECT of a number, counted from 0 in the order of the text."""
         added = sqlglot.parse_one(condition, dialect="spark")
 
         def write(select: exp.Select, member: Member) -> list[Splice]:
-            if alias.lower() not in _aliases(select):
-                return []
             where = select.args.get("where")
             return member.condition(condition, where is not None and isinstance(where.this, exp.Or))
 
         def change(select: exp.Select) -> None:
-            if alias.lower() not in _aliases(select):
-                return
             where = select.args.get("where")
             if where is None:
                 select.set("where", exp.Where(this=added.copy()))
@@ -58,7 +54,7 @@ class Draft:
             left = exp.Paren(this=stated) if isinstance(stated, exp.Or) else stated
             where.set("this", exp.And(this=left, expression=added.copy()))
 
-        return self._edited(change, write)
+        return self._edited(change, write, member)
 
     def with_distinct(self, distinct: bool) -> Draft:
         """With or without DISTINCT."""
@@ -82,12 +78,17 @@ class Draft:
         return ".".join(part.sql(dialect="spark") for part in parts)
 
     def _edited(
-        self, change: Callable[[exp.Select], None], write: Callable[[exp.Select, Member], list[Splice]]
+        self,
+        change: Callable[[exp.Select], None],
+        write: Callable[[exp.Select, Member], list[Splice]],
+        member: int | None = None,
     ) -> Draft:
+        """The draft with one SELECT changed, or with all of them."""
+        chosen = slice(None) if member is None else slice(member, member + 1)
         tree = self.tree.copy()
-        for select in _selects(tree):
+        for select in list(_selects(tree))[chosen]:
             change(select)
-        pairs = zip(_selects(self.tree), members(self.sql), strict=False)
+        pairs = list(zip(_selects(self.tree), members(self.sql), strict=False))[chosen]
         text = spliced(self.sql, (splice for pair in pairs for splice in write(*pair)))
         return Draft(text if _tree(text) == tree else _printed(self.sql, tree), tree)
 
@@ -142,10 +143,3 @@ def _as_written(node: exp.Expression) -> exp.Expression:
 
 def _comment(line: str) -> bool:
     return line.lstrip().startswith("--")
-
-
-def _aliases(select: exp.Select) -> set[str]:
-    source = select.args.get("from_")
-    tables = [source.this] if source else []
-    tables += [join.this for join in select.args.get("joins") or []]
-    return {table.alias_or_name.lower() for table in tables}

@@ -60,7 +60,7 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
     found = [
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
         *_distinct(draft),
-        *_windows(draft, query, reasons),
+        *_windows(draft, hints, reasons),
         *_projections(query, reasons),
     ]
     return sorted(found, key=lambda edit: edit.change)
@@ -111,8 +111,8 @@ def _condition(
     return Edit(
         change,
         words,
-        lambda draft: draft.with_condition(attribute.occurrence, text),
-        ("bound", attribute),
+        _conditioned(hints.member, text),
+        ("bound", hints.member, attribute),
         (hints.query.occurrence(attribute.occurrence).relation, attribute.column, domain),
     )
 
@@ -135,8 +135,9 @@ def _distinct(draft: Draft) -> Iterator[Edit]:
         yield Edit(Change.DISTINCT, words, lambda d: d.with_distinct(False), ("distinct",))
 
 
-def _windows(draft: Draft, query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
+def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[Edit]:
     """A window between two streams that a reason names; between any two if it names fewer."""
+    query = hints.query
     named = {a.occurrence for reason in reasons for a in reason.attributes}
     stamped = [o for o in query.occurrences if o.relation.kind is Kind.STREAM and o.relation.timestamp]
     chosen = [o for o in stamped if o.alias in named]
@@ -149,11 +150,13 @@ def _windows(draft: Draft, query: Query, reasons: Iterable[Reason]) -> Iterator[
         early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
         text = f"{late} BETWEEN {early} - {width} AND {early} + {width}"
         words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
-        yield Edit(Change.WINDOW, words, _conditioned(other.alias, text), (frozenset((first, second)),))
+        yield Edit(
+            Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
+        )
 
 
-def _conditioned(alias: str, text: str) -> Callable[[Draft], Draft]:
-    return lambda draft: draft.with_condition(alias, text)
+def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_condition(member, text)
 
 
 def _width(query: Query, family: Family) -> str:

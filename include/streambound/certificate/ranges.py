@@ -38,10 +38,19 @@ class Range:
 
 @dataclass(frozen=True)
 class Hints:
-    """What a SELECT and its catalog tell of plausible values; ``query`` has its conditions, OR or not."""
+    """What a SELECT and its catalog tell of plausible values.
+
+    ``query`` has its conditions, under OR or not; ``member`` is its number among the SELECTs of a union.
+    """
 
     query: Query
     catalog: Catalog
+    member: int = 0
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Line and column of the first output."""
+        return min((output.place.line, output.place.column) for output in self.query.select)
 
     def about(self, reason: Reason) -> bool:
         """Whether every column that a reason names is one of the query's."""

@@ -117,10 +117,10 @@ class _Search:
         self._catalog = catalog
         self._stages = stages
         selects = [replace(s.base, where=tuple(atoms_of(s.formula))) for s in statement.selections]
-        self._hints = [Hints(query, catalog) for query in selects]
+        self._hints = [Hints(query, catalog, number) for number, query in enumerate(selects)]
         pairs = sum(max(1, len(query.mentioned) ** 2) for query in selects)
         self._left = min(DECISIONS, max(LEAST_DECISIONS, PAIRS_DECIDED // pairs))
-        self._seen = {frozenset[str]()}
+        self._seen = {frozenset[tuple[object, str]]()}
 
     def bounded(self, start: _State) -> list[_State]:
         """The bounded drafts with the fewest edits that any was found with."""
@@ -142,11 +142,17 @@ class _Search:
         taken = {made.replaces for made in state.made}
         found: list[Edit] = []
         for hints in self._hints:
-            mine = tuple(reason for reason in reasons if hints.about(reason))
-            reasons = tuple(reason for reason in reasons if reason not in mine)
-            if mine:
+            if mine := tuple(reason for reason in reasons if self._select_of(reason) is hints):
                 found += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
         return sorted(found, key=lambda edit: edit.change)
+
+    def _select_of(self, reason: Reason) -> Hints | None:
+        """The SELECT that a reason is about: the last one with its columns that begins before its place."""
+        fitting = [hints for hints in self._hints if hints.about(reason)]
+        if reason.place is not None:
+            place = (reason.place.line, reason.place.column)
+            fitting = [hints for hints in fitting if hints.start <= place][-1:] or fitting
+        return fitting[0] if fitting else None
 
     def _walked(self, state: _State) -> list[_State]:
         """Where pairs do not suffice: an edit for each reason at once, as often as there are reasons."""
@@ -166,7 +172,7 @@ class _Search:
 
     def _decided(self, made: tuple[Edit, ...], draft: Draft) -> _State | None:
         """The draft as decided; None if it is refused, empty for ever, decided already, or one too many."""
-        changes = frozenset(edit.words for edit in made)
+        changes = frozenset((edit.replaces, edit.words) for edit in made)
         if changes in self._seen or self._left == 0:
             return None
         self._seen.add(changes)
@@ -207,13 +213,21 @@ def _obstructed(state: _State) -> tuple[int, int]:
 
 def _chosen(found: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
     """The best of each kind of change first, then the others; told in order of change and size."""
-    ranked, kinds = sorted(found, key=_rank), set[tuple[Change, ...]]()
+    ranked, kinds = _least(sorted(found, key=_rank)), set[tuple[Change, ...]]()
     first, rest = list[tuple[Size, _State]](), list[tuple[Size, _State]]()
     for one in ranked:
         kind = tuple(sorted(edit.change for edit in one[1].made))
         (rest if kind in kinds else first).append(one)
         kinds.add(kind)
     return sorted([*first, *rest][:SUGGESTIONS], key=_rank)
+
+
+def _least(ranked: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
+    """Of those that change the same columns only the one that changes least."""
+    least: dict[frozenset[object], tuple[Size, _State]] = {}
+    for one in ranked:
+        least.setdefault(frozenset(edit.replaces for edit in one[1].made), one)
+    return list(least.values())
 
 
 def _rank(found: tuple[Size, _State]) -> tuple[int, int, bool, int]:
