@@ -26,6 +26,7 @@ from streambound.boundedness.schiff_ozcep import schiff_ozcep
 from streambound.boundedness.statements import decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
+from streambound.certificate.statements import proved
 from streambound.certificate.suggestions import Suggestion
 from streambound.errors import PlanError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
@@ -36,6 +37,10 @@ from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import not_distributed, not_planned
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_planner import plan_of
+
+# Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
+OPEN_CODES = ("disjunction", "union-member")
+CERTIFIED_SIZE = 4
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
@@ -131,6 +136,15 @@ def _silent(criterion: str) -> Verdict:
     return Verdict(Outcome.UNKNOWN, criterion, (reason,))
 
 
+def certified(job: Compilation) -> Compilation:
+    """UNBOUNDED where a witness of a part holds on the whole statement of which nothing else is known."""
+    assert job.statement is not None and job.verdict is not None
+    if job.verdict.outcome is not Outcome.UNKNOWN or job.verdict.reasons[0].code not in OPEN_CODES:
+        return job
+    verdict = proved(job.statement, decide(job.statement), CERTIFIED_SIZE)
+    return job if verdict is None else replace(job, verdict=verdict)
+
+
 def planned(job: Compilation) -> Compilation:
     """The compact plan of each part of a bounded query; a formula where static values decide its size.
 
@@ -177,6 +191,7 @@ class Stages(NamedTuple):
     parse: Stage = parsed
     publish: Stage = published
     decide: Stage = decided
+    certify: Stage = certified
     plan: Stage = planned
 
 

@@ -48,6 +48,14 @@ CATALOG = catalog_from_mapping(
         ("SELECT A FROM S UNION ALL SELECT DISTINCT A FROM N WHERE A BETWEEN 1 AND 3", "bounded"),
         ("SELECT A FROM S UNION ALL SELECT DISTINCT A FROM N", "unbounded"),
         ("SELECT 1 FROM S, T WHERE S.A = T.A UNION SELECT B FROM S WHERE B = 2", "unbounded"),
+        # A member whose rows another gives as well adds nothing to a duplicate-free union.
+        ("SELECT 1 FROM S, T WHERE S.A = T.A UNION SELECT 1 FROM S", "bounded"),
+        (
+            "SELECT 1 FROM S, T WHERE S.A = T.A AND T.B > 7 UNION SELECT 1 FROM T x WHERE x.B > 6",
+            "bounded",
+        ),
+        ("SELECT 1 FROM S, T WHERE S.A = T.A UNION SELECT 1 FROM S WHERE S.A > 0", "unbounded"),
+        ("SELECT 1 FROM S, T WHERE S.A = T.A UNION ALL SELECT 1 FROM S", "unbounded"),
     ],
 )
 def test_verdicts(sql: str, verdict: str) -> None:

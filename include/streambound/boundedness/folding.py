@@ -45,7 +45,7 @@ def _folds(facts: System, gone: str, kept: str) -> bool:
         if gone not in {a.occurrence for a in atom.attributes}:
             continue
         moved = renamed_atom(atom, {gone: kept})
-        if not _entailed(facts, moved):
+        if not entailed(facts, moved):
             return False
     return all(_agrees(facts, a, gone, kept) for a in query.projected if a.occurrence == gone)
 
@@ -67,7 +67,7 @@ def _substituted(query: Query, gone: str, kept: str) -> Query:
     )
 
 
-def _entailed(facts: System, atom: Atom) -> bool:
+def entailed(facts: System, atom: Atom) -> bool:
     """Whether a condition follows: no way to break it is consistent with the query."""
     query = facts.query
     if isinstance(atom, NullTest) and atom.null:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
+from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, Case, cases, refined
@@ -84,6 +85,7 @@ def _decided(statement: Statement) -> Decision:
         for selection in block.selections
         if (found := _judged(number, selection)).cases
     ]
+    judged = _needed(judged)
     parts = tuple(part for one in judged for part in one.parts)
     open_parts = [part for part in parts if not part.verdict.bounded]
     if not parts:
@@ -94,6 +96,17 @@ def _decided(statement: Statement) -> Decision:
     if (proof := _proof(judged)) is not None:
         return Decision(proof, parts)
     return Decision(_unknown(judged, open_parts), parts)
+
+
+def _needed(judged: list[_Judged]) -> list[_Judged]:
+    """Without the SELECTs of duplicate-free blocks whose rows another SELECT gives as well."""
+    found = list(judged)
+    for one in judged:
+        rest = [other for other in found if other is not one and other.block == one.block]
+        queries = [part.query for other in rest for part in other.parts]
+        if all(p.query.distinct and any(contained(p.query, q) for q in queries) for p in one.parts):
+            found = [other for other in found if other is not one]
+    return found
 
 
 def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:

@@ -16,6 +16,7 @@ from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static, in_time
 from streambound.evaluation.reference import reference
 from streambound.query.model import Query
+from streambound.query.statement import Statement
 
 # Slots that are replayed: 2^10 prefixes, each with ten suffixes.
 REPLAY_LIMIT = 10
@@ -39,7 +40,7 @@ class Witness:
         return len(self.slots)
 
     def events(
-        self, query: Query, chosen: Iterable[int], suffix: int | None = None
+        self, query: Query | Statement, chosen: Iterable[int], suffix: int | None = None
     ) -> list[Mapping[str, Any]]:
         """The prefix with the optional parts of the chosen slots (from 0) in time order, then a suffix."""
         optional = set(chosen)
@@ -90,7 +91,7 @@ class Verification:
         return {**found, "states": self.states, "told_apart": self.told_apart}
 
 
-def verify(query: Query, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
+def verify(query: Query | Statement, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
     """Replay all prefixes with all suffixes.
 
     Args:
@@ -134,7 +135,7 @@ def refuse_size(size: int, what: str, limit: int = REPLAY_LIMIT) -> None:
         raise WitnessError(f"{what} is {size:,}", accepted=f"1 to {limit:,}", fix=fix)
 
 
-def definition(query: Query) -> Evaluator:
+def definition(query: Query | Statement) -> Evaluator:
     """The definition, which asks what has arrived and not when: what comes before the last batches is one."""
 
     def answered(arriving: Sequence[Batch], static: Encoded, last: int) -> list[list[Answer]]:

@@ -18,7 +18,7 @@ from typing import TypeVar
 from streambound.constraints.pairs import Pair, PairTable, pair_of, pair_table
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.space import Space
-from streambound.constraints.system import System, conditions_of, constraints_of, finite, unconstrained
+from streambound.constraints.system import System, conditions_of, contradicts, finite, within
 from streambound.query.formula import (
     ALWAYS,
     NOWHERE,
@@ -30,7 +30,7 @@ from streambound.query.formula import (
     atoms_of,
     untrue,
 )
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Never, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
 from streambound.query.statement import Selection
 
 # Cases of one SELECT. Conditions that people write have a handful.
@@ -71,9 +71,7 @@ class _Leaf:
     @property
     def possible(self) -> bool:
         """Whether some tuples meet what is known."""
-        query = self.query
-        torn = any(isinstance(atom, Never) for atom in self.known) or query.nulls & query.present
-        return not torn and self.facts.satisfiable()
+        return not contradicts(self.query) and self.facts.satisfiable()
 
     def narrowed(self, atoms: tuple[Atom, ...]) -> _Leaf:
         """The leaf in which more atoms are known to be true; what is left under OR stays as it is."""
@@ -120,7 +118,7 @@ def _limited(found: Iterable[T]) -> Iterator[T]:
 
 
 def _leaves(selection: Selection) -> Iterator[_Leaf]:
-    pending = [_Leaf(selection, (), selection.formula, _facts(selection))]
+    pending = [_Leaf(selection, (), selection.formula, within(selection.base, atoms_of(selection.formula)))]
     while pending:
         leaf = _propagated(pending.pop())
         if leaf.rest == NOWHERE or not leaf.possible:
@@ -130,14 +128,6 @@ def _leaves(selection: Selection) -> Iterator[_Leaf]:
             yield leaf
         else:
             pending.extend(reversed(ways))
-
-
-def _facts(selection: Selection) -> System:
-    """The system of declared domains alone, in which every attribute and constant has its place."""
-    query = replace(selection.base, where=tuple(atoms_of(selection.formula)))
-    space = Space(query)
-    constraints, choices = constraints_of(space, ())
-    return System(query, space, unconstrained(space).assume(constraints), tuple(choices))
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:

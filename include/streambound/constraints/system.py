@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -165,11 +165,22 @@ def _shared(query: Query) -> System:
 def _stated(space: Space) -> System:
     query = space.query
     constraints, choices = constraints_of(space, query.where)
-    never = any(isinstance(atom, Never) for atom in query.where)
-    # NULL compares with nothing.
-    torn = not query.nulls.isdisjoint(query.present)
-    closure = None if never or torn else unconstrained(space).assume(constraints)
+    closure = None if contradicts(query) else unconstrained(space).assume(constraints)
     return System(query, space, closure, tuple(choices))
+
+
+def within(query: Query, further: Iterable[Atom]) -> System:
+    """The constraints of a query, in which the constants and attributes of further atoms have their place."""
+    space = Space(replace(query, where=(*query.where, *further)))
+    constraints, choices = constraints_of(space, query.where)
+    closure = None if contradicts(query) else unconstrained(space).assume(constraints)
+    return System(query, space, closure, tuple(choices))
+
+
+def contradicts(query: Query) -> bool:
+    """Whether a condition is never true, or compares what another wants to be NULL."""
+    never = any(isinstance(atom, Never) for atom in query.where)
+    return never or not query.nulls.isdisjoint(query.present)
 
 
 def unconstrained(space: Space) -> Closure:

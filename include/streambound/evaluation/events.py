@@ -76,7 +76,7 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         yield Batch(written, held, marker)
 
 
-def in_time(query: Query, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def in_time(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Events of a query's streams in time order, ties in the order given; as given where there is no time."""
     if not timed(query):
         return list(events)

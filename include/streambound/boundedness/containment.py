@@ -1,0 +1,34 @@
+"""DISTINCT parts whose rows another part gives as well: containment of conjunctive queries.
+
+P is contained in Q if some map of Q's occurrences to P's of the same relation turns every condition of
+Q into one that follows from P, and Q's SELECT list into P's. In a duplicate-free union P then adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from streambound.boundedness.folding import entailed
+from streambound.constraints.system import within
+from streambound.query.model import Query
+from streambound.query.renaming import renamed, renamed_atom
+
+
+def contained(part: Query, other: Query) -> bool:
+    """Whether every row of ``part`` is one of ``other``, by a map of occurrences."""
+    return any(_maps(part, other, names) for names in _maps_of(part, other))
+
+
+def _maps_of(part: Query, other: Query) -> Iterator[Mapping[str, str]]:
+    targets = [[p.alias for p in part.occurrences if p.relation == o.relation] for o in other.occurrences]
+    for choice in product(*targets):
+        yield dict(zip((o.alias for o in other.occurrences), choice, strict=True))
+
+
+def _maps(part: Query, other: Query, names: Mapping[str, str]) -> bool:
+    if [renamed(o.term, names) for o in other.select] != [o.term for o in part.select]:
+        return False
+    wanted = [renamed_atom(atom, names) for atom in other.where]
+    facts = within(part, wanted)
+    return all(entailed(facts, atom) for atom in wanted)

@@ -1,0 +1,118 @@
+"""Statements with OR or UNION: a witness of one part that the whole statement's answers tell apart.
+
+A part that is unbounded alone proves nothing of the whole where other parts share its matches or rows; a
+witness built from it does if the definition of the whole replays it. Where the part as it is does not
+serve, its matches that no alternative of OR shares are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any
+
+from streambound.boundedness.exact import exact
+from streambound.boundedness.statements import Decision, Part
+from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.certificate.verification import Witness, definition
+from streambound.certificate.witness import verified, witness
+from streambound.errors import WitnessError
+from streambound.query.formula import untrue
+from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.statement import Statement
+
+# Parts, and ways to keep the other alternatives false, that are tried before the question is left open.
+TRIED = 64
+
+
+def statement_witness(statement: Statement, decision: Decision, size: int) -> Witness:
+    """A witness with ``size`` slots, replayed on the whole statement at a small size.
+
+    Args:
+        decision: the verdict on the statement, with its parts.
+
+    Raises:
+        WitnessError: no witness was found, or the statement is bounded.
+    """
+    if statement.simple is not None:
+        return witness(statement.simple, size)
+    judge = definition(statement)
+    for query, _ in _candidates(decision):
+        try:
+            return _with_all_statics(statement, witness(query, size, judge))
+        except WitnessError:
+            continue
+    reason = decision.verdict.reasons[0].message
+    message = f"there is no witness: the query is {decision.verdict.outcome.value}; {reason}"
+    raise WitnessError(message, subject=statement.name, fix="ask for the witness of an unbounded query")
+
+
+def _with_all_statics(statement: Statement, found: Witness) -> Witness:
+    """The witness of a part, in which the static relations that only other parts read are empty."""
+    unread: dict[str, list[dict[str, Any]]] = {o.relation.name: [] for o in statement.statics}
+    return replace(found, static={**unread, **found.static})
+
+
+def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
+    """The verdict of a part of which a witness holds on the whole statement; None if none was found."""
+    judge = definition(statement)
+    found = ((verified(query, size, judge), verdict) for query, verdict in _candidates(decision))
+    return next((verdict for proof, verdict in found if proof is not None), None)
+
+
+def _candidates(decision: Decision) -> Iterator[tuple[Query, Verdict]]:
+    """Unbounded conjunctions within the parts, whole parts first, each with the verdict on it."""
+    unbounded = [part for part in decision.parts if part.verdict.outcome is Outcome.UNBOUNDED]
+    yield from ((part.query, part.verdict) for part in unbounded)
+    narrower = (found for part in unbounded for found in _narrowed(part, decision.parts))
+    for query in islice(narrower, TRIED):
+        if (verdict := exact(query)).outcome is Outcome.UNBOUNDED:
+            yield query, verdict
+
+
+def _narrowed(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
+    apart = _other_rows(part, parts)
+    if apart != part.query:
+        yield apart
+    yield from _alone(replace(part, query=apart), parts)
+
+
+def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
+    """The part without the rows that the constants of other parts' SELECT lists give."""
+    query = part.query
+    unlike = [
+        Comparison(mine.term, Op.NE, other.term)
+        for p in parts
+        if p is not part
+        for mine, other in zip(query.select, p.query.select, strict=True)
+        if isinstance(mine.term, Attribute)
+        and isinstance(other.term, Constant)
+        and other.term.value is not None
+    ]
+    return replace(query, where=tuple(dict.fromkeys((*query.where, *unlike))))
+
+
+def _alone(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
+    """The part where a condition of each other part over the same FROM is not true."""
+    query = part.query
+    others = [
+        p.query
+        for p in parts
+        if p.query.occurrences == query.occurrences and not set(p.query.where) <= set(query.where)
+    ]
+    ways = [_broken(other, query) for other in others]
+    for choice in product(*ways) if others else ():
+        atoms = (*query.where, *(atom for way in choice for atom in way))
+        yield replace(query, where=tuple(dict.fromkeys(a for a in atoms if not _said(a, query))))
+
+
+def _said(atom: Atom, query: Query) -> bool:
+    """Whether an atom only says that what a comparison needs is not NULL."""
+    return isinstance(atom, NullTest) and not atom.null and atom.attribute in query.present
+
+
+def _broken(other: Query, query: Query) -> list[tuple[Atom, ...]]:
+    """The ways in which ``other`` fails where ``query`` holds; one that fails anyway is no way."""
+    known = set(query.where)
+    return [way for atom in other.where if atom not in known for way in untrue(atom, query.nullable)]
