@@ -17,10 +17,11 @@ from streambound.query.renaming import renamed, renamed_atom
 
 def contained(part: Query, other: Query) -> bool:
     """Whether every row of ``part`` is one of ``other``, by a map of occurrences."""
-    return any(_maps(part, other, names) for names in _maps_of(part, other))
+    return any(_maps(part, other, names) for names in maps_of(part, other))
 
 
-def _maps_of(part: Query, other: Query) -> Iterator[Mapping[str, str]]:
+def maps_of(part: Query, other: Query) -> Iterator[Mapping[str, str]]:
+    """The maps of the occurrences of ``other`` to those of ``part`` with the same relation."""
     targets = [[p.alias for p in part.occurrences if p.relation == o.relation] for o in other.occurrences]
     for choice in product(*targets):
         yield dict(zip((o.alias for o in other.occurrences), choice, strict=True))

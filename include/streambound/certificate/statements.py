@@ -7,11 +7,12 @@ serve, its matches that no alternative of OR shares are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
+from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
 from streambound.boundedness.statements import Decision, Part
 from streambound.boundedness.verdict import Outcome, Verdict
@@ -20,6 +21,7 @@ from streambound.certificate.witness import verified, witness
 from streambound.errors import WitnessError
 from streambound.query.formula import untrue
 from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.renaming import renamed_atom
 from streambound.query.statement import Statement
 
 # Parts, and ways to keep the other alternatives false, that are tried before the question is left open.
@@ -94,15 +96,15 @@ def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
 
 
 def _alone(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
-    """The part where a condition of each other part over the same FROM is not true."""
+    """The part where a condition of each other part that its tuples could meet is not true."""
     query = part.query
     others = [
-        p.query
+        tuple(renamed_atom(atom, names) for atom in p.query.where)
         for p in parts
-        if p.query.occurrences == query.occurrences and not set(p.query.where) <= set(query.where)
+        for names in maps_of(query, p.query)
     ]
-    ways = [_broken(other, query) for other in others]
-    for choice in product(*ways) if others else ():
+    ways = [_broken(other, query) for other in others if not set(other) <= set(query.where)]
+    for choice in product(*ways) if ways else ():
         atoms = (*query.where, *(atom for way in choice for atom in way))
         yield replace(query, where=tuple(dict.fromkeys(a for a in atoms if not _said(a, query))))
 
@@ -112,7 +114,7 @@ def _said(atom: Atom, query: Query) -> bool:
     return isinstance(atom, NullTest) and not atom.null and atom.attribute in query.present
 
 
-def _broken(other: Query, query: Query) -> list[tuple[Atom, ...]]:
-    """The ways in which ``other`` fails where ``query`` holds; one that fails anyway is no way."""
+def _broken(other: Iterable[Atom], query: Query) -> list[tuple[Atom, ...]]:
+    """The ways in which a conjunction fails where ``query`` holds; one that fails anyway is no way."""
     known = set(query.where)
-    return [way for atom in other.where if atom not in known for way in untrue(atom, query.nullable)]
+    return [way for atom in other if atom not in known for way in untrue(atom, query.nullable)]
