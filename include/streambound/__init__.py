@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streambound.api import catalog, check, compile, evaluate, verify, witness
+    from streambound.api import catalog, check, compile, evaluate, simulate, verify, witness
 
-__all__ = ["catalog", "check", "compile", "evaluate", "verify", "witness"]
+__all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "witness"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streambound.certificate import witness as witnesses
 from streambound.certificate.verification import Verification, Witness
 from streambound.compiler import check, compile
+from streambound.errors import QueryError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import parse
 
-__all__ = ["catalog", "check", "compile", "evaluate", "verify", "witness"]
+if TYPE_CHECKING:
+    from streambound.caching.simulation import Outcome
+
+__all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "witness"]
 
 
 def catalog(source: Path | str | Mapping[str, Any]) -> Catalog:
@@ -64,3 +68,43 @@ def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:
         StreamboundError: the query cannot be read, or the events do not fit the catalog.
     """
     return witnesses.verify(parse(sql, catalog, "query"), witness)
+
+
+def simulate(
+    values: Sequence[Any],
+    policies: Sequence[str],
+    sizes: Sequence[int],
+    problem: str = "caching",
+    *,
+    warmup: int = 0,
+    bypass: bool = False,
+    window: int | None = None,
+    weights: Sequence[Sequence[float]] | None = None,
+    seed: int = 0,
+) -> list[Outcome]:
+    """What cache policies of limited memory produce: one outcome a policy and size.
+
+    Args:
+        values: the reference stream (caching), or one sequence a stream, all joined with each other.
+        sizes: how many tuples are cached.
+        warmup: steps that do not count.
+        bypass: caching: whether the fetched item may itself be the one discarded.
+        window: joining: how many steps after its own a tuple still meets arrivals; None: for ever.
+        weights: joining: what each tuple stands for, shaped as ``values``.
+
+    Raises:
+        StreamboundError: naming what was found and what is accepted.
+
+    >>> [outcome.results for outcome in simulate([1, 2, 3, 1, 2], ["lru", "lfd"], [2])]
+    [0.0, 1.0]
+    """
+    # Loaded here: whoever only checks queries must not wait for numba.
+    from streambound.caching.contract import Memory
+    from streambound.caching.problems import references, streams
+    from streambound.caching.simulation import outcomes
+
+    if problem not in ("caching", "joining"):
+        raise QueryError(f"the problem is {problem!r}", accepted="caching, joining")
+    caching = problem == "caching"
+    given = references(values) if caching else streams(*values, window=window, weights=weights)
+    return list(outcomes(given, policies, sizes, Memory(0, bypass, warmup, seed)))

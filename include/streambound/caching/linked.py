@@ -1,0 +1,39 @@
+"""Doubly linked lists of keys in two arrays: list number i has the sentinel ``keys + i``.
+
+``after[sentinel]`` is the first key of a list, ``before[sentinel]`` the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streambound.caching.compiled import kernel
+
+# Half the width of a key: what is read per reference is what these kernels' time is spent on.
+Links = NDArray[np.int32]
+
+
+@kernel
+def clear(before: Links, after: Links) -> None:
+    """Make every list empty."""
+    for node in range(len(after)):
+        after[node] = node
+        before[node] = node
+
+
+@kernel
+def unlink(before: Links, after: Links, key: int) -> None:
+    """Take a key out of its list."""
+    after[before[key]] = after[key]
+    before[after[key]] = before[key]
+
+
+@kernel
+def push_first(before: Links, after: Links, sentinel: int, key: int) -> None:
+    """Put a key at the head of a list."""
+    second = after[sentinel]
+    after[key] = second
+    before[key] = sentinel
+    before[second] = key
+    after[sentinel] = key

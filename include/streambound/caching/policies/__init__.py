@@ -1,0 +1,50 @@
+"""The policies by name; a new one is a module beside these and a line here."""
+
+from __future__ import annotations
+
+from streambound.caching.contract import Policy
+from streambound.caching.policies.a0 import a0
+from streambound.caching.policies.arc import arc
+from streambound.caching.policies.fifo import fifo
+from streambound.caching.policies.lfd import lfd
+from streambound.caching.policies.lfu import lfu, perfect_lfu
+from streambound.caching.policies.life import life
+from streambound.caching.policies.lru import lru
+from streambound.caching.policies.lru_k import lru_k
+from streambound.caching.policies.prob import prob
+from streambound.caching.policies.rand import joining_rand, rand
+from streambound.caching.policies.recent import joining_fifo, joining_lfu, joining_lru
+from streambound.caching.policies.s3_fifo import s3_fifo
+from streambound.caching.policies.sieve import sieve
+from streambound.errors import DataError
+
+ALL = (
+    Policy("rand", "any", rand, joining_rand),
+    Policy("fifo", "the first that came", fifo, joining_fifo),
+    Policy("lru", "the least recently used", lru, joining_lru),
+    Policy("lru-k", "the one whose k-th last use is longest ago", lru_k),
+    Policy("lfu", "the least often used since it came", lfu, joining_lfu),
+    Policy("lfu-perfect", "the least often used ever", perfect_lfu),
+    Policy("prob", "the one least often asked for so far", perfect_lfu, prob),
+    Policy("life", "prob times the time left", None, life),
+    Policy("a0", "the one least likely to be asked for next", a0),
+    Policy("lfd", "the one asked for again last (knows the future)", lfd),
+    Policy("arc", "adaptive replacement", arc),
+    Policy("s3-fifo", "three queues", s3_fifo),
+    Policy("sieve", "a queue and a hand", sieve),
+)
+NAMED = {policy.name: policy for policy in ALL}
+
+
+def policy(name: str, problem: str) -> Policy:
+    """A policy for a problem, ``caching`` or ``joining``.
+
+    Raises:
+        DataError: it is unknown, or has no meaning there.
+    """
+    fitting = [each.name for each in ALL if getattr(each, problem) is not None]
+    if name not in NAMED:
+        raise DataError(f"the policy {name!r} is unknown", accepted=", ".join(fitting))
+    if name not in fitting:
+        raise DataError(f"the policy {name} is not one for {problem}", accepted=", ".join(fitting))
+    return NAMED[name]

@@ -1,0 +1,141 @@
+"""Policies on a reference stream: a suite for all, then each against its definition, and who leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.caching import definitions
+from tests.caching.definitions import Rank, by_rank, referee, traces
+
+from streambound.caching.contract import Memory
+from streambound.caching.policies import ALL, NAMED
+from streambound.caching.problems import References, references
+from streambound.errors import DataError
+
+CACHING = [policy for policy in ALL if policy.caching is not None]
+sizes = st.integers(0, 8)
+
+
+def memory(trace: References, size: int, bypass: bool = False, seed: int = 0) -> Memory:
+    """A memory that knows what any policy may ask for."""
+    counts = np.bincount(trace.requests, minlength=trace.keys).astype(float)
+    return Memory(size, bypass, seed=seed, probabilities=counts)
+
+
+@pytest.mark.parametrize("policy", CACHING, ids=lambda policy: policy.name)
+class TestEveryPolicy:
+    @given(trace=traces(), size=sizes, bypass=st.booleans(), seed=st.integers(0, 3))
+    def test_does_only_what_a_cache_can(self, policy, trace, size, bypass, seed) -> None:
+        referee(trace, size, bypass, policy.caching(trace, memory(trace, size, bypass, seed)))
+
+    @given(trace=traces(), extra=st.integers(0, 3))
+    def test_misses_each_key_once_if_all_fit(self, policy, trace, extra) -> None:
+        found = policy.caching(trace, memory(trace, trace.keys + extra))
+        assert found.hits.sum() == trace.steps - trace.keys
+
+    @given(trace=traces(), size=sizes, seed=st.integers(0, 3))
+    def test_is_the_same_again(self, policy, trace, size, seed) -> None:
+        one, other = (policy.caching(trace, memory(trace, size, seed=seed)) for _ in range(2))
+        assert (one.evicted == other.evicted).all() and (one.hits == other.hits).all()
+
+    @given(trace=traces(), size=sizes, cut=st.integers(0, 60))
+    def test_looks_into_the_future_only_if_it_says_so(self, policy, trace, size, cut) -> None:
+        if policy.name in ("lfd", "opt-offline"):
+            return
+        first = References(trace.requests[:cut], trace.values)
+        known = memory(trace, size)
+        whole, part = policy.caching(trace, known), policy.caching(first, known)
+        assert (whole.evicted[:cut] == part.evicted).all()
+
+    @given(trace=traces(), size=sizes, bypass=st.booleans())
+    def test_is_no_better_than_lfd(self, policy, trace, size, bypass) -> None:
+        best = NAMED["lfd"].caching(trace, Memory(size, bypass)).hits.sum()
+        assert policy.caching(trace, memory(trace, size, bypass)).hits.sum() <= best
+
+
+DEFINED: dict[str, Rank] = {
+    "lru": definitions.lru,
+    "fifo": definitions.fifo,
+    "lfu": definitions.lfu,
+    "lfu-perfect": definitions.lfu_perfect,
+    "prob": definitions.lfu_perfect,
+    "lfd": definitions.lfd,
+    "lru-k": definitions.lru_k(2),
+}
+
+
+@pytest.mark.parametrize("name", DEFINED)
+@given(trace=traces(), size=st.integers(1, 6), bypass=st.booleans())
+def test_hits_as_defined(name: str, trace: References, size: int, bypass: bool) -> None:
+    found = NAMED[name].caching(trace, Memory(size, bypass)).hits.tolist()
+    assert found == by_rank(trace, size, bypass, DEFINED[name])
+
+
+@given(trace=traces(), size=st.integers(1, 6), k=st.integers(1, 5))
+def test_lru_k_as_defined_for_every_k(trace: References, size: int, k: int) -> None:
+    found = NAMED["lru-k"].caching(trace, Memory(size, history=k)).hits.tolist()
+    assert found == by_rank(trace, size, False, definitions.lru_k(k))
+
+
+@given(trace=traces(), size=st.integers(1, 6), bypass=st.booleans(), seed=st.integers(0, 99))
+def test_a0_as_defined(trace: References, size: int, bypass: bool, seed: int) -> None:
+    known = np.random.default_rng(seed).integers(0, 3, trace.keys) / 10.0
+    found = NAMED["a0"].caching(trace, Memory(size, bypass, probabilities=known)).hits.tolist()
+    assert found == by_rank(
+        trace, size, bypass, lambda seen, last, admitted, now: (float(known[seen[last]]),)
+    )
+
+
+GONE = [
+    # trace, size, policy, step, the key that leaves at this step
+    ([1, 2, 3, 2, 4], 3, "lru", 4, 1),
+    ([1, 2, 3, 1, 4], 3, "lru", 4, 2),
+    ([1, 2, 3, 1, 4], 3, "fifo", 4, 1),
+    ([1, 1, 2, 3, 3, 4], 3, "lfu", 5, 2),
+    ([1, 2, 3, 4], 3, "lfu", 3, 1),
+    # 1 was used twice, left, and came back: in cache that counts once, for the perfect LFU three times.
+    ([1, 1, 2, 2, 2, 3, 3, 3, 1, 3, 1, 4], 2, "lfu", 11, 1),
+    ([1, 1, 1, 1, 2, 3, 3, 4], 2, "lfu-perfect", 7, 3),
+    # 1 is the most recently used, but its last use but one is longer ago.
+    ([1, 1, 2, 2, 1, 4], 2, "lru-k", 5, 1),
+    ([1, 2, 3, 1, 2, 4], 3, "lru-k", 5, 3),
+    ([1, 2, 3, 4, 1, 2, 3], 3, "lfd", 3, 3),
+    ([1, 2, 1, 3], 2, "sieve", 3, 2),
+    ([1, 2, 1, 3], 2, "arc", 3, 2),
+]
+
+
+@pytest.mark.parametrize(("trace", "size", "name", "step", "gone"), GONE)
+def test_who_leaves(trace: list[int], size: int, name: str, step: int, gone: int) -> None:
+    given = references(trace)
+    evicted = NAMED[name].caching(given, Memory(size)).evicted
+    assert given.values[evicted[step]] == gone
+
+
+def test_bypass_discards_what_was_fetched() -> None:
+    given = references([1, 2, 3, 1, 2])
+    assert NAMED["lfd"].caching(given, Memory(2)).hits.sum() == 1
+    found = NAMED["lfd"].caching(given, Memory(2, bypass=True))
+    assert found.hits.sum() == 2 and given.values[found.evicted[2]] == 3
+
+
+def test_rand_discards_each_alike() -> None:
+    trace = references([0, 1, 2, 3] * 5000)
+    evicted = NAMED["rand"].caching(trace, Memory(3, seed=7)).evicted
+    counts = np.bincount(evicted[evicted >= 0], minlength=4)
+    assert counts.min() > 0.9 * counts.mean()
+
+
+def test_a0_without_knowledge_says_so() -> None:
+    with pytest.raises(DataError, match="a0 knows the reference probabilities"):
+        NAMED["a0"].caching(references([1, 2]), Memory(1))
+    with pytest.raises(DataError, match="1 probabilities are given for 2 keys"):
+        NAMED["a0"].caching(references([1, 2]), Memory(1, probabilities=np.ones(1)))
+
+
+@pytest.mark.parametrize("wrong", [{"size": -1}, {"size": 1, "warmup": -1}, {"size": 1, "history": 0}])
+def test_a_memory_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(DataError, match="accepted: a whole number"):
+        Memory(**wrong)

