@@ -271,7 +271,8 @@ def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
     where = None if reason.place is None else {"line": reason.place.line, "column": reason.place.column}
     attributes = [str(attribute) for attribute in reason.attributes]
     found = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
-    return {**found, "criterion": CODES[reason.code].criterion(projection)}
+    further = {"criterion": CODES[reason.code].criterion(projection), "branch": reason.branch}
+    return {**found, **{key: text for key, text in further.items() if text}}
 
 
 def check(

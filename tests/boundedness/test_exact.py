@@ -215,3 +215,21 @@ def test_a_finite_column_between_two_dense_ones_decides_their_comparison() -> No
     assert check(sql, catalog).verdict == "bounded"
     assert check(sql.replace("N BETWEEN 0 AND 1", "N >= 0"), catalog).verdict == "bounded"
     assert check("SELECT 1 FROM S, T WHERE X < Y AND X >= 0 AND Y <= 2", catalog).verdict == "unbounded"
+
+
+@pytest.mark.parametrize(
+    ("sql", "branch"),
+    [
+        ("SELECT DISTINCT A FROM S", "S.A lies anywhere, for no constant is known"),
+        ("SELECT DISTINCT A FROM S WHERE A > 10", "S.A lies above 10"),
+        ("SELECT DISTINCT A FROM S WHERE A < 10", "S.A lies below 10"),
+        ("SELECT 1 FROM S, T WHERE S.A < T.D AND S.A > 7", "S.A and T.D lie above 7"),
+        ("SELECT 1 FROM S, T WHERE S.A <> T.D AND S.A < 7", "S.A and T.D lie below 7"),
+        (
+            "SELECT DISTINCT 1 FROM S, T WHERE S.A < T.D AND S.B < T.E AND S.A > 3",
+            "S.A and T.D lie above 3; S.B and T.E lie above 3",
+        ),
+    ],
+)
+def test_a_reason_names_its_branch(sql: str, branch: str) -> None:
+    assert exact(parse(sql, paper())).reasons[0].branch == branch

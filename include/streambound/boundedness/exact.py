@@ -25,6 +25,7 @@ y < a as well (``pending``). (E) implies that (N) fails.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from streambound.boundedness.crossings import (
@@ -38,6 +39,7 @@ from streambound.boundedness.crossings import (
 from streambound.boundedness.folding import filters_apart, folded
 from streambound.boundedness.pending import two_groups
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.wording import branch, lacks
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import System, system
 from streambound.constraints.time import TimeOrder
@@ -74,7 +76,7 @@ def _decided(query: Query, facts: System) -> Verdict:
     repeated = _repeated(query)
     if repeated and query.distinct and not filters_apart(query):
         message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
-        unknown = Reason("self-join", message + reasons[0].message, reasons[0].attributes, reasons[0].place)
+        unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
 
@@ -168,23 +170,8 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
     remembered = "every answer row must be remembered" if facts.query.distinct else "every value must be kept"
     message = f"{attribute} is projected, so {remembered}, and {lacks(facts, zone, attribute)}"
-    return Reason("unbounded-projection", message, (attribute,), output.place)
-
-
-def lacks(facts: System, zone: Zone, *attributes: Attribute) -> str:
-    """Which bound the attributes lack in a zone, in words."""
-    names = " and ".join(map(str, attributes))
-    plural = len(attributes) > 1
-    if zone.open_above and zone.open_below:
-        return f"no condition bounds {names}"
-    if zone.open_above:
-        return f"{names} {'have' if plural else 'has'} no upper bound"
-    if zone.open_below:
-        return f"{names} {'have' if plural else 'has'} no lower bound"
-    if any(facts.space.step(a) is not None for a in attributes):
-        return f"only values of a finite stream bound {names}, and there can be any number between them"
-    kind = facts.query.column(attributes[0]).type.name
-    return f"{names} can take infinitely many values, since {kind} is dense: an interval is no finite set"
+    where = branch(facts, zone, attribute)
+    return Reason("unbounded-projection", message, (attribute,), output.place, where)
 
 
 def _preserving(time: TimeOrder) -> Iterator[Reason]:
@@ -200,7 +187,8 @@ def _preserving(time: TimeOrder) -> Iterator[Reason]:
             reported.add(pair)
             ends = lacks(facts, unequal.zones[0], *atom.attributes)
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
-            yield Reason("unbounded-disequality", message, atom.attributes, atom.place)
+            where = branch(facts, unequal.zones[0], *atom.attributes)
+            yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
 
 
 def _linked(facts: System, crossing: Crossing) -> Reason:
@@ -214,7 +202,8 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     open_ends = lacks(facts, crossing.zones[0], low, high)
     message = f"{said} {what} {low} with {high} of another stream and {open_ends}: {need} needs every value"
     code = "unbounded-equality" if equal else "unbounded-inequality"
-    return Reason(code, message, (low, high), chain[0].place if chain else None)
+    where = branch(facts, crossing.zones[0], low, high)
+    return Reason(code, message, (low, high), chain[0].place if chain else None, where)
 
 
 def _eliminating(time: TimeOrder) -> Iterator[Reason]:
@@ -249,4 +238,5 @@ def _pending(facts: System, alias: str, first: Crossing, second: Crossing, zone:
         )
     attributes = tuple(dict.fromkeys((first.low, first.high, second.low, second.high)))
     place = next((chain[0].place for chain in chains if chain), None)
-    return Reason("two-pending-groups", message, attributes, place)
+    where = (branch(facts, zone, first.low, first.high), branch(facts, other, second.low, second.high))
+    return Reason("two-pending-groups", message, attributes, place, "; ".join(dict.fromkeys(where)))

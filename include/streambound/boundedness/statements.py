@@ -204,7 +204,7 @@ def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
     else:
         code = "disjunction"
         what = "one alternative of OR is not bounded alone, but another may hold with it"
-    reason = Reason(code, f"{what}: {first.message}", first.attributes, first.place)
+    reason = replace(first, code=code, message=f"{what}: {first.message}")
     return Verdict(Outcome.UNKNOWN, NAME, (reason,))
 
 

@@ -21,12 +21,13 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """One finding: a code, words about the user's SQL, the columns and the place."""
+    """One finding: a code, words about the user's SQL, the columns, the place and the branch in words."""
 
     code: str
     message: str
     attributes: tuple[Attribute, ...] = ()
     place: Place | None = None
+    branch: str = ""
 
     def __post_init__(self) -> None:
         assert self.code in CODES, (

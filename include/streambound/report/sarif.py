@@ -83,7 +83,8 @@ def _results(one: Checked) -> Iterator[Object]:
     elif report.verdict in LEVELS:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
-            found = _result(one, reason.code, reason.message, reason.place, names)
+            where = f" (branch: {reason.branch})" if reason.branch else ""
+            found = _result(one, reason.code, f"{reason.message}{where}", reason.place, names)
             if number == 0 and report.suggestions:
                 found["fixes"] = [_fix(one, suggestion) for suggestion in report.suggestions]
             yield found

@@ -39,6 +39,8 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
         if report.verdict != "bounded":
+            if reason.branch:
+                lines.append(f"    branch: {reason.branch}")
             criterion = CODES[reason.code].criterion(report.projection)
             lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
     said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
