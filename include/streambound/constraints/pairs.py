@@ -207,7 +207,7 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     nullable = {a for variable in variables for a in variable.nullable}
     if prod(len(v.differences) for v in variables) * 2 ** len(nullable) > TABLE_LIMIT:
         raise SearchLimit
-    number = {v.pair: i for i, v in enumerate(variables)}
+    number = {pair: i for i, pair in enumerate(pairs)}
 
     def true(atom: Atom, row: Row) -> bool:
         assert isinstance(atom, Comparison)
@@ -220,8 +220,10 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
 
 def _variable(pair: Pair, atoms: list[Comparison], present: frozenset[Attribute]) -> Variable:
     own = [atom for atom in atoms if pair_of(atom) == pair]
-    offsets = tuple(sorted({_oriented(a, pair)[1] for a in own}))
-    return Variable(pair, offsets, own[0].place, tuple(a for a in pair if a not in present))
+    # As the user wrote it first, so that messages do.
+    written = pair if own[0].left == pair[0] else (pair[1], pair[0])
+    offsets = tuple(sorted({_oriented(a, written)[1] for a in own}))
+    return Variable(written, offsets, own[0].place, tuple(a for a in pair if a not in present))
 
 
 def _rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Row]:
