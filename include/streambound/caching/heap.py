@@ -7,11 +7,13 @@ Each function takes and returns the number of keys in the heap where it changes.
 from __future__ import annotations
 
 from streambound.caching.compiled import kernel
-from streambound.caching.problems import Integers
+from streambound.caching.problems import Floats, Integers
+
+Ranks = Integers | Floats
 
 
 @kernel
-def rise(order: Integers, place: Integers, rank: Integers, at: int) -> None:
+def rise(order: Integers, place: Integers, rank: Ranks, at: int) -> None:
     """Move the key at a position up to where its rank belongs."""
     key = order[at]
     while at > 0:
@@ -26,7 +28,7 @@ def rise(order: Integers, place: Integers, rank: Integers, at: int) -> None:
 
 
 @kernel
-def sink(order: Integers, place: Integers, rank: Integers, size: int, at: int) -> None:
+def sink(order: Integers, place: Integers, rank: Ranks, size: int, at: int) -> None:
     """Move the key at a position down to where its rank belongs."""
     key = order[at]
     while True:
@@ -45,7 +47,7 @@ def sink(order: Integers, place: Integers, rank: Integers, size: int, at: int) -
 
 
 @kernel
-def add(order: Integers, place: Integers, rank: Integers, size: int, key: int) -> int:
+def add(order: Integers, place: Integers, rank: Ranks, size: int, key: int) -> int:
     """Put a key in; its rank is set."""
     order[size] = key
     rise(order, place, rank, size)
@@ -53,10 +55,21 @@ def add(order: Integers, place: Integers, rank: Integers, size: int, key: int) -
 
 
 @kernel
-def replace_least(order: Integers, place: Integers, rank: Integers, size: int, key: int) -> int:
+def replace_least(order: Integers, place: Integers, rank: Ranks, size: int, key: int) -> int:
     """Put a key where the one with the least rank was; the one that left."""
     gone = order[0]
     place[gone] = -1
     order[0] = key
     sink(order, place, rank, size, 0)
     return int(gone)
+
+
+@kernel
+def pop(order: Integers, place: Integers, rank: Ranks, size: int) -> int:
+    """Take out the key with the least rank; the heap is one shorter."""
+    least = order[0]
+    place[least] = -1
+    if size > 1:
+        order[0] = order[size - 1]
+        sink(order, place, rank, size - 1, 0)
+    return int(least)

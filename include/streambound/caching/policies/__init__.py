@@ -11,6 +11,7 @@ from streambound.caching.policies.lfu import lfu, perfect_lfu
 from streambound.caching.policies.life import life
 from streambound.caching.policies.lru import lru
 from streambound.caching.policies.lru_k import lru_k
+from streambound.caching.policies.opt_offline import caching_opt_offline, opt_offline
 from streambound.caching.policies.prob import prob
 from streambound.caching.policies.rand import joining_rand, rand
 from streambound.caching.policies.recent import joining_fifo, joining_lfu, joining_lru
@@ -29,6 +30,7 @@ ALL = (
     Policy("life", "prob times the time left", None, life),
     Policy("a0", "the one least likely to be asked for next", a0),
     Policy("lfd", "the one asked for again last (knows the future)", lfd),
+    Policy("opt-offline", "what no optimum keeps (knows the future)", caching_opt_offline, opt_offline),
     Policy("arc", "adaptive replacement", arc),
     Policy("s3-fifo", "three queues", s3_fifo),
     Policy("sieve", "a queue and a hand", sieve),
