@@ -33,10 +33,10 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import not_distributed, not_planned
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import plan_of
+from streambound.synopsis.planner import not_distributed
+from streambound.synopsis.timed_planner import AnyPlan, plan_of
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member")
@@ -57,7 +57,7 @@ class Compilation:
     verdict: Verdict | None = None
     published: dict[str, Verdict] = field(default_factory=dict)
     parts: tuple[Query, ...] = ()
-    plans: tuple[Plan | TimedPlan, ...] = ()
+    plans: tuple[AnyPlan, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
 
@@ -153,9 +153,6 @@ def planned(job: Compilation) -> Compilation:
     assert job.verdict is not None
     if not job.verdict.bounded:
         return job
-    for query in job.parts:
-        if unplanned := not_planned(query):
-            return replace(job, unplanned=unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
@@ -167,17 +164,19 @@ def planned(job: Compilation) -> Compilation:
     return replace(job, plans=plans, units_formula=_formula(plans))
 
 
-def _formula(plans: tuple[Plan | TimedPlan, ...]) -> str | None:
-    """The units where rows at a timestamp are not declared."""
-    timed = [plan for plan in plans if isinstance(plan, TimedPlan)]
-    if not any(plan.undeclared for plan in timed):
+def _formula(plans: tuple[AnyPlan, ...]) -> str | None:
+    """The units where rows at a timestamp are not declared, or a stream ends."""
+    sized = [plan.units for plan in plans if plan.units is not None]
+    if len(sized) == len(plans):
         return None
-    rest = sum(plan.units for plan in plans if isinstance(plan, Plan))
-    return " + ".join([str(rest)] * bool(rest) + [plan.formula for plan in timed])
+    open_ended = [p.formula for p in plans if not isinstance(p, Plan) and p.units is None]
+    return " + ".join([str(sum(sized))] * bool(sum(sized)) + open_ended)
 
 
 def not_on_spark(job: Compilation) -> str | None:
     """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
+    if any(isinstance(plan, EndingPlan) for plan in job.plans):
+        return "plans of joins with a stream that ends are still to come on Spark"
     return job.unplanned or next(filter(None, map(not_distributed, job.parts)), None)
 
 

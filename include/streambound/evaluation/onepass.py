@@ -9,18 +9,21 @@ that did not follow from the tables before, so nothing has to be remembered as e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
+from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
 from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
-from streambound.synopsis.timed_planner import needs_time, timed_plan
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import plan_of
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -34,15 +37,21 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
     return found
 
 
-def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> OnePass | TimedPass:
+AnyPass: TypeAlias = "OnePass | TimedPass | EndingPass"
+
+
+def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
     """The engine that a bounded query needs.
 
     Raises:
         PlanError: there is no plan.
     """
-    if not needs_time(query):
-        return OnePass(query, static)
-    return TimedPass(timed_plan(query, static_values(query, static)), static)
+    plan = plan_of(query, static_values(query, static))
+    if isinstance(plan, TimedPlan):
+        return TimedPass(plan, static)
+    return (
+        EndingPass(plan, static, one_pass) if isinstance(plan, EndingPlan) else OnePass(query, static, plan)
+    )
 
 
 class OnePass:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.onepass import OnePass, one_pass
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import AnyPass, one_pass
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import bounded_parts
 
@@ -27,7 +26,7 @@ class StatementPass:
 
     def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
         self.statement = statement
-        self.blocks: dict[int, list[OnePass | TimedPass]] = {}
+        self.blocks: dict[int, list[AnyPass]] = {}
         for part in bounded_parts(statement):
             self.blocks.setdefault(part.block, []).append(one_pass(part.query, static))
         self.peak_units = 0
@@ -54,7 +53,7 @@ def _summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
     return found
 
 
-def _united(parts: list[OnePass | TimedPass], new: list[dict[Row, int]]) -> dict[Row, int]:
+def _united(parts: list[AnyPass], new: list[dict[Row, int]]) -> dict[Row, int]:
     """The rows that no part had before. A part that has a row now that is not new in it had it before."""
     return {
         row: 1

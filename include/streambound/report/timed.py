@@ -8,6 +8,7 @@ from streambound.query.model import Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, extremum_text, filters_text, key_text
 from streambound.report.sizes import units_text
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.timed import MatchCell, MatchSynopsis, TimedPlan, Window
 
 
@@ -76,9 +77,11 @@ def _kept_text(query: Query, cell: MatchCell) -> str:
 
 
 def _remembered_text(plan: TimedPlan) -> str:
-    if plan.remembered == 0:
+    if plan.remembered.number == 0:
         return "No answer row can come again later: none is remembered."
-    return f"rows already answered: {units_text(plan.remembered)}"
+    if not plan.remembered.recent:
+        return f"rows already answered: {units_text(plan.remembered.number)}"
+    return f"rows already answered that may come again: {plan.remembered.formula}"
 
 
 def _answer_text(plan: TimedPlan) -> str:
@@ -87,3 +90,12 @@ def _answer_text(plan: TimedPlan) -> str:
     last = [alias for alias in plan.clock.streams if plan.clock.completes(alias)]
     why = f" {', '.join(last)} completes every match, so nothing is kept of it." if len(last) == 1 else ""
     return f"Each batch is joined with what is kept, {made}; so are partial matches made.{why}"
+
+
+def ending_plan_text(plan: EndingPlan) -> str:
+    """What is kept until streams end, and after."""
+    ending = ", ".join(plan.finite)
+    rest = [o.alias for o in plan.later.streams]
+    after = f"Then the tuples of {ending} are rows of a static relation"
+    last = f"{after}, and what is kept of {', '.join(rest)} is planned with them." if rest else f"{after}."
+    return f"Until {ending} ends, every tuple is held as it came, since any may still match. {last}"

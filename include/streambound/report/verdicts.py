@@ -17,9 +17,11 @@ from streambound.report.layouts import (
 )
 from streambound.report.sizes import size_text, units_text
 from streambound.report.suggestions import suggestion_lines
-from streambound.report.timed import timed_plan_text
-from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
+from streambound.report.timed import ending_plan_text, timed_plan_text
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.plan import Cell, StreamSynopsis
 from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan
 
 
 def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
@@ -98,9 +100,11 @@ def _part_text(query: Query) -> str:
     return f"SELECT {'DISTINCT ' if query.distinct else ''}{selected} FROM {', '.join(names)}{where}"
 
 
-def _plan_lines(plan: Plan | TimedPlan) -> str:
+def _plan_lines(plan: AnyPlan) -> str:
     if isinstance(plan, TimedPlan):
         return timed_plan_text(plan)
+    if isinstance(plan, EndingPlan):
+        return ending_plan_text(plan)
     if plan.empty:
         return _EMPTY
     if plan.stateless:

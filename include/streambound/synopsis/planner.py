@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streambound.boundedness.folding import folded
-from streambound.constraints.system import system
-from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Query
 from streambound.query.values import Value
@@ -42,11 +40,9 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
 
 def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
-    if len(query.streams) > 1 and query.timed and _ends(query):
-        return "plans of joins with a stream that ends are still to come"
     finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
     if finite:
-        return f"plans over finite streams ({', '.join(finite)}) are still to come"
+        return f"plans over finite streams ({', '.join(finite)}) that no condition ends are still to come"
     return None
 
 
@@ -62,12 +58,6 @@ def not_distributed(query: Query) -> str | None:
 def distinct_timestamps(query: Query) -> bool:
     """Whether rows with a timestamp are to be distinct: they are forgotten once they cannot come again."""
     return query.distinct and any(query.is_timestamp(a) for a in query.projected)
-
-
-def _ends(query: Query) -> bool:
-    """Whether conditions bound the timestamp of a stream from above."""
-    facts = system(query)
-    return facts.closure is not None and bool(TimeOrder(facts).finite)
 
 
 def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:

@@ -105,11 +105,33 @@ class Window:
 
 
 @dataclass(frozen=True)
+class Remembered:
+    """The answer rows of a DISTINCT query that may come again: at most ``number``, for each choice of
+    a tuple of the ``recent`` ones of some streams: (stream, timestamps, declared tuples at each)."""
+
+    number: int = 0
+    recent: tuple[tuple[str, int, int | None], ...] = ()
+
+    def size(self, rows: Mapping[str, int]) -> int:
+        """How many there are with so many tuples at each timestamp."""
+        return self.number * prod(ticks * rows[relation] for relation, ticks, _ in self.recent)
+
+    @property
+    def formula(self) -> str:
+        """How many there are where tuples at a timestamp are not declared."""
+        factors = [
+            f"rows of {relation} per timestamp" for relation, _, declared in self.recent if declared is None
+        ]
+        known = self.number * prod(ticks * (declared or 1) for _, ticks, declared in self.recent)
+        return " x ".join([str(known), *factors])
+
+
+@dataclass(frozen=True)
 class TimedPlan:
     """How a bounded query with time conditions is evaluated in one pass.
 
     ``joins`` are the comparisons between streams other than of timestamps; ``streams`` say which tuples
-    count at all. ``remembered`` is the number of rows that a DISTINCT query remembers as answered;
+    count at all. ``remembered`` are the rows that a DISTINCT query remembers as answered;
     where the timestamp of a stream is projected, a row is forgotten once it cannot come again.
     ``empty`` means that the answer is always empty.
     """
@@ -121,28 +143,35 @@ class TimedPlan:
     synopses: tuple[MatchSynopsis, ...] = ()
     answers: tuple[Split, ...] = ()
     windows: tuple[Window, ...] = ()
-    remembered: int = 0
+    remembered: Remembered = Remembered()
     empty: bool = False
 
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
-        rows = {window.relation: window.rows for window in self.windows if window.rows is not None}
-        return None if self.undeclared else self.size(rows)
+        return (
+            None if self.undeclared else self.size({n: rows for n, rows in self._sizing if rows is not None})
+        )
 
     @property
     def undeclared(self) -> tuple[str, ...]:
-        """The streams that are held as they came without a declared number of tuples at a timestamp."""
-        return tuple(dict.fromkeys(window.relation for window in self.windows if window.rows is None))
+        """The streams whose number of tuples at a timestamp sizes the state and is not declared."""
+        return tuple(dict.fromkeys(name for name, rows in self._sizing if rows is None))
+
+    @property
+    def _sizing(self) -> list[tuple[str, int | None]]:
+        held = [(window.relation, window.rows) for window in self.windows]
+        return held + [(relation, rows) for relation, _, rows in self.remembered.recent]
 
     @property
     def tables(self) -> int:
-        """The units of all tables and remembered rows."""
-        return sum(synopsis.units for synopsis in self.synopses) + self.remembered
+        """The units of all tables."""
+        return sum(synopsis.units for synopsis in self.synopses)
 
     def size(self, rows: Mapping[str, int]) -> int:
         """Units with so many tuples at each timestamp of the relations that are held."""
-        return self.tables + sum(window.units(rows[window.relation]) for window in self.windows)
+        held = sum(window.units(rows[window.relation]) for window in self.windows)
+        return self.tables + held + self.remembered.size(rows)
 
     @property
     def formula(self) -> str:
@@ -153,4 +182,5 @@ class TimedPlan:
             else str(w.units(w.rows))
             for w in self.windows
         ]
-        return " + ".join([str(self.tables)] * bool(self.tables) + held)
+        remembered = [self.remembered.formula] * bool(self.remembered.number)
+        return " + ".join([str(self.tables)] * bool(self.tables) + held + remembered)

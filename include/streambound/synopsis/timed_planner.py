@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, combinations
-from math import prod
 
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
@@ -16,6 +15,7 @@ from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Query
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
+from streambound.synopsis.ending import EndingPlan, ending_plan, ends
 from streambound.synopsis.fronts import FrontPlanner, points
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.known import Known, known
@@ -27,7 +27,7 @@ from streambound.synopsis.planner import (
     plan,
     stream_synopsis,
 )
-from streambound.synopsis.timed import MatchCell, MatchSynopsis, Split, Streams, TimedPlan, Window
+from streambound.synopsis.timed import MatchCell, MatchSynopsis, Remembered, Split, Streams, TimedPlan, Window
 from streambound.synopsis.wide import renamed, widened
 
 # Columns that always equal another, which is a key.
@@ -41,13 +41,22 @@ def needs_time(query: Query) -> bool:
     return bool(time_conditions(query)) or distinct_timestamps(query)
 
 
-def plan_of(query: Query, static_values: StaticValues | None = None) -> Plan | TimedPlan:
-    """The compact plan of a bounded query.
+AnyPlan = Plan | TimedPlan | EndingPlan
+
+
+def plan_of(query: Query, static_values: StaticValues | None = None) -> AnyPlan:
+    """The plan of a bounded query: a compact one, or if streams end, one that waits for that.
 
     Raises:
         PlanError: there is none (see ``plan`` and ``timed_plan``).
     """
-    return timed_plan(query, static_values) if needs_time(query) else plan(query, static_values)
+    try:
+        return timed_plan(query, static_values) if needs_time(query) else plan(query, static_values)
+    except PlanError:
+        ending = ending_plan(query)
+        if ending is None or not exact(query).bounded:
+            raise
+        return ending
 
 
 def timed_plan(query: Query, static_values: StaticValues | None = None) -> TimedPlan:
@@ -87,7 +96,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None) -> Timed
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
         windows=tuple(_windows(facts, clock)),
-        remembered=_remembered(facts, clock, static_values or {}) if query.distinct else 0,
+        remembered=_remembered(facts, clock, static_values or {}) if query.distinct else Remembered(),
     )
 
 
@@ -125,8 +134,8 @@ class _Planner:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether the criterion calls the query bounded: several extrema rely on it."""
-        return exact(self.whole).bounded
+        """Whether the query is bounded even if no stream ended: several extrema rely on it."""
+        return exact(self.whole).bounded and not ends(self.whole)
 
     def synopsis(self, streams: Streams) -> MatchSynopsis:
         """The table of a closed set of streams.
@@ -224,18 +233,40 @@ def _windows(facts: Known, clock: Clock) -> Iterator[Window]:
             yield Window(alias, relation.name, hold, ticks, width, rows)
 
 
-def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> int:
-    """How many answer rows there can be at most that may come again."""
-    return prod(_values(facts, clock, static_values, a) for a in facts.query.projected)
+def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> Remembered:
+    """The answer rows that may come again."""
+    query = facts.query
+    last = [a for a in query.projected if query.is_timestamp(a)]
+    if any(clock.reach(a.occurrence) <= 0 for a in last):
+        return Remembered()
+    number, recent = 1, dict[str, int]()
+    for attribute in query.projected:
+        alias = attribute.occurrence
+        if query.is_timestamp(attribute):
+            continue
+        size = _values(facts, static_values, attribute)
+        if size is not None:
+            number *= size
+        elif last and clock.completes(alias):
+            recent[alias] = min(
+                _ticks(query, alias, clock.reach(a.occurrence) + clock.latest[a.occurrence, alias])
+                for a in last
+            )
+        else:
+            raise PlanError(
+                f"no plan was found: {attribute} has no finite number of values", subject=query.name
+            )
+    for a in last:
+        if a.occurrence not in recent:
+            number *= _ticks(query, a.occurrence, clock.reach(a.occurrence))
+    relations = [(query.occurrence(alias).relation, ticks) for alias, ticks in recent.items()]
+    return Remembered(number, tuple((r.name, ticks, r.max_rows_per_timestamp) for r, ticks in relations))
 
 
-def _values(facts: Known, clock: Clock, static_values: StaticValues, attribute: Attribute) -> int:
+def _values(facts: Known, static_values: StaticValues, attribute: Attribute) -> int | None:
+    """The number of values of a projected column; None if there is none."""
     query = facts.query
     if query.occurrence(attribute.occurrence).relation.kind is Kind.STATIC:
         return len(static_values.get(attribute, ())) + query.column(attribute).nullable
-    if query.is_timestamp(attribute) and clock.completes(attribute.occurrence):
-        return _ticks(query, attribute.occurrence, clock.reach(attribute.occurrence))
     key = exact_key(facts, facts.alone, attribute)
-    if key is None:
-        raise PlanError(f"no plan was found: {attribute} has no finite number of values", subject=query.name)
-    return key.size
+    return None if key is None else key.size
