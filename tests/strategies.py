@@ -140,16 +140,33 @@ def _formula(draw: st.DrawFn, columns: list[tuple[str, str]], depth: int) -> str
 
 
 @st.composite
-def timed_cases(draw: st.DrawFn) -> Case:
-    """A random query over two to four streams whose application timestamps are compared."""
+def timed_cases(draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = False) -> Case:
+    """A random query over two to four streams whose application timestamps are compared.
+
+    With ``types`` columns are of these, sometimes there is a static relation, and more are bounded.
+    """
     names = ["S", "T", "U", "V"][: draw(st.integers(2, 4))]
     columns = ["A", "B"] if len(names) < 4 else ["A"]
     body = {"columns": {**dict.fromkeys(columns, "int"), "ts": "int"}, "timestamp": "ts"}
     streams: dict[str, Any] = {name: body for name in names}
-    ordinary = [(f"{n}.{c}", "int") for n in names for c in columns]
+    if types:
+        streams = {n: {**draw(_relation(types)), "timestamp": "ts"} for n in names}
+        for name in names:
+            streams[name]["columns"]["ts"] = "int"
+    if types and draw(st.integers(0, 2)) == 0:
+        streams["R"] = {**draw(_relation(types)), "kind": "static"}
+    ordinary = [
+        (f"{n}.{c}", kind) for n, b in streams.items() for c, kind in b["columns"].items() if c != "ts"
+    ]
     atoms = draw(st.lists(_atom(ordinary), max_size=4))
-    if draw(st.booleans()):
+    if types:
+        atoms += draw(_bounds(ordinary))
+    elif draw(st.booleans()):
         atoms += [f"{column} > 0" for column, _ in ordinary]
+    if windows:
+        one, other = draw(st.permutations(names))[:2]
+        before, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        atoms += [f"{one}.ts <= {other}.ts + {after}", f"{other}.ts <= {one}.ts + {before}"]
     for _ in range(draw(st.integers(1, 4))):
         one, other = draw(st.permutations(names))[:2]
         offset = draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
@@ -159,7 +176,7 @@ def timed_cases(draw: st.DrawFn) -> Case:
     projected = ["1", "1", *(c for c, _ in ordinary), f"{names[0]}.ts"]
     select = draw(st.lists(st.sampled_from(projected), min_size=1, max_size=2))
     distinct = "DISTINCT " if draw(st.booleans()) else ""
-    sql = f"SELECT {distinct}{', '.join(select)} FROM {', '.join(names)} WHERE {' AND '.join(atoms)}"
+    sql = f"SELECT {distinct}{', '.join(select)} FROM {', '.join(streams)} WHERE {' AND '.join(atoms)}"
     catalog = catalog_from_mapping(streams)
     return Case(streams, sql, catalog, parse(sql, catalog))
 

@@ -36,7 +36,8 @@ from streambound.query.statement import Statement
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import not_distributed
-from streambound.synopsis.timed_planner import AnyPlan, plan_of
+from streambound.synopsis.statement import united_plans
+from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member")
@@ -57,6 +58,7 @@ class Compilation:
     verdict: Verdict | None = None
     published: dict[str, Verdict] = field(default_factory=dict)
     parts: tuple[Query, ...] = ()
+    blocks: tuple[int, ...] = ()
     plans: tuple[AnyPlan, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
@@ -118,7 +120,11 @@ def decided(job: Compilation) -> Compilation:
     """The verdict of the chosen criterion."""
     assert job.statement is not None
     decision = decide(job.statement)
-    job = replace(job, parts=tuple(part.query for part in decision.parts))
+    job = replace(
+        job,
+        parts=tuple(part.query for part in decision.parts),
+        blocks=tuple(part.block for part in decision.parts),
+    )
     if job.criterion == "exact":
         return replace(job, verdict=decision.verdict)
     query = job.query
@@ -157,11 +163,19 @@ def planned(job: Compilation) -> Compilation:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        plans = tuple(plan_of(query) for query in job.parts)
+        plans = _plans(job)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)
     return replace(job, plans=plans, units_formula=_formula(plans))
+
+
+def _plans(job: Compilation) -> tuple[AnyPlan, ...]:
+    found: list[AnyPlan] = []
+    for block in dict.fromkeys(job.blocks):
+        mine = [query for query, number in zip(job.parts, job.blocks, strict=True) if number == block]
+        found.extend(united_plans([(query, None) for query in mine]))
+    return tuple(found)
 
 
 def _formula(plans: tuple[AnyPlan, ...]) -> str | None:

@@ -20,7 +20,7 @@ from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.onepass import OnePass, one_pass, static_values
+from streambound.evaluation.onepass import OnePass, static_values
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import read_corpus
@@ -125,23 +125,6 @@ def test_a_timestamp_and_a_constant_are_a_filter() -> None:
     arriving = list(batches(query, rows))
     found = list(OnePass(query, {}).run(arriving))
     assert found == list(reference(query, arriving, {})) and sum(map(len, found)) == 1
-
-
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        ("T.ts < '2026-02-01' AND A = D", "a stream that ends"),
-    ],
-)
-def test_what_is_decided_but_not_evaluated_says_so(where: str, words: str) -> None:
-    catalog = catalog_from_mapping(
-        {"S": {"A": "int", "ts": "timestamp"}, "T": {"D": "int", "ts": "timestamp"}}
-    )
-    report = check(f"SELECT A FROM S, T WHERE {where}", catalog)
-    assert (report.verdict, report.units, report.units_formula) == ("bounded", None, None)
-    assert words in report.to_json()["unplanned"]
-    with pytest.raises(PlanError, match="cannot be evaluated yet"):
-        one_pass(parse(f"SELECT A FROM S, T WHERE {where}", catalog), {})
 
 
 @pytest.mark.parametrize(

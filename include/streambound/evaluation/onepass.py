@@ -23,7 +23,7 @@ from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
 from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import plan_of
+from streambound.synopsis.timed_planner import AnyPlan, plan_of
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -46,7 +46,11 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
     Raises:
         PlanError: there is no plan.
     """
-    plan = plan_of(query, static_values(query, static))
+    return pass_of(plan_of(query, static_values(query, static)), query, static)
+
+
+def pass_of(plan: AnyPlan, query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
+    """The engine of a plan."""
     if isinstance(plan, TimedPlan):
         return TimedPass(plan, static)
     return (

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.onepass import AnyPass, one_pass
+from streambound.evaluation.onepass import AnyPass, pass_of, static_values
+from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.statement import bounded_parts
+from streambound.synopsis.statement import bounded_parts, united_plans
 
 Row = tuple[Any, ...]
 
@@ -27,8 +28,14 @@ class StatementPass:
     def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
         self.statement = statement
         self.blocks: dict[int, list[AnyPass]] = {}
+        blocks: dict[int, list[Query]] = {}
         for part in bounded_parts(statement):
-            self.blocks.setdefault(part.block, []).append(one_pass(part.query, static))
+            blocks.setdefault(part.block, []).append(part.query)
+        for number, queries in blocks.items():
+            plans = united_plans([(query, static_values(query, static)) for query in queries])
+            self.blocks[number] = [
+                pass_of(plan, query, static) for plan, query in zip(plans, queries, strict=True)
+            ]
         self.peak_units = 0
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:

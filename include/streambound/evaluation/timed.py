@@ -118,14 +118,7 @@ class TimedPass:
 
     def _until(self, row: Row) -> int | None:
         """The last moment at which a row can come again; None if there is none."""
-        ends = [
-            value + self.plan.clock.reach(output.term.occurrence)
-            for output, value in zip(self.query.select, row, strict=True)
-            if isinstance(output.term, Attribute)
-            and self.query.is_timestamp(output.term)
-            and self.plan.clock.completes(output.term.occurrence)
-        ]
-        return min(ends, default=None)
+        return min((row[place] + after for place, after in self.plan.ends.items()), default=None)
 
 
 def _named(alias: str, values: Mapping[str, Any]) -> dict[Any, Any]:

@@ -4,7 +4,8 @@ Integers, strings, booleans and None are themselves; a Fraction is ``{"q": "3/2"
 ``{"d": "0x1.8p+0"}`` (exact), NaN ``{"d": "nan"}``. Entries are sorted, so equal tables have equal
 bytes and a digest of the bytes identifies the state.
 
-Law: ``loads(synopsis, preserving, dumps(table))`` equals ``table``.
+Law: ``loads(synopsis, preserving, dumps(table))`` equals ``table``; so does ``loads_matches`` for
+partial matches.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.query.values import NAN, NotANumber
+from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.state import Table
+from streambound.synopsis.timed import MatchSynopsis
 
 
-def dumps(table: Table) -> bytes:
+def dumps(table: Table | MatchTable) -> bytes:
     """The canonical bytes of a table."""
     document = {
         "counts": sorted(([n, _out(key), count] for (n, key), count in table.counts.items()), key=_text),
@@ -43,6 +46,22 @@ def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
         DataError: the bytes are no table.
     """
     table = Table(synopsis, preserving)
+    _fill(table, data, synopsis.alias)
+    return table
+
+
+def loads_matches(synopsis: MatchSynopsis, preserving: bool, data: bytes) -> MatchTable:
+    """The table of partial matches in canonical bytes.
+
+    Raises:
+        DataError: the bytes are no table.
+    """
+    table = MatchTable(synopsis, preserving)
+    _fill(table, data, " + ".join(synopsis.streams))
+    return table
+
+
+def _fill(table: Table | MatchTable, data: bytes, name: str) -> None:
     try:
         document = json.loads(data)
         for number, key, count in document["counts"]:
@@ -50,8 +69,7 @@ def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
         for number, key, unequal, ends in document["entries"]:
             table.entries.setdefault((number, _in(key)), {})[_in(unequal)] = _in(ends)
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"a stored table of {synopsis.alias} cannot be read: {error}") from None
-    return table
+        raise DataError(f"a stored table of {name} cannot be read: {error}") from None
 
 
 def digest(data: bytes) -> str:

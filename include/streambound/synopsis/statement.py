@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streambound.boundedness.statements import Part, decide
 from streambound.errors import PlanError
+from streambound.query.model import Query
 from streambound.query.statement import Statement
+from streambound.synopsis.planner import StaticValues
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan, plan_of
 
 
 def bounded_parts(statement: Statement) -> tuple[Part, ...]:
@@ -24,3 +30,25 @@ def bounded_parts(statement: Statement) -> tuple[Part, ...]:
             fix="see streambound check",
         )
     return decision.parts
+
+
+def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[AnyPlan]:
+    """The plans of the parts of one block, each a query with the values of its static relations.
+
+    A row that a part has answered and forgotten must not come anew from another part: all parts
+    remember rows as long as any of them may have them again.
+
+    Raises:
+        PlanError: a part has no plan, or only some parts forget rows.
+    """
+    plans = [plan_of(query, values) for query, values in parts]
+    ends = [plan.ends if isinstance(plan, TimedPlan) and not plan.empty else {} for plan in plans]
+    if len(plans) < 2 or not any(ends):
+        return plans
+    if len({frozenset(found) for found in ends}) > 1:
+        raise PlanError(
+            "no plan was made: DISTINCT rows with a timestamp in some alternatives of OR or UNION only",
+            subject=parts[0][0].name,
+        )
+    linger = max(after for found in ends for after in found.values())
+    return [plan_of(query, values, linger) for query, values in parts]

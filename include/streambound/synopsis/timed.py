@@ -133,7 +133,8 @@ class TimedPlan:
     ``joins`` are the comparisons between streams other than of timestamps; ``streams`` say which tuples
     count at all. ``remembered`` are the rows that a DISTINCT query remembers as answered;
     where the timestamp of a stream is projected, a row is forgotten once it cannot come again.
-    ``empty`` means that the answer is always empty.
+    ``linger`` is for how long after such a timestamp a row may come again at least (other parts of a
+    statement may have it later). ``empty`` means that the answer is always empty.
     """
 
     query: Query
@@ -144,6 +145,7 @@ class TimedPlan:
     answers: tuple[Split, ...] = ()
     windows: tuple[Window, ...] = ()
     remembered: Remembered = Remembered()
+    linger: int = 0
     empty: bool = False
 
     @property
@@ -152,6 +154,18 @@ class TimedPlan:
         return (
             None if self.undeclared else self.size({n: rows for n, rows in self._sizing if rows is not None})
         )
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The outputs after whose timestamp a row cannot come again, and how long after."""
+        if not self.query.distinct:
+            return {}
+        terms = ((place, output.term) for place, output in enumerate(self.query.select))
+        return {
+            place: max(self.linger, self.clock.reach(term.occurrence))
+            for place, term in terms
+            if isinstance(term, Attribute) and self.query.is_timestamp(term)
+        }
 
     @property
     def undeclared(self) -> tuple[str, ...]:

@@ -44,14 +44,14 @@ def needs_time(query: Query) -> bool:
 AnyPlan = Plan | TimedPlan | EndingPlan
 
 
-def plan_of(query: Query, static_values: StaticValues | None = None) -> AnyPlan:
+def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> AnyPlan:
     """The plan of a bounded query: a compact one, or if streams end, one that waits for that.
 
     Raises:
         PlanError: there is none (see ``plan`` and ``timed_plan``).
     """
     try:
-        return timed_plan(query, static_values) if needs_time(query) else plan(query, static_values)
+        return timed_plan(query, static_values, linger) if needs_time(query) else plan(query, static_values)
     except PlanError:
         ending = ending_plan(query)
         if ending is None or not exact(query).bounded:
@@ -59,12 +59,13 @@ def plan_of(query: Query, static_values: StaticValues | None = None) -> AnyPlan:
         return ending
 
 
-def timed_plan(query: Query, static_values: StaticValues | None = None) -> TimedPlan:
+def timed_plan(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> TimedPlan:
     """The compact plan of a query that the exact criterion calls bounded, and in which no stream ends.
 
     Args:
         query: a bounded query.
         static_values: the sorted, distinct, encoded values of each column of static relations.
+        linger: for how long after its timestamp an answered row is remembered at least.
 
     Raises:
         PlanError: a set of streams has no finite table, or there are more than COMPOSITES_PLANNED
@@ -96,7 +97,8 @@ def timed_plan(query: Query, static_values: StaticValues | None = None) -> Timed
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
         windows=tuple(_windows(facts, clock)),
-        remembered=_remembered(facts, clock, static_values or {}) if query.distinct else Remembered(),
+        remembered=_remembered(facts, clock, static_values or {}, linger) if query.distinct else Remembered(),
+        linger=linger,
     )
 
 
@@ -233,11 +235,12 @@ def _windows(facts: Known, clock: Clock) -> Iterator[Window]:
             yield Window(alias, relation.name, hold, ticks, width, rows)
 
 
-def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> Remembered:
+def _remembered(facts: Known, clock: Clock, static_values: StaticValues, linger: int) -> Remembered:
     """The answer rows that may come again."""
     query = facts.query
     last = [a for a in query.projected if query.is_timestamp(a)]
-    if any(clock.reach(a.occurrence) <= 0 for a in last):
+    reach = {a.occurrence: max(linger, clock.reach(a.occurrence)) for a in last}
+    if any(length <= 0 for length in reach.values()):
         return Remembered()
     number, recent = 1, dict[str, int]()
     for attribute in query.projected:
@@ -249,8 +252,7 @@ def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> Reme
             number *= size
         elif last and clock.completes(alias):
             recent[alias] = min(
-                _ticks(query, alias, clock.reach(a.occurrence) + clock.latest[a.occurrence, alias])
-                for a in last
+                _ticks(query, alias, reach[a.occurrence] + clock.latest[a.occurrence, alias]) for a in last
             )
         else:
             raise PlanError(
@@ -258,7 +260,7 @@ def _remembered(facts: Known, clock: Clock, static_values: StaticValues) -> Reme
             )
     for a in last:
         if a.occurrence not in recent:
-            number *= _ticks(query, a.occurrence, clock.reach(a.occurrence))
+            number *= _ticks(query, a.occurrence, reach[a.occurrence])
     relations = [(query.occurrence(alias).relation, ticks) for alias, ticks in recent.items()]
     return Remembered(number, tuple((r.name, ticks, r.max_rows_per_timestamp) for r, ticks in relations))
 
