@@ -63,10 +63,24 @@ def shared_zones(
     facts = time.facts
     if facts.space.family(low) is not facts.space.family(high):
         return
-    also = set(zones(time, high))
-    for zone in zones(time, low):
-        if zone in also and facts.satisfiable(*lying(zone, low, high, further)):
+    assert facts.closure is not None
+    also = _zones(time, high)
+    for zone in _zones(time, low):
+        if zone not in also:
+            continue
+        literals, cuts = lying(zone, low, high, further)
+        # Most zones are far from a column's bounds: one look at each says so.
+        if all(map(facts.closure.allows, literals)) and facts.satisfiable(literals, cuts):
             yield zone
+
+
+def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
+    """The zones of an attribute, in order."""
+    kept, key = time.facts.kept, (attribute, time.finite)
+    if key not in kept:
+        kept[key] = dict.fromkeys(zones(time, attribute))
+    found: dict[Zone, None] = kept[key]
+    return found
 
 
 def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | None:
