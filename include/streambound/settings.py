@@ -4,6 +4,7 @@
 ``STREAMBOUND_STREAMS``   folder of the streams' histories; default ``streams`` in the home.
 ``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
 ``STREAMBOUND_DOCS_URL``  where the folder ``docs`` is published; no default.
+``STREAMBOUND_CHECKPOINTS``  folder or address (``s3://...``) of the checkpoints; default in the home.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 """
 
@@ -37,6 +38,16 @@ def streams_root() -> Path:
 def answers_root() -> Path:
     """Folder of evaluated answers: one folder a query."""
     return home() / "answers"
+
+
+def checkpoints() -> str:
+    """Folder or address of the checkpoints: one Delta table a query."""
+    return os.environ.get("STREAMBOUND_CHECKPOINTS") or str(home() / "checkpoints")
+
+
+def quarantine_root() -> Path:
+    """Folder of the partitions that came too late to be evaluated."""
+    return home() / "quarantine"
 
 
 def quality_root() -> Path:

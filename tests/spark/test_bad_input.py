@@ -18,11 +18,12 @@ from streambound.evaluation.events import Answer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark import emit
+from streambound.spark.answer import HistoryAnswer
+from streambound.spark.walk import Walk
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
 from streambound.spark.prepare import Job
 from streambound.spark.summarise import Summary, Task, error_of, error_text
-from streambound.spark.walk import HistoryAnswer, Walk
 from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import fresh

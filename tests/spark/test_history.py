@@ -25,8 +25,8 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.sources.abstract import Shape, generate
 from streambound.spark import history
+from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
-from streambound.spark.walk import HistoryAnswer
 
 MIXES = [
     ("int",),

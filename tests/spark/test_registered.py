@@ -17,8 +17,8 @@ from streambound.compiler import check
 from streambound.query.model import Kind, Relation
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.sources import abstract, flights
+from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
-from streambound.spark.walk import HistoryAnswer
 
 REGISTRY = load_registry(settings.registry())
 BOUNDED = [q for q in REGISTRY.queries if check(q.sql, REGISTRY.catalog, q.name).verdict == "bounded"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from streambound import settings
 from streambound.errors import DataError
 from streambound.query.registry import load_registry
+from streambound.spark.answer import HistoryAnswer
 from streambound.spark.emit import write_json
 from streambound.spark.history import evaluate_history
 from streambound.spark.session import session
-from streambound.spark.walk import HistoryAnswer
 
 
 def run_application(

@@ -100,10 +100,10 @@ def _cost(task: Task) -> int:
 
 
 def batched(tasks: Iterable[Task], target: int) -> list[list[Task]]:
-    """Partitions of one stream each, of at most about ``target`` bytes where they are small."""
-    found: dict[str, list[list[Task]]] = {}
+    """Partitions of one stream, for the same queries, of at most about ``target`` bytes where small."""
+    found: dict[tuple[str, frozenset[str], frozenset[str]], list[list[Task]]] = {}
     for task in sorted(tasks, key=lambda t: (t.stream, t.partition)):
-        mine = found.setdefault(task.stream, [])
+        mine = found.setdefault((task.stream, task.queries, task.aside), [])
         limit = min(target, BATCH_BYTES)
         if mine and len(mine[-1]) < BATCH_PARTITIONS and sum(map(_cost, [*mine[-1], task])) <= limit:
             mine[-1].append(task)
@@ -150,7 +150,9 @@ def summarise_group(
     """A record batch (see FIELDS) for each batch of partitions."""
     with opened(memory_mb) as engine:
         for batch in group:
-            rows = [_row(summary) for summary in summarise(engine, readings[batch[0].stream], batch)]
+            rows = [
+                _row(summary) for summary in summarise(engine, readings[batch[0].stream].by(batch[0]), batch)
+            ]
             yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from streambound.checkpoint.boundary import Tally
 from streambound.errors import CountOverflow, StorageError
 from streambound.evaluation.events import Answer
 from streambound.query.model import Attribute, Query
@@ -32,6 +33,7 @@ from streambound.spark.ordered import DIGITS
 COUNT = "count"
 SUMMARY = "_answer.json"
 TOTAL = "_total.parquet"
+ASIDE = "_aside"
 COUNTS = pa.decimal128(DIGITS, 0)
 _MODULUS = 1 << 256
 
@@ -125,6 +127,16 @@ class Digest:
         return f"{self.hash:064x}"
 
 
+def tally(found: Digest) -> Tally:
+    """A digest as checkpoints hold it."""
+    return Tally(found.rows, found.count, found.hash)
+
+
+def digest_of(found: Tally) -> Digest:
+    """The digest that a checkpoint holds."""
+    return Digest(found.rows, found.count, found.hash)
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun, in the singular for one."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
@@ -190,6 +202,28 @@ def total_path(folder: Path) -> Path:
 def answer_path(folder: Path, key: str | None, partition: str) -> Path:
     """Where the new answers of a partition lie; a history without partitions has one file."""
     return folder / FILE_NAME if key is None else folder / f"{key}={partition}" / FILE_NAME
+
+
+def size_of(path: Path) -> int:
+    """The size of a partition's answer file in bytes; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def aside(folder: Path) -> Path:
+    """Where answers of partitions that may come too late are written, to be compared."""
+    return folder / ASIDE
+
+
+def drop_aside(folder: Path) -> None:
+    """Remove what was written aside.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    drop_stale(folder, [ASIDE], ())
 
 
 def drop_others(folder: Path, kept: Iterable[Path]) -> None:

@@ -1,33 +1,38 @@
 """Many queries over time-partitioned history in one Spark application.
 
 Partitions are summarised in parallel, each once for all queries that read it; the driver walks the tiny
-tables in order of the partitions. So neither the answers nor the driver's memory depend on how large
-a partition is, and the final answer not on where the history was cut.
+tables in order of the partitions, and steps over those whose checkpoints hold. So neither the answers nor the
+driver's memory depend on how large a partition is, and the final answer not on where the history was cut.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from streambound import settings
+from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
 from streambound.spark import emit
+from streambound.spark.answer import HistoryAnswer
+from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
-from streambound.spark.prepare import Excluded, Job, prepare, readings_of, tasks_of
-from streambound.spark.summarise import Summary, Task
-from streambound.spark.walk import HistoryAnswer, Walk
+from streambound.spark.prepare import Excluded, Job, prepare, readings_of
+from streambound.spark.summarise import Summary
+from streambound.spark.walk import Walk
+from streambound.spark.waves import Step, steps, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Summaries of at most so many partitions are in the driver's memory at once.
-WAVE = 2_000
+# So many partitions are named one by one in what is told.
+NAMED = 5
 
 
 class Registered(Protocol):
@@ -55,13 +60,16 @@ def evaluate_history(
     last: str | None = None,
     excluded: Excluded | None = None,
     output: Path | None = None,
+    checkpoints: str | None = None,
+    recompute: bool = False,
     progress: Progress = _silent,
     memory_mb: int = MEMORY_MB,
 ) -> list[HistoryAnswer]:
     """Evaluate queries over their histories; one answer a query, in the given order.
 
     A query that is invalid, not bounded, or whose input is bad says so in its answer; the others are
-    evaluated.
+    evaluated. With ``checkpoints`` only partitions that are new or have changed are read, and the
+    evaluation takes up the last boundary before them; the answers are those of an evaluation of everything.
 
     Args:
         session: where the partitions are summarised.
@@ -70,6 +78,8 @@ def evaluate_history(
         first, last: partitions from and to, included (see ``query.partitions.Range``).
         excluded: partitions to keep out, with the reason, by stream.
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
+        checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.
+        recompute: evaluate everything, whatever is checkpointed, and take in what is in quarantine.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 
@@ -83,13 +93,44 @@ def evaluate_history(
     _refuse_twins(queries)
     found = {q.name: _job(q, catalog, chosen, excluded or {}) for q in queries}
     jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
-    walks = {job.name: Walk(job, folder / job.name) for job in jobs}
-    _evaluate(session, jobs, walks, folder, progress, memory_mb)
-    done = {}
-    for name, walk in walks.items():
-        done[name] = walk.finish(time.monotonic() - started)
-        progress(_told(done[name]))
+    tables: dict[str, CheckpointTable] = {}
+    done: dict[str, HistoryAnswer] = {}
+    waiting = jobs
+    while waiting:
+        books: dict[str, Book] = {}
+        for job in waiting:
+            try:
+                table = _table(job, checkpoints, tables)
+                books[job.name] = Book(job, folder / job.name, table, first or "", recompute)
+            except StreamboundError as error:
+                found[job.name] = error.about(job.name)
+        _tell_faults(books, progress)
+        walks = {name: Walk(book.job, book) for name, book in books.items()}
+        damaged = _evaluate(session, walks, folder, progress, memory_mb)
+        for name, walk in walks.items():
+            try:
+                if name not in damaged:
+                    done[name] = walk.finish(time.monotonic() - started)
+                    progress(_told(done[name], walk.book.table is not None))
+            except Damaged:
+                damaged.add(name)
+        waiting = [job for job in waiting if job.name in damaged]
     return [done.get(q.name) or _without(q, found[q.name]) for q in queries]
+
+
+def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]) -> CheckpointTable | None:
+    """The table of a job, opened once."""
+    if checkpoints is None:
+        return None
+    if job.name not in tables:
+        tables[job.name] = CheckpointTable(address_of(checkpoints, job.name), job.name)
+    return tables[job.name]
+
+
+def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
+    for name, book in books.items():
+        for fault in book.table.faults if book.table is not None else ():
+            progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
 
 
 def _refuse_twins(queries: Sequence[Registered]) -> None:
@@ -110,50 +151,44 @@ def _job(query: Registered, catalog: Catalog, chosen: Range, excluded: Excluded)
 
 
 def _evaluate(
-    session: SparkSession,
-    jobs: Sequence[Job],
-    walks: dict[str, Walk],
-    folder: Path,
-    progress: Progress,
-    memory_mb: int,
-) -> None:
-    readings = readings_of(jobs, folder)
-    waiting = [[t for t in here if t.stream in readings] for here in tasks_of(jobs)]
-    total = sum(map(len, waiting))
-    over = f"{emit.counted(total, 'partition')} of {emit.counted(len(readings), 'stream')}"
+    session: SparkSession, walks: Mapping[str, Walk], folder: Path, progress: Progress, memory_mb: int
+) -> set[str]:
+    """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
+    books = {name: walk.book for name, walk in walks.items()}
+    jobs = [book.job for book in books.values()]
+    waiting = steps(books)
+    streams = {task.stream for step in waiting for task in step.tasks}
+    readings = {stream: found for stream, found in readings_of(jobs, folder).items() if stream in streams}
+    total = sum(len(step.tasks) for step in waiting)
+    over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
-    read = 0
-    for wave in _waves(waiting):
-        tasks = [task for here in wave for task in here]
-        summaries = run_tasks(session, tasks, readings, progress, memory_mb)
-        _walk(walks, wave, summaries)
+    read, damaged = 0, set[str]()
+    for wave in waves(waiting):
+        tasks = [task for step in wave for task in step.tasks]
+        summaries = run_tasks(session, tasks, readings, progress, memory_mb) if tasks else []
+        _walk(walks, wave, summaries, damaged)
         read += len(tasks)
         progress(f"{read:,} of {emit.counted(total, 'partition')} read")
+    return damaged
 
 
-def _waves(waiting: Iterable[list[Task]]) -> Iterator[list[list[Task]]]:
-    wave: list[list[Task]] = []
-    for here in waiting:
-        if wave and sum(map(len, wave)) + len(here) > WAVE:
-            yield wave
-            wave = []
-        wave.append(here)
-    if wave:
-        yield wave
-
-
-def _walk(walks: dict[str, Walk], wave: list[list[Task]], summaries: Iterable[Summary]) -> None:
-    at: dict[tuple[str, str], dict[str, list[Summary]]] = {}
+def _walk(
+    walks: Mapping[str, Walk], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+) -> None:
+    at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:
-        here = at.setdefault((summary.stream, summary.partition), {})
-        here.setdefault(summary.query, []).append(summary)
-    for tasks in wave:
-        partition: dict[str, list[Summary]] = {}
-        for task in tasks:
-            for query, found in at.get((task.stream, task.partition), {}).items():
-                partition.setdefault(query, []).extend(found)
-        for query, found in partition.items():
-            walks[query].take(tasks[0].partition, found)
+        at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
+    for step in wave:
+        for query in step.queries:
+            found = (at.get((task.stream, step.partition, query), ()) for task in step.tasks)
+            try:
+                if query not in damaged:
+                    walks[query].take(step.partition, chain.from_iterable(found))
+            except Damaged:
+                damaged.add(query)
+    for name, walk in walks.items():
+        if name not in damaged:
+            walk.commit()
 
 
 def _without(query: Registered, found: Job | StreamboundError) -> HistoryAnswer:
@@ -163,10 +198,20 @@ def _without(query: Registered, found: Job | StreamboundError) -> HistoryAnswer:
     return HistoryAnswer(query.name, query.sql, verdict, error=found)
 
 
-def _told(answer: HistoryAnswer) -> str:
+def _told(answer: HistoryAnswer, checkpointed: bool) -> str:
     if answer.error is not None:
         return f"{answer.query}: failed: {answer.error.one_line()}"
     kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""
     rows, partitions = answer.answer_rows, len(answer.partitions)
     told = f"{emit.counted(rows, 'row')} from {emit.counted(partitions, 'partition')}"
-    return f"{answer.query}: {told}{kept_out}"
+    return f"{answer.query}: {told}{kept_out}{_began(answer) if checkpointed else ''}"
+
+
+def _began(answer: HistoryAnswer) -> str:
+    after = answer.started_after
+    boundary = "the beginning" if after is None else f"the boundary after {after}"
+    read = answer.read_partitions
+    if not read:
+        return f"; nothing read, evaluated from {boundary}"
+    named = ", ".join(read) if len(read) <= NAMED else f"{read[0]} to {read[-1]}"
+    return f"; {emit.counted(len(read), 'partition')} read ({named}), evaluated from {boundary}"

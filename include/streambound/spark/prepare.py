@@ -14,7 +14,7 @@ from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
-from streambound.spark.summarise import Reader, Reading, Static, Task, readers_of
+from streambound.spark.summarise import Reader, Reading, Static, readers_of
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
 
@@ -119,23 +119,6 @@ def _one_key(query: Query, relations: Iterable[Relation]) -> str | None:
             fix="write the histories of these streams with one partition key",
         )
     return next(iter(keys.values()), None)
-
-
-def tasks_of(jobs: Iterable[Job]) -> list[list[Task]]:
-    """The partitions that any job reads: a list for each partition name, in order of key and name."""
-    found: dict[tuple[str, str], dict[str, Task]] = {}
-    for job in jobs:
-        for stream, parts in job.partitions.items():
-            for part in parts:
-                here = found.setdefault((job.key or "", part.name), {})
-                if stream not in here:
-                    here[stream] = _task(stream, part)
-    return [list(found[at].values()) for at in sorted(found)]
-
-
-def _task(stream: str, part: Partition) -> Task:
-    size = sum(file.stat().st_size for file in part.files if file.exists())
-    return Task(stream, part.name, tuple(map(str, part.files)), size)
 
 
 def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:

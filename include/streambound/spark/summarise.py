@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,32 @@ class Reading:
     key: str | None
     readers: tuple[Reader, ...]
 
+    def by(self, task: Task) -> Reading:
+        """With the readers that a task is for."""
+        readers = (r for r in self.readers if r.query.name in task.queries)
+        return replace(self, readers=tuple(map(partial(_put, task.aside), readers)))
+
+
+def _put(aside: frozenset[str], reader: Reader) -> Reader:
+    if reader.answers is None or reader.query.name not in aside:
+        return reader
+    return replace(reader, answers=str(emit.aside(Path(reader.answers))))
+
 
 @dataclass(frozen=True)
 class Task:
-    """A partition of a stream: its name, files, and their size in bytes."""
+    """A partition of a stream: its name, files, and their size in bytes.
+
+    ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
+    ones.
+    """
 
     stream: str
     partition: str
     files: tuple[str, ...]
     size: int
+    queries: frozenset[str]
+    aside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

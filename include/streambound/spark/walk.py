@@ -7,72 +7,26 @@ stateless query's answers were written by the tasks; here only their digests mee
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from streambound.checkpoint.boundary import Checkpoint
 from streambound.errors import CountOverflow, StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.onepass import OnePass
 from streambound.sources.partitions import write_table
-from streambound.spark import emit
+from streambound.spark import emit, states
+from streambound.spark.answer import HistoryAnswer
+from streambound.spark.book import Book, Segment
 from streambound.spark.distinct import distinct_rows
 from streambound.spark.matches import Matches
+from streambound.spark.needs import Need
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.summarise import Summary
-from streambound.synopsis.serial import loads
-from streambound.synopsis.state import Table
-
-
-@dataclass(frozen=True)
-class HistoryAnswer:
-    """What evaluating a query over its history gave.
-
-    ``verdict`` is bounded, unbounded, unknown or invalid; only a bounded query without ``error`` has
-    answers. ``answer_rows`` counts different rows and ``answer_count`` their multiplicities;
-    ``peak_units`` is the most that the driver's tables held; ``rows_read`` counts rows of all streams;
-    ``seconds`` from the start of the evaluation to this answer.
-    """
-
-    query: str
-    sql: str
-    verdict: str
-    units: int | None = None
-    peak_units: int | None = None
-    rows_read: int = 0
-    answer_rows: int = 0
-    answer_count: int = 0
-    partitions: tuple[str, ...] = ()
-    missing_partitions: tuple[Missing, ...] = ()
-    streams: tuple[str, ...] = ()
-    digest: str | None = None
-    seconds: float = 0.0
-    error: StreamboundError | None = None
-
-    @property
-    def evaluated(self) -> bool:
-        """Whether there are answers."""
-        return self.digest is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of ``_answer.json`` and of the summary of a run."""
-        return {
-            "query": self.query,
-            "sql": self.sql,
-            "verdict": self.verdict,
-            "units": self.units,
-            "peak_units": self.peak_units,
-            "rows_read": self.rows_read,
-            "answer_rows": self.answer_rows,
-            "answer_count": str(self.answer_count),
-            "streams": list(self.streams),
-            "partitions": list(self.partitions),
-            "missing_partitions": [vars(missing) for missing in self.missing_partitions],
-            "digest": self.digest,
-            "seconds": round(self.seconds, 3),
-            "error": None if self.error is None else self.error.one_line(),
-        }
+from streambound.synopsis.answer import representatives
+from streambound.synopsis.serial import digest, loads
+from streambound.synopsis.state import Bucket, Table, units
 
 
 def news(before: Table, new: Table) -> Table:
@@ -94,45 +48,113 @@ def news(before: Table, new: Table) -> Table:
 
 
 class Walk:
-    """Takes the summaries of one job's partitions, in order, and writes what is new at each."""
+    """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
-    def __init__(self, job: Job, folder: Path) -> None:
+    Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
+    it went on for the first time (None: the beginning); ``held`` says whether all boundaries did hold.
+    """
+
+    def __init__(self, job: Job, book: Book) -> None:
         assert job.plan is not None and job.query is not None
-        self.job, self.plan, self.query, self.folder = job, job.plan, job.query, folder
+        self.job, self.plan, self.query, self.folder, self.book = job, job.plan, job.query, book.folder, book
         self.onepass = OnePass(self.query, job.static, self.plan)
         self.onepass.joiner = Matches(self.plan)
-        self.total: dict[tuple[Any, ...], int] = {}
+        self.total: states.Total = {}
         self.digest = emit.Digest()
-        self.rows_read = 0
+        self.rows = self.rows_read = self.peak_units = 0
+        self.chain = ""
+        self.at: Checkpoint | None = None
+        self.live = self.held = True
+        self.started_after: str | None = None
         self.written: list[Path] = []
         self.error: StreamboundError | None = None
 
     def take(self, partition: str, summaries: Iterable[Summary]) -> None:
-        """Take in a partition; the first error ends the evaluation of this query alone."""
+        """Take in a partition; the first error ends the evaluation of this query alone.
+
+        Raises:
+            Damaged: a checkpoint is, and the walk has to begin again.
+        """
         if self.error is not None:
             return
         try:
             mine = list(summaries)
             self.error = next((s.error for s in mine if s.error is not None), None)
-            if self.error is None:
-                self._take(partition, mine)
+            # A stream under two aliases has been read once.
+            self.rows_read += sum({s.stream: s.rows for s in mine}.values())
+            if self.error is None and (found := self.book.segment(partition, mine)) is not None:
+                self._take(found)
         except StreamboundError as error:
             self.error = error
 
-    def _take(self, partition: str, summaries: list[Summary]) -> None:
-        # A stream under two aliases has been read once.
-        self.rows_read += sum({s.stream: s.rows for s in summaries}.values())
-        path = emit.answer_path(self.folder, self.job.key, partition)
-        if self.plan.stateless:
-            found = sum((s.answers for s in summaries if s.answers is not None), emit.Digest())
-            self.digest += found
+    def _take(self, found: Segment) -> None:
+        self.chain = self.book.chain(self.chain, found)
+        checkpoint = self.book.holding(self.chain, found)
+        if checkpoint is None:
+            self._go_on(found)
         else:
-            found = self._advance(path, partition, summaries)
-        if found.rows:
-            self.written.append(path)
+            self.at, self.live = checkpoint, False
+            self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
+            self.digest = emit.digest_of(checkpoint.total)
+        new = self.at.new.rows if self.at is not None else 0
+        if new:
+            self.written.append(emit.answer_path(self.folder, self.job.key, found.partition))
 
-    def _advance(self, path: Path, partition: str, summaries: list[Summary]) -> emit.Digest:
-        given = {s.alias: s.table for s in summaries if s.table is not None}
+    def _go_on(self, found: Segment) -> None:
+        """Evaluate a partition, from the state at the boundary before it."""
+        if self.held:
+            self.held, self.started_after = False, self.at.partition if self.at is not None else None
+            if not self.plan.stateless:
+                self.book.unsettle(name for name in self.book.names if name >= found.partition)
+        self._restore()
+        path = emit.answer_path(self.folder, self.job.key, found.partition)
+        kept = self.book.kept(found)
+        if found.answered is not None and self.plan.stateless:
+            new = found.answered
+        else:
+            new = self._advance(path, found.partition, states.tables_of(kept))
+        self.digest += new
+        self.rows += found.rows
+        self.peak_units = max(self.peak_units, self.onepass.peak_units)
+        self._check(found, kept, new, emit.size_of(path))
+
+    def _check(self, found: Segment, kept: bytes, new: emit.Digest, size: int) -> None:
+        """The boundary after a partition, as a checkpoint."""
+        state = self.book.dumped(self.onepass.tables, self.total)
+        self.at = Checkpoint(
+            query=self.job.name,
+            fingerprint=self.book.fingerprint,
+            partition=found.partition,
+            scope=self.book.scope,
+            inputs=found.inputs,
+            segment_digest=found.digest,
+            state_digest=digest(state),
+            chain=self.chain,
+            units=units(self.onepass.tables),
+            peak_units=self.peak_units,
+            rows=self.rows,
+            new=emit.tally(new),
+            total=replace(emit.tally(self.digest), rows=0),
+            size=size,
+            answers="",
+            segment=kept,
+            state=state,
+        )
+        self.book.add(self.at)
+
+    def _restore(self) -> None:
+        """Take up the state at the boundary that was reached, if it is not that of the tables."""
+        if self.live or self.at is None or self.plan.stateless:
+            return
+        tables, self.total = states.load_state(self.plan, self.book.state(self.at))
+        self.onepass.tables = tables
+        self.onepass.kept = {
+            alias: {bucket: representatives(table, [bucket]) for bucket in _buckets(table)}
+            for alias, table in tables.items()
+        }
+        self.onepass.peak_units, self.live = self.at.peak_units, True
+
+    def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Digest:
         new = self._tables(given)
         if self.query.distinct:
             new = {alias: news(self.onepass.tables[alias], table) for alias, table in new.items()}
@@ -150,18 +172,29 @@ class Walk:
             for s in self.plan.synopses
         }
 
+    def commit(self) -> None:
+        """Commit the checkpoints so far."""
+        try:
+            self.book.commit()
+        except StreamboundError as error:
+            self.error = self.error or error
+
     def finish(self, seconds: float) -> HistoryAnswer:
         """The answer as a whole, also written as ``_answer.json`` of the query's folder.
 
         Raises:
             StorageError: the disk refuses.
+            Damaged: a checkpoint is, and the walk has to begin again.
         """
-        emit.drop_others(self.folder, self.written if self.error is None else ())
-        if self.error is None:
-            try:
+        self.commit()
+        try:
+            if self.error is None:
                 self._total()
-            except StreamboundError as error:
-                self.error = error
+        except StreamboundError as error:
+            self.error = self.error or error
+        emit.drop_aside(self.folder)
+        # What is checkpointed stays, also where a later partition failed.
+        emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
         if self.error is not None or self.plan.stateless:
             # That of an earlier evaluation must not pass for this one's.
             emit.total_path(self.folder).unlink(missing_ok=True)
@@ -174,6 +207,7 @@ class Walk:
             rows = distinct_rows(emit.answer_schema(self.query), self.written)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
+        self._restore()
         if any(count >= 10**DIGITS for count in self.total.values()):
             raise CountOverflow(
                 f"an answer row has, over all partitions, a multiplicity of more than {DIGITS} digits",
@@ -191,14 +225,29 @@ class Walk:
             sql=job.sql,
             verdict=job.verdict,
             units=self.plan.units,
-            peak_units=self.onepass.peak_units if done else None,
+            peak_units=self.peak_units if done else None,
+            rows=self.rows,
             rows_read=self.rows_read,
             answer_rows=self.digest.rows if done else 0,
             answer_count=self.digest.count if done else 0,
-            partitions=tuple(job.names),
-            missing_partitions=job.missing,
+            partitions=tuple(self.book.names),
+            missing_partitions=self._missing(),
+            read_partitions=tuple(self.book.needs.partitions(Need.READ, Need.COMPARE)),
+            started_after=self._started_after(),
+            late=self.book.late,
             streams=tuple(job.partitions),
             digest=str(self.digest) if done else None,
             seconds=seconds,
             error=None if self.error is None else self.error.about(job.name),
         )
+
+    def _missing(self) -> tuple[Missing, ...]:
+        late = (Missing(one.stream, one.partition, one.reason) for one in self.book.late)
+        return (*self.job.missing, *late)
+
+    def _started_after(self) -> str | None:
+        return self.started_after if not self.held or self.at is None else self.at.partition
+
+
+def _buckets(table: Table) -> Iterable[Bucket]:
+    return table.counts if table.preserving else table.entries

@@ -82,10 +82,11 @@ def _text(entry: list[Any]) -> str:
 
 
 def _out(values: tuple[Any, ...]) -> list[Any]:
-    return [_encoded(value) for value in values]
+    return [plain(value) for value in values]
 
 
-def _encoded(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """An encoded value as JSON holds it."""
     if isinstance(value, tuple):
         return {"t": _out(value)}
     if isinstance(value, NotANumber):
@@ -99,10 +100,11 @@ def _encoded(value: Any) -> Any:
 
 
 def _in(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_decoded(value) for value in values)
+    return tuple(value_of(value) for value in values)
 
 
-def _decoded(value: Any) -> Any:
+def value_of(value: Any) -> Any:
+    """The encoded value that JSON holds."""
     if not isinstance(value, dict):
         return value
     if "t" in value:

@@ -1,0 +1,95 @@
+"""The fingerprint of a plan: what of query and catalog the state and the answers depend on.
+
+It is a digest of the compiled query and plan, of the catalog's word on the columns that the query mentions
+(type, domain, NOT NULL; evaluation refuses data that break it) and of the rows of its static relations.
+Comments, layout, places, names of queries, and columns that the query does not mention are no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from streambound.query.model import Query, Relation
+from streambound.query.values import NotANumber
+from streambound.synopsis.serial import plain
+
+# To be raised when the same plan comes to mean another state, or other answers.
+VERSION = 1
+# The user's own spelling: of constants, of offsets.
+_SPELLING = ("text", "offset_text")
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
+    """The digest, in hexadecimal.
+
+    Args:
+        query: the compiled query.
+        plan: its plan, of dataclasses, enumerations, collections and values.
+        static: the encoded rows of each static relation that it reads.
+    """
+    document = {
+        "version": VERSION,
+        "query": _described(query),
+        "plan": _described(plan),
+        "static": {name: _rows(query, name, rows) for name, rows in static.items()},
+    }
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _described(thing: Any) -> Any:
+    if isinstance(thing, Query):
+        return _query(thing)
+    if isinstance(thing, Enum):
+        return [type(thing).__name__, thing.name]
+    if is_dataclass(thing):
+        body = {
+            f.name: _described(getattr(thing, f.name))
+            for f in fields(thing)
+            if f.compare and f.name not in _SPELLING
+        }
+        return [type(thing).__name__, body]
+    if isinstance(thing, Mapping):
+        return sorted(([_described(k), _described(v)] for k, v in thing.items()), key=_text)
+    if isinstance(thing, (set, frozenset)):
+        return sorted(map(_described, thing), key=_text)
+    if isinstance(thing, (list, tuple)):
+        return [_described(item) for item in thing]
+    assert thing is None or isinstance(thing, (str, int, float, Fraction, NotANumber)), type(thing)
+    return plain(thing)
+
+
+def _query(query: Query) -> Any:
+    used: dict[str, set[str]] = {}
+    for attribute in query.mentioned:
+        used.setdefault(query.occurrence(attribute.occurrence).relation.name, set()).add(attribute.column)
+    return {
+        "distinct": query.distinct,
+        "select": _described(query.select),
+        "from": [[o.alias, _relation(o.relation, used)] for o in query.occurrences],
+        "where": _described(query.where),
+    }
+
+
+def _relation(relation: Relation, used: Mapping[str, set[str]]) -> Any:
+    wanted = used.get(relation.name, set()) | {relation.timestamp}
+    columns = [_described(column) for column in relation.columns if column.name in wanted]
+    return [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
+
+
+def _rows(query: Query, name: str, rows: Rows) -> list[Any]:
+    aliases = {o.alias for o in query.statics if o.relation.name == name}
+    columns = sorted({a.column for a in query.mentioned if a.occurrence in aliases})
+    return sorted(([plain(row[column]) for column in columns] for row in rows), key=_text)
+
+
+def _text(thing: Any) -> str:
+    return json.dumps(thing, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,70 @@
+"""What evaluating a query over its history gave, and how it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.checkpoint.boundary import Late
+from streambound.errors import StreamboundError
+from streambound.spark.prepare import Missing
+
+
+@dataclass(frozen=True)
+class HistoryAnswer:
+    """What evaluating a query over its history gave.
+
+    ``verdict`` is bounded, unbounded, unknown or invalid; only a bounded query without ``error`` has
+    answers. ``answer_rows`` counts different rows and ``answer_count`` their multiplicities;
+    ``peak_units`` is the most that the driver's tables held; ``rows`` counts the rows of all streams that the
+    answers rest on; ``seconds`` from the start of the evaluation to this answer. Of this run alone are
+    ``rows_read``, ``read_partitions``, and ``started_after``: the partition at whose boundary the evaluation
+    took up a checkpoint (None: from the beginning). ``late`` are the versions of partitions in quarantine.
+    """
+
+    query: str
+    sql: str
+    verdict: str
+    units: int | None = None
+    peak_units: int | None = None
+    rows: int = 0
+    rows_read: int = 0
+    answer_rows: int = 0
+    answer_count: int = 0
+    partitions: tuple[str, ...] = ()
+    missing_partitions: tuple[Missing, ...] = ()
+    read_partitions: tuple[str, ...] = ()
+    started_after: str | None = None
+    late: tuple[Late, ...] = ()
+    streams: tuple[str, ...] = ()
+    digest: str | None = None
+    seconds: float = 0.0
+    error: StreamboundError | None = None
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether there are answers."""
+        return self.digest is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of ``_answer.json`` and of the summary of a run."""
+        return {
+            "query": self.query,
+            "sql": self.sql,
+            "verdict": self.verdict,
+            "units": self.units,
+            "peak_units": self.peak_units,
+            "rows": self.rows,
+            "rows_read": self.rows_read,
+            "answer_rows": self.answer_rows,
+            "answer_count": str(self.answer_count),
+            "streams": list(self.streams),
+            "partitions": list(self.partitions),
+            "missing_partitions": [vars(missing) for missing in self.missing_partitions],
+            "read_partitions": list(self.read_partitions),
+            "started_after": self.started_after,
+            "late": [vars(late) for late in self.late],
+            "digest": self.digest,
+            "seconds": round(self.seconds, 3),
+            "error": None if self.error is None else self.error.one_line(),
+        }

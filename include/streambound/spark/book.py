@@ -1,0 +1,278 @@
+"""The checkpoints of one job while it is evaluated: which boundaries still hold, and what is to be committed.
+
+Reading is decided by the identities of input files (``needs``), evaluating by the chain of what the plan
+keeps of
+them: a partition that was written again with the same rows is read once more, and changes nothing.
+Without a table no checkpoints are kept: everything is read and evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streambound.checkpoint.boundary import Checkpoint, Late, chained
+from streambound.checkpoint.fingerprint import fingerprint
+from streambound.checkpoint.holder import Holder, forget_holder, new_holder, read_holder, write_holder
+from streambound.checkpoint.inputs import Input
+from streambound.checkpoint.table import CheckpointTable
+from streambound.spark import emit, states
+from streambound.spark.needs import Need, Needs, read_all
+from streambound.spark.prepare import Job
+from streambound.spark.summarise import Summary
+from streambound.synopsis.serial import digest
+from streambound.synopsis.state import Table
+
+# Segments and states of so many partitions are loaded at once.
+LOADED = 64
+# What is not committed yet, in bytes of segments and states.
+PENDING_BYTES = 32 << 20
+
+
+class Damaged(Exception):
+    """A checkpoint that is needed turned out to be damaged: the book is to be opened again without it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it."""
+
+    partition: str
+    inputs: Mapping[str, Input]
+    digest: str
+    kept: bytes | None
+    answered: emit.Digest | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its streams."""
+        return sum(one.rows for one in self.inputs.values())
+
+
+class Book:
+    """The checkpoints of one job.
+
+    Args:
+        job: with a plan.
+        folder: of the query's answers.
+        table: its checkpoints; None to keep none.
+        scope: the partition from which on history is asked for, empty for all.
+        recompute: nothing that is there counts.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+
+    def __init__(
+        self, job: Job, folder: Path, table: CheckpointTable | None, scope: str = "", recompute: bool = False
+    ) -> None:
+        assert job.plan is not None and job.query is not None
+        self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
+        self.rows: dict[str, Checkpoint] = {}
+        self._pending: list[Checkpoint] = []
+        self._loaded: dict[str, Checkpoint] = {}
+        self._anew = recompute
+        self.fingerprint = ""
+        if table is None:
+            forget_holder(folder)
+            self.needs = read_all(job)
+            return
+        self.fingerprint = fingerprint(job.query, job.plan, job.static)
+        if not recompute:
+            self.rows = {n: row for n, row in table.rows.items() if row.fingerprint == self.fingerprint}
+        self.holder = self._held(table)
+        boundary = max((n for n, row in self.rows.items() if row.scope == scope), default=None)
+        quarantined = () if recompute else table.late
+        self.needs = Needs(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
+        if self.plan.stateless:
+            self.unsettle(self.needs.partitions(Need.READ))
+
+    def _held(self, table: CheckpointTable) -> Holder:
+        found = None if self._anew else read_holder(self.folder)
+        if found is not None and found.version > table.version:
+            # Answers may be newer than the checkpoints that are left.
+            table.faults.append("the newest entries of the table's log are gone")
+            found = None
+        return found or new_holder()
+
+    @property
+    def names(self) -> list[str]:
+        """The partitions that are evaluated, in order."""
+        return self.needs.names
+
+    @property
+    def late(self) -> tuple[Late, ...]:
+        """The versions that are in quarantine."""
+        return tuple(self.needs.late[at] for at in sorted(self.needs.late))
+
+    # What a partition adds.
+
+    def segment(self, partition: str, summaries: Sequence[Summary]) -> Segment | None:
+        """What the plan keeps of a partition, as read or as checkpointed; None if nothing of it counts.
+
+        Raises:
+            StorageError: a late partition cannot be kept.
+            Damaged: a checkpoint is.
+        """
+        streams = self.needs.streams(partition)
+        if not streams:
+            return None
+        row = self.rows.get(partition)
+        known = {s for s in streams if self.needs[s, partition] is Need.KNOWN}
+        if row is not None and known == set(streams) == set(row.inputs):
+            return Segment(partition, row.inputs, row.segment_digest, None, emit.digest_of(row.new))
+        read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
+        inputs = {
+            s: Input(self.needs.identities[s, partition], found[0].rows) for s, found in read.items() if found
+        }
+        if self.plan.stateless:
+            (stream,) = streams
+            return self._answered(partition, stream, inputs[stream], read[stream])
+        tables = {x.alias: x.table for found in read.values() for x in found if x.table is not None}
+        if row is not None and (known or any(self.needs[s, partition] is Need.COMPARE for s in streams)):
+            self._from_checkpoint(row, streams, inputs, tables)
+        return _segment(partition, inputs, tables)
+
+    def _from_checkpoint(
+        self, row: Checkpoint, streams: Iterable[str], inputs: dict[str, Input], tables: dict[str, bytes]
+    ) -> None:
+        """Put in what is checkpointed of streams that were not read, or whose change comes too late."""
+        before = states.tables_of(self._blob(row.partition, "segment"))
+        for stream in streams:
+            aliases = [o.alias for o in self.plan.query.streams if o.relation.name == stream]
+            need, old = self.needs[stream, row.partition], row.inputs.get(stream)
+            if need is Need.READ or old is None:
+                continue
+            if need is Need.COMPARE:
+                same = old.rows == inputs[stream].rows and all(
+                    before.get(a) == tables.get(a) for a in aliases
+                )
+                if same:
+                    continue
+                self._quarantine(stream, row.partition)
+            inputs[stream] = old
+            tables.update({a: before[a] for a in aliases if a in before})
+
+    def _answered(self, partition: str, stream: str, found: Input, summaries: Sequence[Summary]) -> Segment:
+        answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
+        kept = states.answered_segment(answered)
+        row = self.rows.get(partition)
+        if self.needs[stream, partition] is Need.COMPARE and row is not None:
+            old = row.inputs[stream]
+            if (old.rows, row.segment_digest) != (found.rows, digest(kept)):
+                self._quarantine(stream, partition)
+                found = old
+            return Segment(partition, {stream: found}, row.segment_digest, None, emit.digest_of(row.new))
+        return Segment(partition, {stream: found}, digest(kept), kept, answered)
+
+    def _quarantine(self, stream: str, partition: str) -> None:
+        part = next(p for p in self.job.partitions[stream] if p.name == partition)
+        self.needs.quarantine(stream, part, earlier=True)
+
+    # Which boundaries hold.
+
+    def holding(self, chain: str, segment: Segment) -> Checkpoint | None:
+        """The checkpoint of a boundary, if it rests on the same history and its answers are written."""
+        row = self.rows.get(segment.partition)
+        if row is None or row.chain != chain or not self._written(row):
+            return None
+        if dict(row.inputs) != dict(segment.inputs):
+            # Files were written again with the same rows: only their identities are new.
+            self.add(replace(self._full(row.partition), inputs=segment.inputs))
+        return row
+
+    def _written(self, row: Checkpoint) -> bool:
+        if row.answers != self.holder.token or row.partition in self.holder.unsettled:
+            return False
+        return row.size == emit.size_of(emit.answer_path(self.folder, self.job.key, row.partition))
+
+    def kept(self, segment: Segment) -> bytes:
+        """What the plan keeps of a partition.
+
+        Raises:
+            Damaged: it is in a checkpoint that is.
+        """
+        return self._blob(segment.partition, "segment") if segment.kept is None else segment.kept
+
+    def state(self, row: Checkpoint) -> bytes:
+        """The state at a boundary.
+
+        Raises:
+            Damaged: the checkpoint is.
+        """
+        return self._blob(row.partition, "state")
+
+    def _blob(self, partition: str, which: str) -> bytes:
+        found: bytes | None = getattr(self._full(partition), which)
+        assert found is not None
+        return found
+
+    def _full(self, partition: str) -> Checkpoint:
+        if partition not in self._loaded:
+            assert self.table is not None
+            ahead = [name for name in self.names if name >= partition and name in self.rows]
+            self._loaded = self.table.load(ahead[:LOADED])
+            if partition not in self._loaded:
+                # All that is damaged is found at once, so that the book is opened again once.
+                self.table.load(list(self.table.rows))
+                raise Damaged(partition)
+        return self._loaded[partition]
+
+    # What is committed.
+
+    def unsettle(self, partitions: Iterable[str]) -> None:
+        """Say that the answers of some partitions are about to be written.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        unsettled = frozenset(partitions)
+        if self.table is not None and unsettled:
+            self._hold(replace(self.holder, unsettled=self.holder.unsettled | unsettled))
+
+    def add(self, row: Checkpoint) -> None:
+        """Take in a new checkpoint, with its segment and state; some are committed together.
+
+        Raises:
+            StorageError: the disk or the object storage refuses.
+        """
+        if self.table is None:
+            return
+        self._pending.append(replace(row, answers=self.holder.token))
+        if sum(len(p.segment or b"") + len(p.state or b"") for p in self._pending) > PENDING_BYTES:
+            self.commit()
+
+    def commit(self) -> None:
+        """Commit what is new; the answers of these partitions are settled then.
+
+        Raises:
+            StorageError: the disk or the object storage refuses.
+        """
+        if self.table is None:
+            return
+        self.table.commit(self.fingerprint, self._pending, self.late, self._anew)
+        self._anew = False
+        settled = {row.partition for row in self._pending}
+        self._hold(
+            replace(self.holder, version=self.table.version, unsettled=self.holder.unsettled - settled)
+        )
+        self._pending = []
+
+    def _hold(self, holder: Holder) -> None:
+        self.holder = holder
+        if read_holder(self.folder) != holder:
+            write_holder(self.folder, holder)
+
+    def dumped(self, tables: Mapping[str, Table], total: states.Total) -> bytes:
+        """The state of a checkpoint; nothing where none are kept."""
+        return b"" if self.table is None else states.dump_state({} if self.plan.stateless else tables, total)
+
+    def chain(self, before: str, segment: Segment) -> str:
+        """The chain at the boundary after a partition."""
+        return chained(before, segment.partition, segment.inputs, segment.digest)
+
+
+def _segment(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> Segment:
+    kept = states.segment(tables)
+    return Segment(partition, inputs, digest(kept), kept)
