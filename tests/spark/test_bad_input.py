@@ -17,13 +17,16 @@ from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.partitions import Partition
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer
-from streambound.spark.walk import Walk
+from streambound.spark.book import Book
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
 from streambound.spark.prepare import Job
 from streambound.spark.summarise import Summary, Task, error_of, error_text
+from streambound.spark.walk import Walk
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import fresh
@@ -161,6 +164,12 @@ PAIRS = catalog_from_mapping({"S": {"A": "int"}, "T": {"A": "int"}})
 PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
 
 
+def walk_of(made: Plan, folder: Path) -> Walk:
+    parts = {stream: (Partition("0", ()),) for stream in ("S", "T")}
+    job = Job("pair", PAIR.sql, "bounded", PAIR, made, histories.KEY, partitions=parts)
+    return Walk(job, Book(job, folder, None))
+
+
 @pytest.mark.parametrize(("first", "second", "fits"), [(10**19, 10**19 - 1, True), (10**19, 10**19, False)])
 def test_counts_up_to_38_digits_and_never_wrapped(
     first: int, second: int, fits: bool, tmp_path: Path
@@ -171,7 +180,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
         tables[alias].add({"A": 0})
         (bucket,) = tables[alias].counts
         tables[alias].counts[bucket] = count
-    walk = Walk(Job("pair", PAIR.sql, "bounded", PAIR, made, histories.KEY), tmp_path)
+    walk = walk_of(made, tmp_path)
     walk.take("0", [Summary("pair", a, a, "0", table=dumps(table)) for a, table in tables.items()])
     answer = walk.finish(0.0)
     if fits:
@@ -184,7 +193,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
 
 
 def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
-    walk = Walk(Job("pair", PAIR.sql, "bounded", PAIR, plan(PAIR), histories.KEY), tmp_path)
+    walk = walk_of(plan(PAIR), tmp_path)
     walk.total = {(1,): 10**38}
     assert isinstance(walk.finish(0.0).error, CountOverflow)
 
@@ -203,12 +212,15 @@ def test_errors_survive_the_way_from_a_task() -> None:
 
 
 def test_tasks_are_batched_by_stream_and_balanced_by_size() -> None:
-    tasks = [Task(s, f"{p:03}", (f"{s}{p}",), 10**6) for s in "ST" for p in range(100)] + [
-        Task("S", "big", ("big",), 10**9)
+    both = frozenset("ab")
+    tasks = [Task(s, f"{p:03}", (f"{s}{p}",), 10**6, both) for s in "ST" for p in range(100)] + [
+        Task("S", "big", ("big",), 10**9, both),
+        Task("S", "one", ("one",), 10**6, frozenset("a")),
+        Task("S", "two", ("two",), 10**6, frozenset("a"), frozenset("a")),
     ]
     batches = batched(tasks, 5 * 10**6)
     assert sorted(t.partition for b in batches for t in b) == sorted(t.partition for t in tasks)
-    assert all(len({t.stream for t in b}) == 1 and len(b) <= 5 for b in batches)
+    assert all(len({(t.stream, t.queries, t.aside) for t in b}) == 1 and len(b) <= 5 for b in batches)
     groups = balanced(batches, 4)
     assert len(groups) == 4 and [t.partition for b in groups[0] for t in b] == ["big"]
 

@@ -166,44 +166,56 @@ class CheckpointTable:
         return found
 
     def commit(
-        self, fingerprint: str, rows: Sequence[Checkpoint], late: Sequence[Late], anew: bool = False
+        self,
+        fingerprint: str,
+        rows: Sequence[Checkpoint],
+        late: Sequence[Late],
+        gone: Iterable[str] = (),
+        anew: bool = False,
     ) -> None:
-        """Put checkpoints in their places, and the quarantined partitions in place of those before, in one
-        step.
+        """Put checkpoints in their places, and quarantined partitions for those before, in one step.
 
         Args:
             fingerprint: of the plan; rows with another are dropped.
             rows: with segments and states.
             late: all quarantined partitions of the query.
+            gone: partitions whose checkpoints are dropped.
             anew: drop all that was there.
 
         Raises:
             StorageError: the disk or the object storage refuses, or another run committed in between.
         """
+        dropped = set(gone) & set(self.rows)
         stale = anew or any(row.fingerprint != fingerprint for row in self.rows.values())
-        if not (rows or stale or self.faults or set(late) != set(self.late)):
+        if not (rows or stale or dropped or self.faults or set(late) != set(self.late)):
             return
+        replaced = {row.partition for row in rows} & set(self.rows)
         with refused(self.address):
             if stale or self.faults or self._table is None:
-                self._replace(fingerprint, rows, late, anew)
-            elif set(late) == set(self.late) and not any(row.partition in self.rows for row in rows):
+                self._replace(fingerprint, rows, late, dropped, anew)
+            elif set(late) == set(self.late) and not (replaced or dropped):
                 self._write(_batch(fingerprint, rows, ()), mode="append")
             else:
-                names = ", ".join(_quoted(row.partition) for row in rows)
+                names = ", ".join(map(_quoted, sorted(replaced | dropped | {row.partition for row in rows})))
                 where = "kind = 'late'" + (f" OR partition IN ({names})" if names else "")
                 self._write(_batch(fingerprint, rows, late), mode="overwrite", predicate=where)
             self._tidy()
-        kept = {} if stale else self.rows
+        kept = {} if stale else {n: row for n, row in self.rows.items() if n not in dropped}
         self.rows = {**kept, **{row.partition: _light(row) for row in rows}}
         self.late, self.faults = tuple(late), []
 
     def _replace(
-        self, fingerprint: str, rows: Sequence[Checkpoint], late: Sequence[Late], anew: bool
+        self,
+        fingerprint: str,
+        rows: Sequence[Checkpoint],
+        late: Sequence[Late],
+        dropped: set[str],
+        anew: bool,
     ) -> None:
         """Write the table from what is sound of it and what is new; damaged files are no part of it."""
-        new = {row.partition for row in rows}
+        others = dropped | {row.partition for row in rows}
         sound = [] if anew else [n for n, r in self.rows.items() if r.fingerprint == fingerprint]
-        survivors = list(self.load(name for name in sound if name not in new).values())
+        survivors = list(self.load(name for name in sound if name not in others).values())
         if self._unreadable:
             self._storage().delete_dir("_delta_log")
             self._unreadable = False

@@ -98,8 +98,14 @@ class Book:
 
     @property
     def names(self) -> list[str]:
-        """The partitions that are evaluated, in order."""
+        """The partitions that are taken in, in order."""
         return self.needs.names
+
+    @property
+    def covered(self) -> list[str]:
+        """The partitions that the answers rest on, in order: also those of streams that need not be read."""
+        out = set(self.needs.partitions(Need.OUT)) - set(self.names)
+        return [name for name in self.job.names if name not in out]
 
     @property
     def late(self) -> tuple[Late, ...]:
@@ -251,7 +257,8 @@ class Book:
         """
         if self.table is None:
             return
-        self.table.commit(self.fingerprint, self._pending, self.late, self._anew)
+        gone = filter(self.job.gone, self.table.rows)
+        self.table.commit(self.fingerprint, self._pending, self.late, list(gone), self._anew)
         self._anew = False
         settled = {row.partition for row in self._pending}
         self._hold(

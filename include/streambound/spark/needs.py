@@ -55,7 +55,9 @@ class Needs:
     ) -> None:
         assert job.plan is not None and job.query is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
-        self.relations = {o.relation.name: o.relation for o in job.query.streams}
+        # An always empty answer needs no stream to be read.
+        occurrences = (job.query.occurrence(synopsis.alias) for synopsis in job.plan.synopses)
+        self.relations = {o.relation.name: o.relation for o in occurrences}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
         self._before = {(one.stream, one.partition): one for one in quarantined}
@@ -63,8 +65,8 @@ class Needs:
         self._usable = written if job.plan.stateless else lambda row: True
         self._found = {
             (stream, part.name): self._need(self.relations[stream], part)
-            for stream, parts in job.partitions.items()
-            for part in parts
+            for stream in self.relations
+            for part in job.partitions[stream]
         }
 
         self._streams: dict[str, list[str]] = {}

@@ -45,6 +45,12 @@ class Job:
     static_files: tuple[Static, ...] = ()
     partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    chosen: Range = field(default_factory=Range)
+
+    def gone(self, partition: str) -> bool:
+        """Whether a partition is asked for, but no longer there."""
+        kept_out = {one.partition for one in self.missing}
+        return self.chosen.holds(self.key, partition) and partition not in {*self.names, *kept_out}
 
     @property
     def names(self) -> list[str]:
@@ -82,7 +88,7 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
     plan = found.plan or make_plan(query, static_values(query, static))
     key, partitions, missing = _partitions(query, chosen, excluded)
     files = tuple(_static(relation) for relation in _relations(query, static=True))
-    return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing)
+    return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing, chosen)
 
 
 def _relations(query: Query, static: bool) -> list[Relation]:

@@ -54,7 +54,11 @@ def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Stateme
     for join in build.joins:
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
-    return Statement(_few(select, shape, len(groups)), tuple(build.lookups))
+    select = _few(select, shape, len(groups))
+    if cell.unequal:
+        # Which entries the others serve depends on the order in which they come, where several sets would do.
+        select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+    return Statement(select, tuple(build.lookups))
 
 
 def _ends(build: Clauses, shape: Layout) -> list[Named]:

@@ -230,7 +230,7 @@ class Walk:
             rows_read=self.rows_read,
             answer_rows=self.digest.rows if done else 0,
             answer_count=self.digest.count if done else 0,
-            partitions=tuple(self.book.names),
+            partitions=tuple(self.book.covered),
             missing_partitions=self._missing(),
             read_partitions=tuple(self.book.needs.partitions(Need.READ, Need.COMPARE)),
             started_after=self._started_after(),

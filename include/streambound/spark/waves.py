@@ -37,8 +37,8 @@ def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     parts: dict[tuple[str, str, str], Partition] = {}
     needs: dict[tuple[str, str, str], dict[str, Need]] = {}
     for name, book in books.items():
-        for stream, here in book.job.partitions.items():
-            for part in here:
+        for stream in book.needs.relations:
+            for part in book.job.partitions[stream]:
                 need = book.needs[stream, part.name]
                 if need in (Need.READ, Need.COMPARE):
                     at = (book.job.key or "", part.name, stream)

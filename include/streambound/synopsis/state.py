@@ -261,8 +261,9 @@ def irredundant(shape: Layout, entries: Entries) -> Entries:
     """
     slots = [i for i, (_, count) in enumerate(shape.cell.unequal) for _ in range(count)]
     kept = dict(entries)
-    # The worst entries first, so that a chain keeps its best end.
-    for unequal in sorted(entries, key=lambda u: _rank(shape, entries, u), reverse=True):
+    # The worst entries first, so that a chain keeps its best end; then by value, so that what remains does
+    # not depend on the order in which entries came.
+    for unequal in sorted(sorted(entries), key=lambda u: _rank(shape, entries, u), reverse=True):
         rest = [u for u in kept if u != unequal and shape.better(kept[u], kept[unequal]) == kept[u]]
         if not escapes(unequal, rest, slots):
             del kept[unequal]
