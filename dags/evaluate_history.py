@@ -4,12 +4,15 @@
 1. **choose**: the chosen queries whose newest verdict is *bounded*; the others are named with the reason.
 2. **quality**: one mapped task a stream that these queries read. A partition that breaks a promise of
    the catalog is named and **kept out**, unless *Include failed partitions* is switched on.
-3. **evaluate**: one Spark application for all queries; a stream that several queries read is scanned once.
+3. **evaluate**: one Spark application for all queries; a partition that several queries read is read once.
+   Only partitions that are new or have changed are read, and the evaluation takes up the last checkpoint
+   before them; the log says which. *Recompute* reads everything.
 4. **record**: the answers are checked and recorded with the partitions that are missing; Data Docs are built.
 5. **all_answered** fails naming every query that could not be evaluated or whose answers are wrong. The
    others are recorded by then.
 
-Answers are in `answers/QUERY`, quality pages in `quality/docs/index.html`, below the working folder.
+Answers are in `answers/QUERY`, checkpoints in `checkpoints/QUERY` (`streambound state QUERY`), quality
+pages in `quality/docs/index.html`, below the working folder.
 
 **Schedule**: whenever `validate_queries` has emitted `verdicts`, and every night at 04:00 UTC. The DAG has no
 start date and does not catch up: when it is unpaused for the first time nothing runs until the next night or
@@ -52,6 +55,11 @@ NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=time
             "Evaluate partitions that failed their quality checks all the same. One that cannot be read "
             "fails the queries that need it.",
         ),
+        "recompute": forms.switch(
+            False,
+            "Recompute",
+            "Read and evaluate everything, whatever is checkpointed, and take in what is in quarantine.",
+        ),
     },
 )
 def evaluate_history() -> None:
@@ -84,7 +92,7 @@ def evaluate_history() -> None:
         with reported():
             include_failed = params["include_failed_partitions"]
             chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(run_id, chosen["reads"], params["from"], params["to"])
+        arguments = selection.spark_arguments(run_id, chosen["reads"], params)
         return {**chosen, "arguments": arguments}
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[ANSWERS])

@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             output=options.output,
             summary=options.summary,
             run_id=options.run_id,
+            recompute=options.recompute,
         )
     except StreamboundError as error:
         print(f"evaluate_history: {error}", file=sys.stderr)
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--output", type=Path, metavar="DIR", help="folder of the answers")
     found.add_argument("--summary", type=Path, metavar="FILE", help="write what was done, as JSON")
     found.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
+    found.add_argument("--recompute", action="store_true", help="evaluate all, whatever is checkpointed")
     return found
 
 

@@ -45,6 +45,11 @@ def checkpoints() -> str:
     return os.environ.get("STREAMBOUND_CHECKPOINTS") or str(home() / "checkpoints")
 
 
+def checkpoints_of(answers: Path | None) -> str | None:
+    """Where the checkpoints of answers in a folder lie: none are kept but of those in ``answers_root``."""
+    return checkpoints() if answers is None or answers.resolve() == answers_root().resolve() else None
+
+
 def quarantine_root() -> Path:
     """Folder of the partitions that came too late to be evaluated."""
     return home() / "quarantine"

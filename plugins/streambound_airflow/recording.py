@@ -81,7 +81,8 @@ def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Ans
         run_id=run_id,
         query=body["query"],
         partitions=len(body["partitions"]),
-        rows_read=body["rows_read"],
+        # Of a night that reads one partition too, the answers rest on all of them.
+        rows_read=body["rows"],
         answer_rows=body["answer_rows"],
         answer_count=int(body["answer_count"]),
         missing_partitions=_missing(body),
@@ -111,9 +112,9 @@ def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
 def _tell(body: Mapping[str, Any]) -> None:
     missing = _missing(body)
     log.info(
-        "%s: %s rows read, %s answer rows, at most %s of %s units, %s partitions%s",
+        "%s: %s of %s rows read, %s answer rows, at most %s of %s units, %s partitions%s",
         body["query"],
-        *(f"{body[key]:,}" for key in ("rows_read", "answer_rows", "peak_units", "units")),
+        *(f"{body[key]:,}" for key in ("rows_read", "rows", "answer_rows", "peak_units", "units")),
         len(body["partitions"]),
         f", without {', '.join(missing)}" if missing else "",
     )

@@ -162,10 +162,10 @@ def run_folder(run_id: str) -> Path:
     return settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
 
 
-def spark_arguments(run_id: str, queries: Iterable[str], first: str | None, last: str | None) -> list[str]:
-    """The arguments of ``spark_apps/evaluate_history.py``."""
+def spark_arguments(run_id: str, queries: Iterable[str], params: Mapping[str, Any]) -> list[str]:
+    """The arguments of ``spark_apps/evaluate_history.py``, from what the form gives."""
     folder = run_folder(run_id)
-    days = [f"--{end}={day}" for end, day in (("from", first), ("to", last)) if day]
+    days = [f"--{end}={params[end]}" for end in ("from", "to") if params[end]]
     return [
         f"--queries={','.join(queries)}",
         *days,
@@ -173,4 +173,5 @@ def spark_arguments(run_id: str, queries: Iterable[str], first: str | None, last
         f"--exclude={folder / EXCLUDE}",
         f"--output={settings.answers_root()}",
         f"--summary={folder / SUMMARY}",
+        *(["--recompute"] if params["recompute"] else []),
     ]

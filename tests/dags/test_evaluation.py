@@ -95,6 +95,9 @@ def test_what_is_decided_but_not_evaluated_yet_is_left_out(
 READS = {"q": ["departures"], "w": ["departures", "weather"], "p": ["planes"]}
 
 
+PARAMS: dict[str, Any] = {"from": None, "to": None, "recompute": False}
+
+
 def checked(stream: str, partitions: int, *failed: str) -> dict[str, Any]:
     return {"stream": stream, "partitions": partitions, "failed_partitions": list(failed)}
 
@@ -109,10 +112,13 @@ def test_a_failed_partition_is_kept_out_with_its_reasons(store: Results, working
     found = [checked("departures", 3, "2013-01-02"), checked("weather", 3), checked("planes", 1)]
     chosen = selection.keep_out(store, "r", READS, found, include_failed=False)
     assert chosen == {"reads": READS, "excluded": {"departures": 1}, "dropped": {}}
-    arguments = selection.spark_arguments("r", chosen["reads"], "2013-01-01", None)
+    arguments = selection.spark_arguments("r", chosen["reads"], {**PARAMS, "from": "2013-01-01"})
     assert arguments[:3] == ["--queries=q,w,p", "--from=2013-01-01", "--run-id=r"]
     exclude = Path(next(a for a in arguments if a.startswith("--exclude=")).removeprefix("--exclude="))
     assert json.loads(exclude.read_text()) == {"departures": {"2013-01-02": "late; odd"}}
+    assert "--recompute" not in arguments
+    again = selection.spark_arguments("r", chosen["reads"], {**PARAMS, "recompute": True})
+    assert "--recompute" in again
 
 
 def test_a_failed_partition_is_evaluated_if_asked_to(store: Results) -> None:
@@ -144,6 +150,7 @@ def answer(query: str, sql: str, **changed: Any) -> dict[str, Any]:
         "verdict": "bounded",
         "units": 3,
         "peak_units": 3,
+        "rows": 90,
         "rows_read": 30,
         "answer_rows": 2,
         "answer_count": str(2**70),

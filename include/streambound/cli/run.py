@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streambound import settings
 from streambound.cli.options import command, refuse_file, refuse_ignored
 from streambound.errors import QueryError
 
@@ -33,6 +34,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition")
     parser.add_argument(
+        "--recompute", action="store_true", help="evaluate everything, whatever is checkpointed"
+    )
+    parser.add_argument(
         "--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines"
     )
 
@@ -46,6 +50,7 @@ def _run(options: argparse.Namespace) -> int:
             "--output": options.output is not None,
             "--from": options.first is not None,
             "--to": options.last is not None,
+            "--recompute": options.recompute,
         }
         refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
         return _run_corpus(options.corpus, options.engine)
@@ -55,9 +60,19 @@ def _run(options: argparse.Namespace) -> int:
 
     query, catalog = one(options.query, options.catalog)
     refuse_file("--output", options.output)
+    _refuse_recompute(options)
     if options.engine == "spark":
         return _run_spark(query, catalog, options)
     return _run_local(query, catalog, options)
+
+
+def _refuse_recompute(options: argparse.Namespace) -> None:
+    alone = {"--engine": options.engine != "spark", "--input": options.input, "--output": options.output}
+    if options.recompute and (given := [name for name, is_given in alone.items() if is_given]):
+        raise QueryError(
+            f"--recompute cannot be given with {', '.join(given)}: no checkpoints are kept then",
+            fix="leave out --recompute: everything is evaluated",
+        )
 
 
 def _run_corpus(path: Path, engine: str) -> int:
@@ -96,6 +111,9 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
             first=options.first,
             last=options.last,
             output=options.output,
+            # Of histories and answers that lie elsewhere no checkpoints are kept.
+            checkpoints=None if options.input else settings.checkpoints_of(options.output),
+            recompute=options.recompute,
             progress=_tell,
         )
     if answer.error is not None:

@@ -77,7 +77,8 @@ class Run:
 class Answer:
     """What evaluating one query over a history gave.
 
-    ``partitions`` and ``missing_partitions`` count and name the partitions read and kept out;
+    ``partitions`` and ``missing_partitions`` count and name the partitions that the answers rest on and those
+    kept out; ``rows_read`` counts the rows in the former, in whichever run they were read;
     ``streams`` names the relations read; ``answer_rows`` counts distinct answer rows and
     ``answer_count`` their multiplicities (may exceed 64 bits; None if not counted).
     """

@@ -25,6 +25,7 @@ def run_application(
     output: Path | None = None,
     summary: Path | None = None,
     run_id: str = "",
+    recompute: bool = False,
 ) -> int:
     """Evaluate the registered queries of the given names (all if none), and return the exit code.
 
@@ -32,8 +33,9 @@ def run_application(
         names: queries of the registry (``STREAMBOUND_REGISTRY``).
         first, last: partitions from and to, included.
         exclude: JSON file of the partitions to keep out.
-        output: folder of the answers.
+        output: folder of the answers; without it, checkpoints are kept and taken up.
         summary: where to write what was done, as JSON, with the ``run_id``.
+        recompute: evaluate everything, whatever is checkpointed.
 
     Raises:
         StreamboundError: nothing could be evaluated.
@@ -50,6 +52,8 @@ def run_application(
             last=last or None,
             excluded=excluded,
             output=output,
+            checkpoints=settings.checkpoints_of(output),
+            recompute=recompute,
             progress=lambda message: print(message, flush=True),
         )
     if summary is not None:
