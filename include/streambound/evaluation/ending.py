@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.query.model import Attribute, Kind, Query
-from streambound.synopsis.answer import static_rows
+from streambound.evaluation.timed import static_sources
+from streambound.query.model import Comparison, Kind, Query
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.match_join import Match, MatchJoin, Source
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, with_new
 from streambound.synopsis.state import passes
-
-Row = tuple[Any, ...]
 
 
 class Engine(Protocol):
@@ -40,25 +38,13 @@ class EndingPass:
     def __init__(self, plan: EndingPlan, static: Mapping[str, list[Encoded]], make: Make) -> None:
         self.plan, self.query, self.make = plan, plan.query, make
         self.static = dict(static)
+        self.fixed = static_sources(plan.query, static)
         self.held: list[Batch] = []
-        self.seen: dict[str, list[Match]] = {o.alias: [] for o in self._arriving}
-        self.join = MatchJoin(
-            tuple(
-                a
-                for a in plan.query.comparisons
-                if isinstance(a.right, Attribute)
-                and not plan.query.is_timestamp(a.left)
-                and a.left.occurrence != a.right.occurrence
-            ),
-            time_conditions(plan.query),
-        )
+        self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
+        self.join = MatchJoin(_joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.peak_units = 0
-
-    @property
-    def _arriving(self) -> list[Any]:
-        return [o for o in self.query.occurrences if o.relation.kind is not Kind.STATIC]
 
     @property
     def units(self) -> int:
@@ -87,19 +73,13 @@ class EndingPass:
         return found
 
     def _held(self, batch: Batch) -> dict[Row, int]:
-        new = {o.alias: self._matches(o.alias, batch) for o in self._arriving}
+        new = {frozenset((alias,)): Matches(self._matches(alias, batch)) for alias in self.seen}
+        older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
         found: dict[Row, int] = {}
-        for sources in self._sources(new):
-            for owners, weight in self.join.owners(sources):
-                row = tuple(
-                    owners[o.term.occurrence].values[o.term]
-                    if isinstance(o.term, Attribute)
-                    else o.term.value
-                    for o in self.query.select
-                )
-                found[row] = found.get(row, 0) + weight
-        for alias, matches in new.items():
-            self.seen[alias].extend(matches)
+        for sources in with_new(new, older):
+            self.join.rows(self.query, [*sources, *self.fixed], found)
+        for (alias,), matches in new.items():
+            self.seen[alias].put(batch.moment, list(matches))
         self.held.append(batch)
         if self.query.distinct:
             found = {row: 1 for row in found if row not in self.answered}
@@ -116,26 +96,6 @@ class EndingPass:
             for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ())
             if all(row[x.column] is not None for x in needed) and passes(own, row)
         ]
-
-    def _sources(self, new: Mapping[str, list[Match]]) -> Iterator[list[Source]]:
-        """Sources whose joins are the matches with a tuple of this batch, each once."""
-        fixed: list[Source] = [
-            (
-                frozenset((alias,)),
-                [Match({Attribute(alias, c): v for c, v in rep.values.items()}, {}) for rep in reps],
-            )
-            for alias, reps in static_rows(self.query, self.static).items()
-        ]
-        for first in new:
-            sources = list(fixed)
-            reached = False
-            for alias in new:
-                reached = reached or alias == first
-                mine = new[alias] if alias == first else self.seen[alias]
-                sources.append(
-                    (frozenset((alias,)), [*mine, *(new[alias] if reached and alias != first else [])])
-                )
-            yield sources
 
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
@@ -165,6 +125,12 @@ class EndingPass:
             if name in shadows
         }
         return Batch(batch.marker, tuples, batch.moment)
+
+
+def _joins(query: Query) -> tuple[Comparison, ...]:
+    """The comparisons between occurrences, other than of timestamps."""
+    pairs = (a for a in query.comparisons if len({x.occurrence for x in a.attributes}) == 2)
+    return tuple(a for a in pairs if not query.is_timestamp(a.left))
 
 
 class _Answered:

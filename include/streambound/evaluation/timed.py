@@ -12,16 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.query.model import Attribute
+from streambound.query.model import Attribute, Query
 from streambound.synopsis.answer import static_rows
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Owners, Source
+from streambound.synopsis.match_join import Match, Matches, Row, Source, with_new
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed import Split, Streams, TimedPlan
+from streambound.synopsis.timed import Split, TimedPlan
 from streambound.synopsis.timed_state import TimedState
-
-Row = tuple[Any, ...]
 
 
 class TimedPass:
@@ -30,10 +28,7 @@ class TimedPass:
     def __init__(self, plan: TimedPlan, static: Mapping[str, list[Encoded]]) -> None:
         self.plan, self.query = plan, plan.query
         self.state = TimedState(plan)
-        self.static: list[Source] = [
-            (frozenset((alias,)), [Match(_named(alias, rep.values), {}) for rep in reps])
-            for alias, reps in static_rows(plan.query, static).items()
-        ]
+        self.static = static_sources(plan.query, static)
         self.answered: dict[Row, int | None] = {}
         self.peak_units = 0
 
@@ -57,7 +52,7 @@ class TimedPass:
             return {}
         now = batch.moment
         self.state.advance(now - 1)
-        self.state.held.take({s.alias: self._arriving(s, batch) for s in self.plan.streams})
+        self.state.held.take({s.alias: self._arriving(s, batch) for s in self.plan.streams}, now)
         found = self._answers(now)
         if self.query.distinct:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
@@ -78,47 +73,43 @@ class TimedPass:
 
     def _answers(self, now: int) -> dict[Row, int]:
         found: dict[Row, int] = {}
-        kept: dict[Streams, list[Match]] = {}
         for split in self.plan.answers:
-            for sources in self._sources(split, now, kept):
-                for owners, weight in self.state.join.owners(sources):
-                    row = self._project(owners)
-                    found[row] = found.get(row, 0) + weight
+            for sources in self._sources(split, now):
+                self.state.join.rows(self.query, sources, found)
         return found
 
-    def _sources(self, split: Split, now: int, kept: dict[Streams, list[Match]]) -> Iterator[list[Source]]:
+    def _sources(self, split: Split, now: int) -> Iterator[list[Source]]:
         """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
         new = {c: self.state.held.complete(c, now) for c in split.new}
-        if not any(new.values()):
-            return
-        older = {c: self._older(c, now) for c in split.new}
-        rest = [*self.static, *((s, self.state.kept(s, kept)) for s in split.kept)]
-        for index, first in enumerate(split.new):
-            sources: list[Source] = [(first, new[first])]
-            sources += [(c, older[c]) for c in split.new[:index]]
-            sources += [(c, [*older[c], *new[c]]) for c in split.new[index + 1 :]]
-            yield [*sources, *rest]
+        if any(new.values()):
+            older = {c: self._older(c, now) for c in split.new}
+            rest = [*self.static, *self.state.kept(split)]
+            for sources in with_new(new, older):
+                yield [*sources, *rest]
 
-    def _older(self, composite: Composite, now: int) -> list[Match]:
+    def _older(self, composite: Composite, now: int) -> Matches:
         """The matches of a composite from before this batch that have not entered the tables."""
         held, delay = self.state.held, self.plan.clock.delays[composite]
         times = [at for at in held.times(composite) if now - delay <= at < now]
-        return [match for at in sorted(times) for match in held.complete(composite, at)]
-
-    def _project(self, owners: Owners) -> Row:
-        return tuple(
-            owners[o.term.occurrence].values[o.term] if isinstance(o.term, Attribute) else o.term.value
-            for o in self.query.select
-        )
+        return Matches(match for at in times for match in held.complete(composite, at))
 
     def _remember(self, rows: Mapping[Row, int], now: int) -> None:
         """Remember answered rows until they cannot come again."""
         self.answered.update((row, self._until(row)) for row in rows)
-        self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
+        if self.plan.ends:
+            self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
 
     def _until(self, row: Row) -> int | None:
         """The last moment at which a row can come again; None if there is none."""
         return min((row[place] + after for place, after in self.plan.ends.items()), default=None)
+
+
+def static_sources(query: Query, static: Mapping[str, list[Encoded]]) -> list[Source]:
+    """The rows of static relations that pass their own conditions, as sources."""
+    return [
+        (frozenset((alias,)), Matches(Match(_named(alias, rep.values), {}) for rep in reps))
+        for alias, reps in static_rows(query, static).items()
+    ]
 
 
 def _named(alias: str, values: Mapping[str, Any]) -> dict[Any, Any]:

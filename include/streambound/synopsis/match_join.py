@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.matches import Values
+from streambound.synopsis.plan import Pair
 from streambound.synopsis.state import ANY, op_between
+
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,101 @@ class Match:
         return self.values.get(mine, ANY) if found is None else found
 
 
+class Matches:
+    """Partial matches of one set of streams, in groups that change one at a time.
+
+    Indexes by the values of columns are made when first asked for, and kept up to date.
+    """
+
+    def __init__(self, matches: Iterable[Match] = ()) -> None:
+        self._groups: dict[Hashable, list[Match]] = {}
+        self._indexes: dict[tuple[Attribute, ...], dict[Row, dict[Hashable, list[Match]]]] = {}
+        self._size = 0
+        if first := list(matches):
+            self.put(None, first)
+
+    def put(self, group: Hashable, matches: list[Match]) -> None:
+        """Replace the matches of a group."""
+        old = self._groups.pop(group, [])
+        for columns, index in self._indexes.items():
+            for match in old:
+                index[_values(match, columns)].pop(group, None)
+            _index(index, columns, group, matches)
+        if matches:
+            self._groups[group] = matches
+        self._size += len(matches) - len(old)
+
+    @property
+    def groups(self) -> Mapping[Any, list[Match]]:
+        """The matches by group, without empty ones."""
+        return self._groups
+
+    def before(self, end: Any) -> Matches:
+        """The matches of groups below ``end``."""
+        return Matches(m for group, matches in self._groups.items() if group < end for m in matches)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Match]:
+        return chain.from_iterable(self._groups.values())
+
+    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[Match]:
+        """The matches with certain values."""
+        index = self._indexes.get(columns)
+        if index is None:
+            index = self._indexes[columns] = {}
+            for group, matches in self._groups.items():
+                _index(index, columns, group, matches)
+        return chain.from_iterable(index.get(values, {}).values())
+
+
+def _index(
+    index: dict[Row, dict[Hashable, list[Match]]],
+    columns: tuple[Attribute, ...],
+    group: Hashable,
+    matches: list[Match],
+) -> None:
+    for match in matches:
+        index.setdefault(_values(match, columns), {}).setdefault(group, []).append(match)
+
+
+def _values(match: Match, columns: tuple[Attribute, ...]) -> Row:
+    return tuple(match.values[column] for column in columns)
+
+
 # The streams that some partial matches are of, and those matches.
-Source = tuple[frozenset[str], Sequence[Match]]
+Source = tuple[frozenset[str], Matches]
 # The match that each stream's tuple is part of.
 Owners = dict[str, Match]
+
+
+def with_new(
+    new: Mapping[frozenset[str], Matches], older: Mapping[frozenset[str], Matches]
+) -> Iterator[list[Source]]:
+    """Sources whose joins are the combinations with a new match of some part, each once.
+
+    ``new`` and ``older`` have the same parts; the first part that is new tells combinations apart.
+    """
+    parts = list(new)
+    for place, first in enumerate(parts):
+        if new[first]:
+            sources: list[Source] = [(first, new[first])]
+            sources += [(part, older[part]) for part in parts[:place]]
+            sources += [(part, _both(older[part], new[part])) for part in parts[place + 1 :]]
+            yield sources
+
+
+def _both(one: Matches, other: Matches) -> Matches:
+    return Matches((*one, *other)) if one and other else one or other
+
+
+def project(query: Query, owners: Owners) -> Row:
+    """The answer row of a match of all streams."""
+    return tuple(
+        owners[o.term.occurrence].values[o.term] if isinstance(o.term, Attribute) else o.term.value
+        for o in query.select
+    )
 
 
 @dataclass(frozen=True)
@@ -63,6 +158,12 @@ class MatchJoin:
             held = {**owners, **dict.fromkeys(step.streams, match)}
             yield from self._extend(steps, depth + 1, held, weight * match.weight)
 
+    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, int]) -> None:
+        """Add the answer rows of every combination, with their multiplicities."""
+        for owners, weight in self.owners(sources):
+            row = project(query, owners)
+            found[row] = found.get(row, 0) + weight
+
     def matches(self, sources: Iterable[Source]) -> Iterator[Match]:
         """Every combination as one match."""
         for owners, weight in self.owners(sources):
@@ -78,25 +179,21 @@ class _Step:
     """One source in the join order: its matches that agree with those chosen before."""
 
     def __init__(
-        self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str], matches: Sequence[Match]
+        self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str], matches: Matches
     ) -> None:
         self.streams, self.matches = streams, matches
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
-        self.equal = [(mine, other) for mine, op, other in pairs if op is Op.EQ]
+        self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)
+        self.partners = [other for _, op, other in pairs if op is Op.EQ]
         self.rest = [pair for pair in pairs if pair[1] is not Op.EQ]
         self.times = [atom for atom in join.times if any(_oriented(atom, streams, bound))]
-        self.index: dict[tuple[Any, ...], list[Match]] = {}
-        if self.equal:
-            for match in matches:
-                key = tuple(match.values[mine] for mine, _ in self.equal)
-                self.index.setdefault(key, []).append(match)
 
     def candidates(self, owners: Owners) -> Iterator[Match]:
         """The matches that agree; equated columns are always faithful."""
-        found = self.matches
-        if self.equal:
-            values = tuple(owners[other.occurrence].values[other] for _, other in self.equal)
-            found = self.index.get(values, [])
+        found: Iterable[Match] = self.matches
+        if self.columns:
+            values = tuple(owners[other.occurrence].values[other] for other in self.partners)
+            found = self.matches.having(self.columns, values)
         for match in found:
             if self._timely(match, owners) and all(
                 op_between(op, match.towards(mine, other), owners[other.occurrence].towards(other, mine))
@@ -116,9 +213,7 @@ class _Step:
         return True
 
 
-def _oriented(
-    atom: Comparison, streams: frozenset[str], bound: frozenset[str]
-) -> Iterator[tuple[Attribute, Op, Attribute]]:
+def _oriented(atom: Comparison, streams: frozenset[str], bound: frozenset[str]) -> Iterator[Pair]:
     left, right = atom.left, atom.right
     assert isinstance(right, Attribute)
     if left.occurrence in streams and right.occurrence in bound:

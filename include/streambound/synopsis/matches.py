@@ -120,22 +120,22 @@ def _combined(extremum: Extremum, values: Values) -> Any:
 
 @dataclass
 class MatchTable:
-    """The partial matches of a set of streams, or what stands for them."""
+    """The partial matches of a set of streams, or what stands for them.
+
+    ``changed`` are the buckets that changed since somebody cleared it.
+    """
 
     synopsis: MatchSynopsis
     preserving: bool
     counts: dict[Bucket, int] = field(default_factory=dict)
     entries: dict[Bucket, Entries] = field(default_factory=dict)
     layouts: tuple[MatchLayout, ...] = ()
+    changed: set[Bucket] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:
         self.layouts = self.layouts or tuple(
             MatchLayout(cell, self.preserving) for cell in self.synopsis.cells
         )
-
-    def empty(self) -> MatchTable:
-        """A table of the same layout without entries."""
-        return MatchTable(self.synopsis, self.preserving, layouts=self.layouts)
 
     def add(self, values: Values, weight: int) -> None:
         """Take in a partial match that occurs ``weight`` times."""
@@ -149,6 +149,7 @@ class MatchTable:
 
     def _file(self, bucket: Bucket, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
         held, shape = self.entries.setdefault(bucket, {}), self.layouts[bucket[0]]
+        self.changed.add(bucket)
         if standing in held:
             held[standing] = shape.together(held[standing], entry)
             return
@@ -164,12 +165,12 @@ class MatchTable:
             for standing, entry in held.items():
                 self._file(bucket, standing, entry)
 
-    def matches(self) -> Iterator[tuple[Values, int]]:
-        """Every entry as (values, multiplicity)."""
-        for (number, key), held in self.entries.items():
-            weight = self.counts[number, key] if self.preserving else 1
-            for entry in held.values():
-                yield self.layouts[number].match(key, entry), weight
+    def matches(self, bucket: Bucket) -> Iterator[tuple[Values, int]]:
+        """The entries of a bucket as (values, multiplicity)."""
+        number, key = bucket
+        weight = self.counts[bucket] if self.preserving else 1
+        for entry in self.entries[bucket].values():
+            yield self.layouts[number].match(key, entry), weight
 
     @property
     def units(self) -> int:

@@ -6,41 +6,44 @@ apart; as time passes a timestamp becomes old, and slices merge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, MatchJoin, Source
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
 from streambound.synopsis.matches import MatchTable
-from streambound.synopsis.timed import MatchSynopsis, Streams, TimedPlan
+from streambound.synopsis.timed import MatchSynopsis, Split, TimedPlan
 
 Ages = tuple[int | None, ...]
 
 
 @dataclass
 class Slices:
-    """The partial matches of a set of streams."""
+    """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
 
     synopsis: MatchSynopsis
     preserving: bool
     tables: dict[Ages, MatchTable] = field(default_factory=dict)
+    standing: Matches = field(default_factory=Matches)
 
     def add(self, match: Match, now: int) -> None:
         """Take in a partial match at virtual time ``now``."""
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
-        self._table(self._clipped(tuple(stamps), now)).add(match.values, match.weight)
+        ages = self._clipped(tuple(stamps), now)
+        if ages not in self.tables:
+            self.tables[ages] = MatchTable(self.synopsis, self.preserving)
+        self.tables[ages].add(match.values, match.weight)
 
     def age(self, now: int) -> None:
         """Forget the timestamps that conditions no longer tell apart at virtual time ``now``."""
-        if not self.synopsis.ages:
-            return
-        held, self.tables = self.tables, {}
-        for ages, table in held.items():
-            clipped = self._clipped(ages, now)
-            if clipped in self.tables:
-                self.tables[clipped].merge(table)
-            else:
-                self.tables[clipped] = table
+        moved = {ages: clipped for ages in self.tables if (clipped := self._clipped(ages, now)) != ages}
+        for ages, clipped in moved.items():
+            table = self.tables.pop(ages)
+            for bucket in table.entries:
+                self.standing.put((ages, bucket), [])
+            if clipped not in self.tables:
+                self.tables[clipped] = MatchTable(self.synopsis, self.preserving)
+            self.tables[clipped].merge(table)
 
     def _clipped(self, ages: Ages, now: int) -> Ages:
         return tuple(
@@ -48,19 +51,16 @@ class Slices:
             for stamp, (_, _, margin) in zip(ages, self.synopsis.ages, strict=True)
         )
 
-    def _table(self, ages: Ages) -> MatchTable:
-        if ages not in self.tables:
-            self.tables[ages] = MatchTable(self.synopsis, self.preserving)
-        return self.tables[ages]
-
-    def matches(self) -> list[Match]:
-        """What stands for all partial matches."""
-        found: list[Match] = []
+    def matches(self) -> Matches:
+        """What stands for all partial matches; only entries that changed are made anew."""
         for ages, table in self.tables.items():
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
-            found.extend(Match(values, stamps, weight) for values, weight in table.matches())
-        return found
+            for bucket in table.changed:
+                made = [Match(values, stamps, weight) for values, weight in table.matches(bucket)]
+                self.standing.put((ages, bucket), made)
+            table.changed.clear()
+        return self.standing
 
     @property
     def units(self) -> int:
@@ -68,58 +68,66 @@ class Slices:
         return sum(table.units for table in self.tables.values())
 
 
-@dataclass
 class Held:
-    """The tuples that are held as they came, by stream, and the composite matches that they form."""
+    """The tuples that are held as they came, and the composite matches that they form.
 
-    plan: TimedPlan
-    join: MatchJoin
-    tuples: dict[str, list[Match]] = field(default_factory=dict)
-    cache: dict[tuple[Composite, int], list[Match]] = field(default_factory=dict)
+    ``older`` are the tuples of earlier batches by stream, grouped by timestamp; ``new`` those that
+    arrived at ``moment``.
+    """
 
-    def take(self, arriving: Mapping[str, list[Match]]) -> None:
+    def __init__(self, plan: TimedPlan, join: MatchJoin) -> None:
+        self.plan, self.join = plan, join
+        self.older = {alias: Matches() for alias in plan.clock.streams}
+        self.new = {alias: Matches() for alias in plan.clock.streams}
+        self.moment: int | None = None
+        self.cache: dict[tuple[Composite, int], Matches] = {}
+        self.holds = {alias: plan.clock.hold(alias) for alias in plan.clock.streams}
+        self.widths = {window.alias: window.width for window in plan.windows}
+
+    def take(self, arriving: Mapping[str, list[Match]], moment: int) -> None:
         """Take in the tuples of one batch."""
-        for alias, matches in arriving.items():
-            self.tuples.setdefault(alias, []).extend(matches)
+        self.new = {alias: Matches(matches) for alias, matches in arriving.items()}
+        self.moment = moment
         self.cache.clear()
 
     def drop(self, now: int) -> None:
         """Forget tuples of which no composite match can enter after virtual time ``now``."""
-        for alias, matches in self.tuples.items():
-            hold = self.plan.clock.hold(alias)
-            self.tuples[alias] = [m for m in matches if m.stamps[alias] + hold > now]
-        self.cache.clear()
+        for alias, older in self.older.items():
+            if self.holds[alias] > 0:
+                older.put(self.moment, list(self.new[alias]))
+            for at in [at for at in older.groups if at + self.holds[alias] <= now]:
+                older.put(at, [])
+        self.take({alias: [] for alias in self.new}, now)
 
     def times(self, composite: Composite) -> set[int]:
         """The timestamps of held tuples of a composite."""
-        return {m.stamps[alias] for alias in composite for m in self.tuples.get(alias, ())}
+        found = {at for alias in composite for at in self.older[alias].groups}
+        if self.moment is not None and any(self.new[alias] for alias in composite):
+            found.add(self.moment)
+        return found
 
-    def complete(self, composite: Composite, at: int) -> list[Match]:
+    def complete(self, composite: Composite, at: int) -> Matches:
         """The matches of a composite whose last tuple has the timestamp ``at``."""
         if (composite, at) not in self.cache:
             self.cache[composite, at] = self._complete(sorted(composite), at)
         return self.cache[composite, at]
 
-    def _complete(self, aliases: list[str], at: int) -> list[Match]:
-        found: list[Match] = []
-        for index, last in enumerate(aliases):
-            sources: list[Source] = []
-            for place, alias in enumerate(aliases):
-                # The first stream with a tuple of that time is ``last``.
-                until = at - 1 if place < index else at
-                held = self.tuples.get(alias, ())
-                mine = [
-                    m for m in held if (m.stamps[alias] == at if alias == last else m.stamps[alias] <= until)
-                ]
-                sources.append((frozenset((alias,)), mine))
-            found.extend(self.join.matches(sources))
-        return found
+    def _complete(self, aliases: list[str], at: int) -> Matches:
+        new: dict[frozenset[str], Matches] = {}
+        older: dict[frozenset[str], Matches] = {}
+        for alias in aliases:
+            held = self.older[alias]
+            here = at == self.moment
+            new[frozenset((alias,))] = self.new[alias] if here else Matches(held.groups.get(at, ()))
+            older[frozenset((alias,))] = held if here else held.before(at)
+        if len(aliases) == 1:
+            return new[frozenset(aliases)]
+        return Matches(match for sources in with_new(new, older) for match in self.join.matches(sources))
 
     @property
     def units(self) -> int:
         """Stored values: those of each tuple that is held beyond its batch."""
-        widths = {window.alias: window.width for window in self.plan.windows}
-        return sum(len(matches) * widths.get(alias, 0) for alias, matches in self.tuples.items())
+        return sum(len(matches) * self.widths.get(alias, 0) for alias, matches in self.older.items())
 
 
 class TimedState:
@@ -152,33 +160,22 @@ class TimedState:
             for composite, delay in self.plan.clock.delays.items()
             if (matches := self.held.complete(composite, moment - delay))
         }
-        kept: dict[Streams, list[Match]] = {}
-        made = [(slices, self._made(slices.synopsis, entering, kept)) for slices in self.tables.values()]
-        for slices, matches in made:
-            for match in matches:
+        # All from what was kept before: nothing that enters now is kept yet.
+        made = [(slices, list(self._made(slices.synopsis, entering))) for slices in self.tables.values()]
+        for slices, found in made:
+            for match in found:
                 slices.add(match, moment)
 
-    def _made(
-        self,
-        synopsis: MatchSynopsis,
-        entering: Mapping[Composite, list[Match]],
-        kept: dict[Streams, list[Match]],
-    ) -> list[Match]:
+    def _made(self, synopsis: MatchSynopsis, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
         """The partial matches of a set of streams that come about now."""
-        found: list[Match] = []
         for split in synopsis.splits:
-            if not all(composite in entering for composite in split.new):
-                continue
-            sources: list[Source] = [(composite, entering[composite]) for composite in split.new]
-            sources += [(streams, self.kept(streams, kept)) for streams in split.kept]
-            found.extend(self.join.matches(sources))
-        return found
+            if all(composite in entering for composite in split.new):
+                new = [(composite, entering[composite]) for composite in split.new]
+                yield from self.join.matches([*new, *self.kept(split)])
 
-    def kept(self, streams: Streams, known: dict[Streams, list[Match]]) -> list[Match]:
-        """What is kept of a set of streams; ``known`` has what was asked before."""
-        if streams not in known:
-            known[streams] = self.tables[streams].matches()
-        return known[streams]
+    def kept(self, split: Split) -> list[Source]:
+        """What is kept of the parts of a match that do not enter now."""
+        return [(streams, self.tables[streams].matches()) for streams in split.kept]
 
     @property
     def units(self) -> int:
