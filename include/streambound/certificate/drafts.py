@@ -1,14 +1,15 @@
 """A query under edit: the user's own SQL as a tree, changed in one place at a time.
 
-Each edit changes the tree and is written into the text as well (``splices``). If the text then reads as the
-edited tree, it is the draft's SQL: layout, comments and metadata are the user's. If it does not,
-the tree is printed by sqlglot (Spark dialect) below the comments that stood above the statement.
+Each edit changes the tree and, once the text is asked for, is written into it as well (``splices``). If the
+text then reads as the edited tree, it is the draft's SQL: layout, comments and metadata are the user's. If
+it does not, the tree is printed by sqlglot (Spark dialect) below the comments that stood above the statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -20,17 +21,30 @@ from streambound.certificate.splices import Member, Splice, members, spliced
 
 @dataclass(frozen=True)
 class Draft:
-    """A SELECT statement, or a union of them; every edit returns a new draft."""
+    """A SELECT statement, or a union of them; every edit returns a new draft.
 
-    sql: str
+    ``write`` gives the text, which most drafts are never asked for.
+    """
+
     tree: exp.Query
+    write: Callable[[], str]
 
     @classmethod
     def of(cls, sql: str) -> Draft:
         """The draft of a text that the front end has read."""
         tree = _tree(sql)
         assert tree is not None
-        return cls(sql, tree)
+        return cls(tree, lambda: sql)
+
+    @cached_property
+    def sql(self) -> str:
+        """The text as the user would have written it."""
+        return self.write()
+
+    @cached_property
+    def plain(self) -> str:
+        """A text that means the same; for a union, whose SELECTs are told by their places, the user's."""
+        return self.tree.sql(dialect="spark") if isinstance(self.tree, exp.Select) else self.sql
 
     @property
     def distinct(self) -> bool | None:
@@ -88,9 +102,13 @@ class Draft:
         tree = self.tree.copy()
         for select in list(_selects(tree))[chosen]:
             change(select)
-        pairs = list(zip(_selects(self.tree), members(self.sql), strict=False))[chosen]
-        text = spliced(self.sql, (splice for pair in pairs for splice in write(*pair)))
-        return Draft(text if _tree(text) == tree else _printed(self.sql, tree), tree)
+
+        def written() -> str:
+            pairs = list(zip(_selects(self.tree), members(self.sql), strict=False))[chosen]
+            text = spliced(self.sql, (splice for pair in pairs for splice in write(*pair)))
+            return text if _tree(text) == tree else _printed(self.sql, tree)
+
+        return Draft(tree, written)
 
 
 def _tree(sql: str) -> exp.Query | None:

@@ -106,7 +106,8 @@ def suggestions(
     search = _Search(statement, catalog, stages)
     found = search.bounded(_State((), Draft.of(statement.sql), verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
-    return tuple(search.told(state, size) for size, state in _chosen(sized))
+    told = (search.told(state, size) for size, state in _chosen(sized))
+    return tuple(suggestion for suggestion in told if suggestion is not None)
 
 
 class _Search:
@@ -177,14 +178,14 @@ class _Search:
             return None
         self._seen.add(changes)
         self._left -= 1
-        decided = self._stages(draft.sql, self._catalog)
+        decided = self._stages(draft.plain, self._catalog)
         if decided is None or not decided.serves:
             return None
         return _State(made, draft, decided.verdict.reasons, decided.size if decided.verdict.bounded else None)
 
     def _pruned(self, start: _State, state: _State) -> _State:
         """Without the edits that later ones made superfluous."""
-        for edit in state.made:
+        for edit in state.made if self._left else ():
             kept, draft = tuple(e for e in state.made if e is not edit), start.draft
             for other in kept:
                 draft = other.apply(draft)
@@ -193,8 +194,12 @@ class _Search:
                 state = smaller
         return state
 
-    def told(self, state: _State, size: Size) -> Suggestion:
-        """A bounded draft in words, with the domains that would do the same."""
+    def told(self, state: _State, size: Size) -> Suggestion | None:
+        """A bounded draft in words, with domains that would do the same; None if its text is not bounded."""
+        if state.draft.sql != state.draft.plain:
+            again = self._stages(state.draft.sql, self._catalog)
+            if again is None or not again.verdict.bounded:
+                return None
         change = "; ".join(edit.words for edit in state.made)
         suggestion = Suggestion(state.draft.sql, change, size)
         domains = _domains(state.made)
