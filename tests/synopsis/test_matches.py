@@ -10,6 +10,7 @@ from tests.strategies import timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.reference import reference
 from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
@@ -105,3 +106,14 @@ def test_old_timestamps_are_forgotten_and_their_slices_merge() -> None:
     # Of T only timestamps from 6 are to come: S at 4 and at 5 still matter apart.
     assert {ages: table.units for ages, table in slices.tables.items()} == {(None,): 1, (4,): 1, (5,): 1}
     assert engine.plan.units == 3 == engine.peak_units
+
+
+def test_tuples_that_are_held_enter_later_though_no_batch_comes_in_between() -> None:
+    body = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
+    catalog = catalog_from_mapping({name: body for name in "STU"})
+    query = parse("SELECT 1 FROM S, T, U WHERE U.ts <= T.ts + 1 AND S.A IN (1, 2)", catalog)
+    moments = (("T", 1), ("U", 2), ("T", 2), ("S", 9), ("U", 9), ("S", 12))
+    arriving = list(batches(query, [{"stream": name, "A": 1, "ts": ts} for name, ts in moments]))
+    found = list(one_pass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {}))
+    assert [[answer.count for answer in marker] for marker in found] == [[], [], [2], [2]]

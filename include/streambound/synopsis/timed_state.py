@@ -84,7 +84,7 @@ class Held:
         self.holds = {alias: plan.clock.hold(alias) for alias in plan.clock.streams}
         self.widths = {window.alias: window.width for window in plan.windows}
 
-    def take(self, arriving: Mapping[str, list[Match]], moment: int) -> None:
+    def take(self, arriving: Mapping[str, list[Match]], moment: int | None) -> None:
         """Take in the tuples of one batch."""
         self.new = {alias: Matches(matches) for alias, matches in arriving.items()}
         self.moment = moment
@@ -97,7 +97,7 @@ class Held:
                 older.put(self.moment, list(self.new[alias]))
             for at in [at for at in older.groups if at + self.holds[alias] <= now]:
                 older.put(at, [])
-        self.take({alias: [] for alias in self.new}, now)
+        self.take({alias: [] for alias in self.new}, None)
 
     def times(self, composite: Composite) -> set[int]:
         """The timestamps of held tuples of a composite."""
