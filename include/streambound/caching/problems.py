@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streambound.caching.compiled import kernel
 from streambound.errors import DataError
 
 Integers = NDArray[np.int64]
@@ -146,3 +147,15 @@ def reduced_to_joining(references: References) -> Streams:
     # A pair (v, i) is coded as v * (steps + 1) + i.
     base = references.requests * (references.steps + 1)
     return streams(base + before, base + before + 1)
+
+
+@kernel
+def next_references(requests: Integers, keys: int) -> Integers:
+    """The step of the next reference to each step's key; the number of steps if there is none."""
+    steps = len(requests)
+    following = np.empty(steps, np.int64)
+    seen = np.full(keys, steps, np.int64)
+    for step in range(steps - 1, -1, -1):
+        following[step] = seen[requests[step]]
+        seen[requests[step]] = step
+    return following

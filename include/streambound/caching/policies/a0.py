@@ -6,17 +6,20 @@ import numpy as np
 
 from streambound.caching.contract import Memory
 from streambound.caching.decisions import CachingDecisions
+from streambound.caching.policies.heeb import a0_with_model
 from streambound.caching.policies.ranked import ranked
 from streambound.caching.problems import Floats, References
 from streambound.errors import DataError
 
 
 def a0(references: References, memory: Memory) -> CachingDecisions:
-    """Decisions on a reference stream by the keys' probabilities, or their frequency in the warm-up.
+    """Decisions on a reference stream by the keys' probabilities, a model, or their frequency in the warm-up.
 
     Raises:
         DataError: there are neither probabilities nor a warm-up.
     """
+    if memory.models is not None and memory.probabilities is None:
+        return a0_with_model(references, memory)
     probabilities = _probabilities(references, memory)
     # Ranks instead of probabilities: only their order counts, and equal ones must stay equal.
     _, order = np.unique(probabilities, return_inverse=True)

@@ -1,0 +1,1 @@
+"""Stream models: what a stream's next values may be, given its past."""
