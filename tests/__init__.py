@@ -1,0 +1,1 @@
+"""A package of that name, so that no installed distribution's ``tests`` takes its place."""
