@@ -13,7 +13,7 @@ user wrote: a query that cannot be read is reported as ``invalid``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -126,7 +126,7 @@ def decided(job: Compilation) -> Compilation:
         blocks=tuple(part.block for part in decision.parts),
     )
     if job.criterion == "exact":
-        return replace(job, verdict=decision.verdict)
+        return replace(job, verdict=_beside(decision.verdict, job.published))
     query = job.query
     theorem = "arasu"
     if job.criterion == "schiff_ozcep" and query is not None:
@@ -135,6 +135,18 @@ def decided(job: Compilation) -> Compilation:
     if verdict.outcome is Outcome.NO_VERDICT:
         verdict = replace(verdict, outcome=Outcome.UNKNOWN)
     return replace(job, verdict=verdict)
+
+
+def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
+    """An unbounded verdict that says so where Theorem 2 as printed calls the query bounded."""
+    second = published.get("schiff_ozcep_2")
+    if verdict.outcome is not Outcome.UNBOUNDED or second is None or not second.bounded:
+        return verdict
+    first, *rest = verdict.reasons
+    message = (
+        f"{first.message} (Theorem 2 of Schiff & Özçep as printed calls the query bounded, but is not sound)"
+    )
+    return replace(verdict, reasons=(replace(first, message=message), *rest))
 
 
 def _silent(criterion: str) -> Verdict:
