@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests import seeded
 from tests.strategies import Case, static, timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
@@ -68,6 +69,14 @@ def test_one_pass_equals_the_reference_for_mixed_types(types: tuple[str, ...], d
     assume(exact(case.query).bounded)
     rows = encode_static(case.query, data.draw(static(case)))
     agree(case, data.draw(timed_events(case, size=12)), rows)
+
+
+@given(seed=st.integers(0, 10**9))
+def test_one_pass_equals_the_reference_on_seeded_queries(seed: int) -> None:
+    case = seeded.timed_case(seed)
+    assume(exact(case.query).bounded)
+    rows = encode_static(case.query, seeded.static_rows(seed, case))
+    agree(case, seeded.timed_streams(seed, case), rows)
 
 
 @given(data=st.data())
