@@ -202,7 +202,7 @@ def _formula(plans: tuple[AnyPlan, ...]) -> str | None:
 def not_on_spark(job: Compilation) -> str | None:
     """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
     if any(isinstance(plan, EndingPlan) for plan in job.plans):
-        return "plans of joins with a stream that ends are still to come on Spark"
+        return "plans of joins with a stream that ends are still to come on Spark (--engine onepass has them)"
     return job.unplanned or next(filter(None, map(not_distributed, job.parts)), None)
 
 

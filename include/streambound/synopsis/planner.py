@@ -49,9 +49,9 @@ def not_planned(query: Query) -> str | None:
 def not_distributed(query: Query) -> str | None:
     """Why a query has no plan of tables of single streams, the only ones that Spark evaluates so far."""
     if time_conditions(query):
-        return "plans of queries that compare timestamps with each other are still to come on Spark"
+        return "plans of queries that compare timestamps with each other are still to come on Spark (--engine onepass has them)"
     if distinct_timestamps(query):
-        return "plans of DISTINCT queries that project a timestamp are still to come on Spark"
+        return "plans of DISTINCT queries that project a timestamp are still to come on Spark (--engine onepass has them)"
     return None
 
 
