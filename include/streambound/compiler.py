@@ -143,9 +143,8 @@ def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
     if verdict.outcome is not Outcome.UNBOUNDED or second is None or not second.bounded:
         return verdict
     first, *rest = verdict.reasons
-    message = (
-        f"{first.message} (Theorem 2 of Schiff & Özçep as printed calls the query bounded, but is not sound)"
-    )
+    printed = "Theorem 2 of Schiff & Özçep as printed calls the query bounded, but is not sound"
+    message = f"{first.message} ({printed})"
     return replace(verdict, reasons=(replace(first, message=message), *rest))
 
 

@@ -174,6 +174,16 @@ def test_time_conditions(sql: str, verdict: str) -> None:
     assert exact(parse(sql, TIMED)).outcome.value == verdict
 
 
+def test_the_reason_says_where_theorem_2_as_printed_is_not_sound() -> None:
+    sql = (
+        "SELECT DISTINCT 1 FROM T, U, S, V WHERE U.ts < T.ts AND T.ts < S.ts AND T.ts < V.ts"
+        " AND T.B < S.A AND U.B < V.A AND T.B > 0 AND U.B > 0 AND S.A > 0 AND V.A > 0"
+    )
+    report = check(sql, TIMED, suggest=False)
+    assert (report.verdict, report.published) == ("unbounded", {"schiff_ozcep_2": "bounded"})
+    assert "Theorem 2 of Schiff & Özçep as printed calls the query bounded" in report.reasons[0].message
+
+
 def test_beyond_five_composites_the_question_can_be_open() -> None:
     # V and W are incomparable and open; S and T are linked below both, but S alone precedes U.
     sql = (
