@@ -9,10 +9,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.strategies import LITERALS, VALUES, Case
-
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from tests.strategies import LITERALS, VALUES, Case
 
 OFFSETS = ["", "", "", " + 1", " + 2", " - 1", " - 3"]
 LENGTHS = {2: 22, 3: 18, 4: 15, 5: 12}

@@ -46,12 +46,15 @@ def not_planned(query: Query) -> str | None:
     return None
 
 
+_LATER = "are still to come on Spark (--engine onepass has them)"
+
+
 def not_distributed(query: Query) -> str | None:
     """Why a query has no plan of tables of single streams, the only ones that Spark evaluates so far."""
     if time_conditions(query):
-        return "plans of queries that compare timestamps with each other are still to come on Spark (--engine onepass has them)"
+        return f"plans of queries that compare timestamps with each other {_LATER}"
     if distinct_timestamps(query):
-        return "plans of DISTINCT queries that project a timestamp are still to come on Spark (--engine onepass has them)"
+        return f"plans of DISTINCT queries that project a timestamp {_LATER}"
     return None
 
 
