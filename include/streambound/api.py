@@ -81,6 +81,8 @@ def simulate(
     window: int | None = None,
     weights: Sequence[Sequence[float]] | None = None,
     seed: int = 0,
+    model: str | None = None,
+    alpha: float | None = None,
 ) -> list[Outcome]:
     """What cache policies of limited memory produce: one outcome a policy and size.
 
@@ -90,6 +92,9 @@ def simulate(
         warmup: steps that do not count.
         bypass: caching: whether the fetched item may itself be the one discarded.
         window: joining: how many steps after its own a tuple still meets arrivals; None: for ever.
+        model: what the policies know: ``fit`` (on the warm-up), ``tower``, ``roof``, ``floor``, ``walk``, or
+            a YAML file; None: nothing, but HEEB fits a model.
+        alpha: HEEB's; None: as section 5 of the paper chooses it.
         weights: joining: what each tuple stands for, shaped as ``values``.
 
     Raises:
@@ -107,4 +112,5 @@ def simulate(
         raise QueryError(f"the problem is {problem!r}", accepted="caching, joining")
     caching = problem == "caching"
     given = references(values) if caching else streams(*values, window=window, weights=weights)
-    return list(outcomes(given, policies, sizes, Memory(0, bypass, warmup, seed)))
+    memory = Memory(0, bypass, warmup, seed, alpha=alpha)
+    return list(outcomes(given, policies, sizes, memory, model))

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import streambound
+from streambound.caching.models.configurations import CONFIGURATIONS
 from streambound.cli import main
 from streambound.errors import StreamboundError
 
@@ -115,3 +117,27 @@ def test_checking_queries_does_not_load_numba() -> None:
         "sys.exit(bool({'numba', 'scipy', 'statsmodels', 'matplotlib'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_heeb_fits_its_model_on_the_warm_up(tmp_path: Path, capsys) -> None:
+    models = CONFIGURATIONS["tower"]()
+    rows = [model.sample(400, np.random.default_rng(at)) for at, model in enumerate(models)]
+    path = tmp_path / "streams.csv"
+    path.write_text("t,R,S\n" + "".join(f"{t},{r},{s}\n" for t, (r, s) in enumerate(zip(*rows, strict=True))))
+    arguments = ["cache", "simulate", "--streams", str(path), "--size", "5", "--warmup", "100"]
+    assert main([*arguments, "--policy", "rand,heeb,life,opt-offline"]) == 0
+    fitted = {each["policy"]: each["results"] for each in lines(capsys)}
+    assert main([*arguments, "--policy", "rand,heeb,life,opt-offline", "--model", "tower"]) == 0
+    given = {each["policy"]: each["results"] for each in lines(capsys)}
+    assert fitted["rand"] < fitted["heeb"] <= fitted["opt-offline"] == given["opt-offline"]
+    # RAND is told which tuples have fallen behind the window only if a model is named.
+    assert given["rand"] > fitted["rand"] and given["heeb"] > given["life"]
+    assert main([*arguments, "--policy", "heeb", "--alpha", "2.5", "--model", "tower"]) == 0
+    assert lines(capsys)[0]["results"] > 0
+
+
+def test_heeb_without_warm_up_says_so(trace: str, capsys) -> None:
+    assert (
+        main(["cache", "simulate", "--trace", trace, "--column", "k", "--policy", "heeb", "--size", "1"]) == 2
+    )
+    assert "a model cannot be fitted to 0 steps" in capsys.readouterr().err

@@ -55,9 +55,11 @@ class Policy:
         title: one line for lists.
         caching: its decisions on a reference stream; None if it has no meaning there.
         joining: its decisions on joined streams; None if it has no meaning there.
+        needs_model: whether it cannot decide without a model of the streams.
     """
 
     name: str
     title: str
     caching: Callable[[References, Memory], CachingDecisions] | None = field(default=None)
     joining: Callable[[Streams, Memory], JoiningDecisions] | None = field(default=None)
+    needs_model: bool = False

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from streambound.caching.contract import Memory
-from streambound.caching.policies import policy
+from streambound.caching.knowledge import knowing
+from streambound.caching.policies import NAMED, policy
 from streambound.caching.problems import References, Streams, occurrences
 
 
@@ -43,17 +44,29 @@ class Outcome:
 
 
 def outcomes(
-    given: References | Streams, policies: Sequence[str], sizes: Sequence[int], memory: Memory
+    given: References | Streams,
+    policies: Sequence[str],
+    sizes: Sequence[int],
+    memory: Memory,
+    model: str | None = None,
 ) -> Iterator[Outcome]:
     """Each policy at each size, in this order; ``memory`` says all else.
+
+    Args:
+        model: what all policies know (see ``knowledge.knowing``); None: nothing, but those that cannot do
+            without a model are given one that is fitted to the warm-up.
 
     Raises:
         DataError: a policy is unknown or has no meaning here, or needs to know what ``memory`` does not say.
     """
     possible = everything(given, memory.warmup)
+    known = None if model is None else knowing(given, memory, model)
     for name in policies:
+        if known is None and _lacks_model(given, name):
+            known = knowing(given, memory)
+        used = memory if known is None or (model is None and not _lacks_model(given, name)) else known
         for size in sizes:
-            counted = results(given, name, replace(memory, size=size))
+            counted = results(given, name, replace(used, size=size))
             yield Outcome(name, size, counted, memory.warmup, given.steps, possible)
 
 
@@ -73,6 +86,12 @@ def results(given: References | Streams, name: str, memory: Memory) -> float:
     joining = policy(name, "joining").joining
     assert joining is not None
     return float(joining(given, memory).results[memory.warmup :].sum())
+
+
+def _lacks_model(given: References | Streams, name: str) -> bool:
+    if isinstance(given, Streams) and name == "life":
+        return given.window is None
+    return name in NAMED and NAMED[name].needs_model
 
 
 def everything(given: References | Streams, warmup: int) -> float:

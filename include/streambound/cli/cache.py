@@ -37,6 +37,8 @@ def _add_simulate(subcommands: Any) -> None:
     parser.add_argument("--warmup", type=int, default=0, metavar="N", help="steps that do not count")
     parser.add_argument("--bypass", action="store_true", help="caching: the fetched item may be discarded")
     parser.add_argument("--window", type=int, metavar="W", help="joining: steps during which a tuple joins")
+    parser.add_argument("--model", metavar="M", help="fit (on the warm-up), tower, roof, floor, walk, FILE")
+    parser.add_argument("--alpha", type=float, metavar="A", help="heeb's alpha (default: by section 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of random choices")
     parser.add_argument("--format", choices=("json", "text"), default="json")
     parser.set_defaults(run=_simulate)
@@ -47,9 +49,9 @@ def _simulate(options: argparse.Namespace) -> int:
     from streambound.caching.simulation import outcomes
 
     given = _input(options)
-    memory = Memory(0, options.bypass, options.warmup, options.seed)
+    memory = Memory(0, options.bypass, options.warmup, options.seed, alpha=options.alpha)
     policies = [name.strip() for name in options.policy.split(",")]
-    for outcome in outcomes(given, policies, _sizes(options.size), memory):
+    for outcome in outcomes(given, policies, _sizes(options.size), memory, options.model):
         if options.format == "json":
             print(json.dumps(outcome.to_json()), flush=True)
         else:

@@ -31,7 +31,7 @@ ALL = (
     Policy("life", "prob times the time left", None, life),
     Policy("a0", "the one least likely to be asked for next", a0),
     Policy("lfd", "the one asked for again last (knows the future)", lfd),
-    Policy("heeb", "the one of the least estimated expected benefit", caching_heeb, heeb),
+    Policy("heeb", "the one of the least estimated expected benefit", caching_heeb, heeb, True),
     Policy("opt-offline", "what no optimum keeps (knows the future)", caching_opt_offline, opt_offline),
     Policy("arc", "adaptive replacement", arc),
     Policy("s3-fifo", "three queues", s3_fifo),
