@@ -36,7 +36,7 @@ from streambound.query.statement import Statement
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import not_distributed
-from streambound.synopsis.statement import united_plans
+from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
@@ -174,28 +174,11 @@ def planned(job: Compilation) -> Compilation:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        plans = _plans(job)
+        plans = plans_of(job.parts, job.blocks)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)
-    return replace(job, plans=plans, units_formula=_formula(plans))
-
-
-def _plans(job: Compilation) -> tuple[AnyPlan, ...]:
-    found: list[AnyPlan] = []
-    for block in dict.fromkeys(job.blocks):
-        mine = [query for query, number in zip(job.parts, job.blocks, strict=True) if number == block]
-        found.extend(united_plans([(query, None) for query in mine]))
-    return tuple(found)
-
-
-def _formula(plans: tuple[AnyPlan, ...]) -> str | None:
-    """The units where rows at a timestamp are not declared, or a stream ends."""
-    sized = [plan.units for plan in plans if plan.units is not None]
-    if len(sized) == len(plans):
-        return None
-    open_ended = [p.formula for p in plans if not isinstance(p, Plan) and p.units is None]
-    return " + ".join([str(sum(sized))] * bool(sum(sized)) + open_ended)
+    return replace(job, plans=plans, units_formula=sizing(plans))
 
 
 def not_on_spark(job: Compilation) -> str | None:

@@ -8,6 +8,7 @@ from streambound.boundedness.statements import Part, decide
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import StaticValues
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_planner import AnyPlan, plan_of
@@ -52,3 +53,25 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
         )
     linger = max(after for found in ends for after in found.values())
     return [plan_of(query, values, linger) for query, values in parts]
+
+
+def plans_of(parts: Sequence[Query], blocks: Sequence[int]) -> tuple[AnyPlan, ...]:
+    """The plans of all parts of a statement, each with the number of its block; static values unknown.
+
+    Raises:
+        PlanError: a part has none (see ``united_plans``).
+    """
+    found: list[AnyPlan] = []
+    for block in dict.fromkeys(blocks):
+        mine = [query for query, number in zip(parts, blocks, strict=True) if number == block]
+        found.extend(united_plans([(query, None) for query in mine]))
+    return tuple(found)
+
+
+def sizing(plans: Sequence[AnyPlan]) -> str | None:
+    """The units of plans where rows at a timestamp are not declared, or a stream ends; else None."""
+    sized = [plan.units for plan in plans if plan.units is not None]
+    if len(sized) == len(plans):
+        return None
+    open_ended = [p.formula for p in plans if not isinstance(p, Plan) and p.units is None]
+    return " + ".join([str(sum(sized))] * bool(sum(sized)) + open_ended)
