@@ -35,13 +35,14 @@ from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import not_distributed
 from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member")
 CERTIFIED_SIZE = 4
+
+ENDING = "plans of joins with a stream that ends are still to come on Spark (--engine onepass has them)"
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
@@ -183,9 +184,7 @@ def planned(job: Compilation) -> Compilation:
 
 def not_on_spark(job: Compilation) -> str | None:
     """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
-    if any(isinstance(plan, EndingPlan) for plan in job.plans):
-        return "plans of joins with a stream that ends are still to come on Spark (--engine onepass has them)"
-    return job.unplanned or next(filter(None, map(not_distributed, job.parts)), None)
+    return ENDING if any(isinstance(plan, EndingPlan) for plan in job.plans) else job.unplanned
 
 
 def _sized_by_statics(query: Query) -> bool:

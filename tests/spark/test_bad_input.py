@@ -194,7 +194,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
 
 def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
     walk = walk_of(plan(PAIR), tmp_path)
-    walk.total = {(1,): 10**38}
+    walk.evaluation.total = {(1,): 10**38}
     assert isinstance(walk.finish(0.0).error, CountOverflow)
 
 

@@ -259,16 +259,16 @@ def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
     for relation in plain.relations:
         histories.write(relation, [{"ts": "2026-01-01 00:00:00", "A": 1}], tmp_path, 0)
     sql = {
-        "timed": "SELECT DISTINCT S.A FROM S, T WHERE S.A IN (1, 2) AND S.ts < T.ts",
+        "ending": "SELECT S.A, T.A FROM S, T WHERE S.A = T.A AND T.ts < TIMESTAMP '2026-01-02 00:00:00'",
         "plain": "SELECT DISTINCT A FROM S WHERE A IN (1, 2)",
     }
     answers = evaluate_history(
         None, [Registered(n, text) for n, text in sql.items()], catalog, output=tmp_path / "out"
     )
-    timed, other = answers
+    ending, other = answers
     assert other.answer_rows == 1
-    assert timed.verdict == "bounded" and isinstance(timed.error, PlanError)
-    assert str(timed.error).startswith("timed: bounded, but it cannot be evaluated yet: ")
+    assert ending.verdict == "bounded" and isinstance(ending.error, PlanError)
+    assert str(ending.error).startswith("ending: bounded, but it cannot be evaluated yet: ")
 
 
 @pytest.mark.usefixtures("in_process")

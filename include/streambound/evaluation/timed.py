@@ -48,11 +48,18 @@ class TimedPass:
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        arriving = {s.alias: self._arriving(s, batch) for s in self.plan.streams}
+        return self.take(batch.moment, arriving)
+
+    def take(self, now: int, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+        """Take in the accepted tuples of one timestamp, by occurrence: all there are of any stream.
+
+        A tuple with a weight stands for so many equal tuples.
+        """
         if self.plan.empty:
             return {}
-        now = batch.moment
         self.state.advance(now - 1)
-        self.state.held.take({s.alias: self._arriving(s, batch) for s in self.plan.streams}, now)
+        self.state.held.take(arriving, now)
         found = self._answers(now)
         if self.query.distinct:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)

@@ -8,7 +8,7 @@ Without a table no checkpoints are kept: everything is read and evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from streambound.spark.needs import Need, Needs, read_all
 from streambound.spark.prepare import Job
 from streambound.spark.summarise import Summary
 from streambound.synopsis.serial import digest
-from streambound.synopsis.state import Table
 
 # Segments and states of so many partitions are loaded at once.
 LOADED = 64
@@ -271,9 +270,9 @@ class Book:
         if read_holder(self.folder) != holder:
             write_holder(self.folder, holder)
 
-    def dumped(self, tables: Mapping[str, Table], total: states.Total) -> bytes:
+    def dumped(self, dump: Callable[[], bytes]) -> bytes:
         """The state of a checkpoint; nothing where none are kept."""
-        return b"" if self.table is None else states.dump_state({} if self.plan.stateless else tables, total)
+        return b"" if self.table is None else dump()
 
     def chain(self, before: str, segment: Segment) -> str:
         """The chain at the boundary after a partition."""

@@ -15,6 +15,7 @@ from streambound.checkpoint.inputs import identity
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.prepare import Job
+from streambound.spark.summarise import synopses_of
 
 
 class Need(Enum):
@@ -56,7 +57,7 @@ class Needs:
         assert job.plan is not None and job.query is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
         # An always empty answer needs no stream to be read.
-        occurrences = (job.query.occurrence(synopsis.alias) for synopsis in job.plan.synopses)
+        occurrences = (job.query.occurrence(synopsis.alias) for synopsis in synopses_of(job.plan))
         self.relations = {o.relation.name: o.relation for o in occurrences}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streambound.compiler import compile, not_on_spark
+from streambound.compiler import ENDING, compile, not_on_spark
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
@@ -15,8 +15,10 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
 from streambound.spark.summarise import Reader, Reading, Static, readers_of
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import plan_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Job:
     sql: str
     verdict: str
     query: Query | None = None
-    plan: Plan | None = None
+    plan: Plan | TimedPlan | None = None
     key: str | None = None
     static: Mapping[str, list[Encoded]] = field(default_factory=dict)
     static_files: tuple[Static, ...] = ()
@@ -79,16 +81,41 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
             fix="use --engine onepass, or choose other queries",
         )
     if (unplanned := not_on_spark(found)) is not None:
-        raise PlanError(
-            f"bounded, but it cannot be evaluated yet: {unplanned}",
-            subject=name,
-            fix="choose other queries, or see streambound check",
-        )
+        raise _not_yet(name, unplanned)
     static = static_history(query)
-    plan = found.plan or make_plan(query, static_values(query, static))
+    plan = found.plans[0] if found.plans else plan_of(query, static_values(query, static))
+    if isinstance(plan, EndingPlan):
+        raise _not_yet(name, ENDING)
+    if isinstance(plan, TimedPlan):
+        _refuse_timeless(plan)
     key, partitions, missing = _partitions(query, chosen, excluded)
     files = tuple(_static(relation) for relation in _relations(query, static=True))
     return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing, chosen)
+
+
+def _not_yet(name: str, why: str) -> PlanError:
+    return PlanError(
+        f"bounded, but it cannot be evaluated yet: {why}",
+        subject=name,
+        fix="choose other queries, or see streambound check",
+    )
+
+
+def _refuse_timeless(plan: TimedPlan) -> None:
+    """Histories are put in order by the timestamps of all streams.
+
+    Raises:
+        DataError: a stream declares none.
+    """
+    for synopsis in plan.streams:
+        relation = plan.query.occurrence(synopsis.alias).relation
+        if relation.timestamp is None:
+            raise DataError(
+                f"stream {relation.name} declares no application timestamp, which this query needs to put"
+                " its tuples in order with those of the others",
+                subject=plan.query.name,
+                fix="declare timestamp: COLUMN in the stream catalog",
+            )
 
 
 def _relations(query: Query, static: bool) -> list[Relation]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from streambound.query.model import Atom, Query
+from streambound.query.model import Atom, Attribute, Query
 from streambound.spark import ordered
 from streambound.spark.clauses import Clauses, Lookup
 from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout, layout
+from streambound.synopsis.timed import TimedPlan
 
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
@@ -133,6 +134,18 @@ def stateless_statement(plan: Plan) -> Statement:
         select = select.where(*conditions)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
     return Statement(select.order_by(*order), tuple(build.lookups))
+
+
+def relation_statement(plan: TimedPlan, synopsis: StreamSynopsis) -> Statement:
+    """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n."""
+    timestamp = plan.query.occurrence(synopsis.alias).relation.timestamp
+    assert timestamp is not None
+    build = Clauses(plan.query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
+    columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
+    columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(synopsis.carried)]
+    select = _grouped(columns, []).from_(ordered.table(TUPLES))
+    conditions = build.accepted(synopsis)
+    return Statement(select.where(*conditions) if conditions else select, tuple(build.lookups))
 
 
 def _is_static_filter(query: Query, atom: Atom) -> bool:

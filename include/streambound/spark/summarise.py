@@ -27,10 +27,17 @@ from streambound.spark import emit, engine
 from streambound.spark.engine import Engine, translated
 from streambound.spark.ordered import encoded
 from streambound.spark.promises import Promise, check_statement, promises
-from streambound.spark.statements import cell_statement, stateless_statement, static_table
+from streambound.spark.relations import by_time
+from streambound.spark.statements import (
+    cell_statement,
+    relation_statement,
+    stateless_statement,
+    static_table,
+)
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
+from streambound.synopsis.timed import TimedPlan
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Reader:
     """One occurrence of a stream in one query, and the statements over each partition.
 
     Without ``answers`` (a folder) there is one statement a cell of ``synopsis``; with it one that computes
-    the answer rows, which are written below it.
+    the answer rows, which are written below it. Of a ``timed`` query one computes what counts by timestamp.
     """
 
     query: Query
@@ -56,6 +63,7 @@ class Reader:
     statements: tuple[engine.Query, ...]
     statics: tuple[Static, ...] = ()
     answers: str | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,8 +116,15 @@ class Summary:
     error: StreamboundError | None = None
 
 
-def readers_of(plan: Plan, answers: Path, statics: Sequence[Static]) -> list[tuple[str, Reader]]:
+def synopses_of(plan: Plan | TimedPlan) -> tuple[StreamSynopsis, ...]:
+    """What counts of each occurrence of a stream in a plan."""
+    return plan.streams if isinstance(plan, TimedPlan) else plan.synopses
+
+
+def readers_of(plan: Plan | TimedPlan, answers: Path, statics: Sequence[Static]) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan."""
+    if isinstance(plan, TimedPlan):
+        return [_timed_reader(plan, synopsis) for synopsis in plan.streams]
     query, found = plan.query, []
     for synopsis in plan.synopses:
         if plan.stateless:
@@ -127,6 +142,19 @@ def readers_of(plan: Plan, answers: Path, statics: Sequence[Static]) -> list[tup
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))
     return found
+
+
+def _timed_reader(plan: TimedPlan, synopsis: StreamSynopsis) -> tuple[str, Reader]:
+    relation, made = plan.query.occurrence(synopsis.alias).relation, relation_statement(plan, synopsis)
+    mentioned = {a.column for a in plan.query.mentioned if a.occurrence == synopsis.alias}
+    return relation.name, Reader(
+        query=plan.query,
+        alias=synopsis.alias,
+        columns=tuple(sorted({*mentioned, str(relation.timestamp)})),
+        synopsis=synopsis,
+        statements=(engine.Query(made.sql(), made.lookups),),
+        timed=True,
+    )
 
 
 def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
@@ -212,7 +240,10 @@ def _of_reader(
     errors = [next((own[name] for name in reader.columns if name in own), None) for own in faults]
     if all(errors):
         return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
-    if reader.answers is None:
+    if reader.timed:
+        relations = by_time(session.rows(reader.statements[0]), len(found))
+        results = [replace(one, table=data) for one, data in zip(base, relations, strict=True)]
+    elif reader.answers is None:
         tables = summary_tables(session, reader, len(found))
         results = [replace(one, table=dumps(t)) for one, t in zip(base, tables, strict=True)]
     else:

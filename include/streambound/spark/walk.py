@@ -13,38 +13,17 @@ from pathlib import Path
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.errors import CountOverflow, StreamboundError
 from streambound.evaluation.events import answers
-from streambound.evaluation.onepass import OnePass
 from streambound.sources.partitions import write_table
 from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Segment
 from streambound.spark.distinct import distinct_rows
-from streambound.spark.matches import Matches
+from streambound.spark.evaluations import evaluation_of
 from streambound.spark.needs import Need
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.summarise import Summary
-from streambound.synopsis.answer import representatives
-from streambound.synopsis.serial import digest, loads
-from streambound.synopsis.state import Bucket, Table, units
-
-
-def news(before: Table, new: Table) -> Table:
-    """The entries of a duplicate-eliminating table that the state before does not already serve.
-
-    What an entry no better than one under the same key gives, that one gave before.
-    """
-    found = Table(new.synopsis, new.preserving)
-    for bucket, held in new.entries.items():
-        known, shape = before.entries.get(bucket, {}), new.layouts[bucket[0]]
-        kept = {
-            unequal: ends
-            for unequal, ends in held.items()
-            if unequal not in known or shape.better(known[unequal], ends) != known[unequal]
-        }
-        if kept:
-            found.entries[bucket] = kept
-    return found
+from streambound.synopsis.serial import digest
 
 
 class Walk:
@@ -57,9 +36,7 @@ class Walk:
     def __init__(self, job: Job, book: Book) -> None:
         assert job.plan is not None and job.query is not None
         self.job, self.plan, self.query, self.folder, self.book = job, job.plan, job.query, book.folder, book
-        self.onepass = OnePass(self.query, job.static, self.plan)
-        self.onepass.joiner = Matches(self.plan)
-        self.total: states.Total = {}
+        self.evaluation = evaluation_of(self.plan, self.query, job.static)
         self.digest = emit.Digest()
         self.rows = self.rows_read = self.peak_units = 0
         self.chain = ""
@@ -115,12 +92,12 @@ class Walk:
             new = self._advance(path, found.partition, states.tables_of(kept))
         self.digest += new
         self.rows += found.rows
-        self.peak_units = max(self.peak_units, self.onepass.peak_units)
+        self.peak_units = max(self.peak_units, self.evaluation.peak_units)
         self._check(found, kept, new, emit.size_of(path))
 
     def _check(self, found: Segment, kept: bytes, new: emit.Digest, size: int) -> None:
         """The boundary after a partition, as a checkpoint."""
-        state = self.book.dumped(self.onepass.tables, self.total)
+        state = self.book.dumped(self.evaluation.dump)
         self.at = Checkpoint(
             query=self.job.name,
             fingerprint=self.book.fingerprint,
@@ -130,7 +107,7 @@ class Walk:
             segment_digest=found.digest,
             state_digest=digest(state),
             chain=self.chain,
-            units=units(self.onepass.tables),
+            units=self.evaluation.units,
             peak_units=self.peak_units,
             rows=self.rows,
             new=emit.tally(new),
@@ -146,31 +123,13 @@ class Walk:
         """Take up the state at the boundary that was reached, if it is not that of the tables."""
         if self.live or self.at is None or self.plan.stateless:
             return
-        tables, self.total = states.load_state(self.plan, self.book.state(self.at))
-        self.onepass.tables = tables
-        self.onepass.kept = {
-            alias: {bucket: representatives(table, [bucket]) for bucket in _buckets(table)}
-            for alias, table in tables.items()
-        }
-        self.onepass.peak_units, self.live = self.at.peak_units, True
+        self.evaluation.load(self.book.state(self.at), self.at.peak_units)
+        self.live = True
 
     def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Digest:
-        new = self._tables(given)
-        if self.query.distinct:
-            new = {alias: news(self.onepass.tables[alias], table) for alias, table in new.items()}
-        changed = any(table.counts or table.entries for table in new.values())
-        counts = self.onepass.advance(new) if changed else {}
-        for row, count in counts.items():
-            self.total[row] = self.total.get(row, 0) + count
+        counts = self.evaluation.advance(partition, given)
         table = emit.answer_table(self.query, answers(self.query, partition, counts))
         return emit.write_answers(path, table.schema, table.to_batches())
-
-    def _tables(self, given: Mapping[str, bytes]) -> dict[str, Table]:
-        preserving = not self.query.distinct
-        return {
-            s.alias: loads(s, preserving, given[s.alias]) if s.alias in given else Table(s, preserving)
-            for s in self.plan.synopses
-        }
 
     def commit(self) -> None:
         """Commit the checkpoints so far."""
@@ -195,7 +154,7 @@ class Walk:
         emit.drop_aside(self.folder)
         # What is checkpointed stays, also where a later partition failed.
         emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
-        if self.error is not None or self.plan.stateless:
+        if self.error is not None or self.evaluation.total is None:
             # That of an earlier evaluation must not pass for this one's.
             emit.total_path(self.folder).unlink(missing_ok=True)
         done = self._answer(seconds)
@@ -203,18 +162,18 @@ class Walk:
         return done
 
     def _total(self) -> None:
-        if self.plan.stateless:
+        if self.evaluation.total is None:
             rows = distinct_rows(emit.answer_schema(self.query), self.written)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()
-        if any(count >= 10**DIGITS for count in self.total.values()):
+        if any(count >= 10**DIGITS for count in self.evaluation.total.values()):
             raise CountOverflow(
                 f"an answer row has, over all partitions, a multiplicity of more than {DIGITS} digits",
                 subject=self.query.name,
                 fix="evaluate fewer partitions, or use SELECT DISTINCT",
             )
-        table = emit.answer_table(self.query, answers(self.query, None, self.total))
+        table = emit.answer_table(self.query, answers(self.query, None, self.evaluation.total))
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))
 
@@ -247,7 +206,3 @@ class Walk:
 
     def _started_after(self) -> str | None:
         return self.started_after if not self.held or self.at is None else self.at.partition
-
-
-def _buckets(table: Table) -> Iterable[Bucket]:
-    return table.counts if table.preserving else table.entries

@@ -74,7 +74,8 @@ class MatchLayout:
         """The entries that the others do not serve (see ``state.irredundant``)."""
         slots = [i for i, (_, count) in enumerate(self.cell.unequal) for _ in range(count)]
         kept = dict(entries)
-        for standing in sorted(entries, key=lambda s: self._rank(s, entries), reverse=True):
+        # By value besides, so that what remains does not depend on the order in which entries came.
+        for standing in sorted(sorted(entries), key=lambda s: self._rank(s, entries), reverse=True):
             rest = [other for other in kept if other != standing and self._as_good(other, standing)]
             if not escapes(standing, rest, slots):
                 del kept[standing]

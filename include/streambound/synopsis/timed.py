@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from streambound.query.model import Attribute, Comparison, Query
 from streambound.synopsis.clock import Clock, Composite
@@ -147,6 +148,7 @@ class TimedPlan:
     remembered: Remembered = Remembered()
     linger: int = 0
     empty: bool = False
+    stateless: ClassVar[bool] = False
 
     @property
     def units(self) -> int | None:

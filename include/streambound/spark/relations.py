@@ -1,0 +1,51 @@
+"""What counts of a partition by timestamp: from tasks to the evaluation of a query with time conditions.
+
+The canonical bytes of an occurrence's share are JSON, ``[[moment, [value, ...], multiplicity], ...]``: the
+accepted tuples in order of time, only the columns that may matter to an answer, equal ones once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from streambound.errors import DataError
+from streambound.spark.ordered import encoded
+from streambound.synopsis.match_join import Match
+from streambound.synopsis.serial import plain, value_of
+from streambound.synopsis.timed import TimedPlan
+
+
+def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
+    """The canonical bytes of each partition, from rows (partition, moment, columns, multiplicity).
+
+    Raises:
+        DataError: a tuple has no timestamp.
+    """
+    found: list[list[Any]] = [[] for _ in range(parts)]
+    for part, moment, *values, count in rows:
+        if moment is None:
+            raise DataError(
+                "a row has no application timestamp",
+                fix="write the partition again, or exclude it",
+            )
+        found[part].append([encoded(moment), [plain(encoded(value)) for value in values], count])
+    return [_text(sorted(rows, key=lambda row: (row[0], _text(row)))) for rows in found]
+
+
+def _text(thing: Any) -> bytes:
+    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
+    """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
+    carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
+    found: dict[int, dict[str, list[Match]]] = {}
+    for alias, data in given.items():
+        for moment, row, count in json.loads(data):
+            values = dict(zip(carried[alias], map(value_of, row), strict=True))
+            batch = found.setdefault(moment, {name: [] for name in carried})
+            batch[alias].append(Match(values, {alias: moment}, count))
+    for moment in sorted(found):
+        yield moment, found[moment]
