@@ -24,6 +24,7 @@ class Memory:
         probabilities: A0's reference probability of each key.
         expires: joining, shape (streams, steps): the last step at which each tuple can join, as a model says.
         models: of each stream (joining) or of the reference stream, for the policies that need one.
+        look_ahead: the steps that FlowExpect looks ahead.
         alpha: HEEB's alpha; None: as section 5 chooses it.
     """
 
@@ -35,10 +36,11 @@ class Memory:
     probabilities: Floats | None = None
     expires: Integers | None = None
     models: tuple[Model, ...] | None = None
+    look_ahead: int = 5
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 0), ("warmup", 0), ("seed", 0), ("history", 1)):
+        for name, least in (("size", 0), ("warmup", 0), ("seed", 0), ("history", 1), ("look_ahead", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise DataError(f"{name} is {value!r}", accepted=f"a whole number, {least} or more")

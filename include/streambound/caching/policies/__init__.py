@@ -6,6 +6,7 @@ from streambound.caching.contract import Policy
 from streambound.caching.policies.a0 import a0
 from streambound.caching.policies.arc import arc
 from streambound.caching.policies.fifo import fifo
+from streambound.caching.policies.flow_expect import flow_expect
 from streambound.caching.policies.heeb import caching_heeb, heeb
 from streambound.caching.policies.lfd import lfd
 from streambound.caching.policies.lfu import lfu, perfect_lfu
@@ -32,6 +33,7 @@ ALL = (
     Policy("a0", "the one least likely to be asked for next", a0),
     Policy("lfd", "the one asked for again last (knows the future)", lfd),
     Policy("heeb", "the one of the least estimated expected benefit", caching_heeb, heeb, True),
+    Policy("flow-expect", "what the best plan for the steps ahead drops", None, flow_expect, True),
     Policy("opt-offline", "what no optimum keeps (knows the future)", caching_opt_offline, opt_offline),
     Policy("arc", "adaptive replacement", arc),
     Policy("s3-fifo", "three queues", s3_fifo),

@@ -70,7 +70,7 @@ def heeb(streams: Streams, memory: Memory) -> JoiningDecisions:
     Raises:
         DataError: there is no model a stream, or the values are no whole numbers.
     """
-    models = _models(memory, streams.count)
+    models = models_of(memory, streams.count)
     value = whole(streams.values)[streams.arrivals]
     if not streams.steps:
         return JoiningDecisions(np.zeros(0), value)
@@ -107,14 +107,14 @@ def caching_heeb(references: References, memory: Memory) -> CachingDecisions:
     Raises:
         DataError: there is no model, or the values are no whole numbers.
     """
-    (model,) = _models(memory, 1)
+    (model,) = models_of(memory, 1)
     alpha = memory.alpha if memory.alpha is not None else usual_alpha((model,), memory.size)
     return _by_lifetime(references, memory, model, exp(alpha))
 
 
 def a0_with_model(references: References, memory: Memory) -> CachingDecisions:
     """A0's decisions on a reference stream: the least Pr{X_{t+1} = v | history} leaves."""
-    return _by_lifetime(references, memory, _models(memory, 1)[0], Lifetime("fixed", 1))
+    return _by_lifetime(references, memory, models_of(memory, 1)[0], Lifetime("fixed", 1))
 
 
 def _by_lifetime(
@@ -211,7 +211,7 @@ def whole(values: NDArray[np.generic]) -> Integers:
     )
 
 
-def _models(memory: Memory, count: int) -> tuple[Model, ...]:
+def models_of(memory: Memory, count: int) -> tuple[Model, ...]:
     if memory.models is None:
         raise DataError("heeb needs a model of the streams", fix="give a model, or a warm-up to fit one to")
     if len(memory.models) != count:
