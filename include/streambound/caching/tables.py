@@ -130,17 +130,17 @@ def _trend(
     low = int(max(noise.low + min(moves.min(initial=0), 0), values[0] - center.max(initial=0)))
     high = int(min(noise.high + max(moves.max(initial=0), 0), values[1] - center.min(initial=0)))
     cells = _checked(limit if window is not None else 1, len(kinds), max(high - low + 1, 1))
-    offset = np.arange(low, low + cells.shape[2])
-    padded = np.r_[noise.probability, 0.0]
     weights = lifetime.weights(limit)
     for number, kind in enumerate(kinds):
-        total, unmet = np.zeros(len(offset)), np.ones(len(offset))
-        for ahead in range(limit):
-            at = offset - kind[ahead] - noise.low
-            chance = padded[np.where((at >= 0) & (at < len(padded) - 1), at, -1)]
-            total += weights[ahead] * chance * unmet
-            if first:
-                unmet *= 1 - chance
+        total, unmet = np.zeros(cells.shape[2]), np.ones(cells.shape[2])
+        for ahead, begin in enumerate((kind + noise.low - low).tolist()):
+            # The columns that the noise reaches then, and the part of the noise that lies in the table.
+            first_column, end = max(begin, 0), min(begin + len(noise.probability), len(total))
+            if first_column < end:
+                chance = noise.probability[first_column - begin : end - begin]
+                total[first_column:end] += weights[ahead] * chance * unmet[first_column:end]
+                if first:
+                    unmet[first_column:end] *= 1 - chance
             if window is not None:
                 cells[ahead, number] = total
         cells[-1, number] = total

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streambound.cli.cache_bench import add_bench
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("cache", help=text, description=text)
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_simulate(subcommands)
+    add_bench(subcommands)
 
 
 def _add_simulate(subcommands: Any) -> None:

@@ -56,12 +56,12 @@ def lookup(tables: list[Table], value: Integers) -> Lookup:
 @kernel
 def look(tables: Lookup, stream: int, step: int, value: int, left: int) -> float:
     """H after a step of a value that is to be met on a stream within ``left`` steps."""
-    begin, lives, rows, columns = tables.shape[stream]
-    column = value - tables.shift[stream, step]
+    # Numbers one by one: a row as an array would cost more than all else here.
+    column, columns = value - tables.shift[stream, step], tables.shape[stream, 3]
     if left <= 0 or column < 0 or column >= columns:
         return 0.0
-    at = (min(left, lives) - 1) * rows + tables.row[stream, step]
-    return float(tables.cells[begin + at * columns + column])
+    at = (min(left, tables.shape[stream, 1]) - 1) * tables.shape[stream, 2] + tables.row[stream, step]
+    return float(tables.cells[tables.shape[stream, 0] + at * columns + column])
 
 
 def heeb(streams: Streams, memory: Memory) -> JoiningDecisions:
