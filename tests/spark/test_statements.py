@@ -22,8 +22,9 @@ from streambound.query.parse import parse
 from streambound.query.values import NAN, parse_type
 from streambound.spark import clauses, ordered
 from streambound.spark.engine import opened
+from streambound.spark.readers import Reader, readers_of
 from streambound.spark.statements import TUPLES
-from streambound.spark.summarise import Reader, readers_of, summary_tables
+from streambound.spark.summarise import summary_tables
 from streambound.synopsis.answer import Joiner, representatives
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps

@@ -15,7 +15,7 @@ from streambound.checkpoint.inputs import identity
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.prepare import Job
-from streambound.spark.summarise import synopses_of
+from streambound.spark.readers import synopses_of
 
 
 class Need(Enum):

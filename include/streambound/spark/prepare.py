@@ -14,7 +14,8 @@ from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
-from streambound.spark.summarise import Reader, Reading, Static, readers_of
+from streambound.spark.readers import Reader, Static, readers_of
+from streambound.spark.summarise import Reading
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.timed import TimedPlan
