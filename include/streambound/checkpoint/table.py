@@ -98,12 +98,16 @@ class CheckpointTable:
 
     def _open(self) -> DeltaTable | None:
         try:
-            return DeltaTable(self.address)
+            table = DeltaTable(self.address)
+            if _columns(table.to_pyarrow_dataset().schema) == _columns(SCHEMA):
+                return table
+            self._unreadable = True
+            self.faults.append("the table's log declares other columns")
         except TableNotFoundError:
             if self._files():
                 self._unreadable = True
                 self.faults.append("the table has no log")
-        except DeltaError as error:
+        except (DeltaError, pa.ArrowException, ValueError) as error:
             self._unreadable = True
             self.faults.append(f"the table's log cannot be read: {_first_line(error)}")
         return None
@@ -144,11 +148,11 @@ class CheckpointTable:
         chosen = None if partitions is None else pc.field("partition").isin(list(partitions))
         for fragment in self._table.to_pyarrow_dataset().get_fragments(chosen):
             try:
-                found = fragment.to_table(schema=SCHEMA, columns=list(columns), filter=chosen)
-            except (OSError, pa.ArrowException, DeltaError) as error:
+                found = fragment.to_table(schema=SCHEMA, columns=list(columns), filter=chosen).to_pylist()
+            except (OSError, ValueError, pa.ArrowException, DeltaError) as error:
                 self.faults.append(f"a file of the table cannot be read: {_first_line(error)}")
                 continue
-            yield from found.to_pylist()
+            yield from found
 
     def load(self, partitions: Iterable[str]) -> dict[str, Checkpoint]:
         """Checkpoints with segments and states; those that are damaged are left out, and no longer rows."""
@@ -239,6 +243,10 @@ class CheckpointTable:
             self._table.vacuum(RETENTION_HOURS, dry_run=False, enforce_retention_duration=False)
             self._table.cleanup_metadata()
             self.version = self._table.version()
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, str]]:
+    return [(field.name, str(field.type).removeprefix("large_")) for field in schema]
 
 
 def _light(row: Checkpoint) -> Checkpoint:
