@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +86,7 @@ class Engine:
             while portion := result.fetchmany(FETCHED):
                 yield from portion
 
-    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: Query) -> Generator[pa.RecordBatch, None, None]:
         """The rows of a statement as Arrow batches.
 
         Raises:
@@ -94,7 +94,11 @@ class Engine:
         """
         with translated(None), self._lookups(query.lookups):
             reader: Any = self.connection.sql(query.sql).to_arrow_reader(FETCHED)
-            yield from reader
+            try:
+                yield from reader
+            finally:
+                # While a result is open the connection takes no other statement.
+                reader.close()
 
     @contextmanager
     def _lookups(self, lookups: Iterable[Lookup]) -> Iterator[None]:

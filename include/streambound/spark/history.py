@@ -95,7 +95,7 @@ def evaluate_history(
     jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
     tables: dict[str, CheckpointTable] = {}
     done: dict[str, HistoryAnswer] = {}
-    waiting = jobs
+    waiting, rows_read = jobs, dict[str, int]()
     while waiting:
         books: dict[str, Book] = {}
         for job in waiting:
@@ -105,7 +105,7 @@ def evaluate_history(
             except StreamboundError as error:
                 found[job.name] = error.about(job.name)
         _tell_faults(books, progress)
-        walks = {name: Walk(book.job, book) for name, book in books.items()}
+        walks = {name: Walk(book.job, book, rows_read.get(name, 0)) for name, book in books.items()}
         damaged = _evaluate(session, walks, folder, progress, memory_mb)
         for name, walk in walks.items():
             try:
@@ -115,6 +115,7 @@ def evaluate_history(
             except Damaged:
                 damaged.add(name)
         waiting = [job for job in waiting if job.name in damaged]
+        rows_read = {name: walks[name].rows_read for name in damaged}
     return [done.get(q.name) or _without(q, found[q.name]) for q in queries]
 
 

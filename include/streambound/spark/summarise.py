@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, pairwise
@@ -220,12 +221,12 @@ def _answers(
     schema, folder = emit.answer_schema(reader.query), Path(reader.answers)
     paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
     digests = [emit.Digest() for _ in paths]
-    with translated(None):
-        for part, batches in groupby(_runs(session.batches(reader.statements[0])), key=lambda run: run[0]):
+    with translated(None), closing(session.batches(reader.statements[0])) as found:
+        for part, batches in groupby(_runs(found), key=lambda run: run[0]):
             rows = (emit.projected_batch(reader.query, batch) for _, batch in batches)
             digests[part] = emit.write_answers(paths[part], schema, rows)
-    for path, found in zip(paths, digests, strict=True):
-        if not found.rows:
+    for path, digest in zip(paths, digests, strict=True):
+        if not digest.rows:
             emit.write_answers(path, schema, ())
     return digests
 

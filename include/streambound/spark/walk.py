@@ -30,15 +30,17 @@ class Walk:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
     Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
-    it went on for the first time (None: the beginning); ``held`` says whether all boundaries did hold.
+    it went on for the first time (None: the beginning); ``held`` says whether all boundaries did hold;
+    ``rows_read`` begins at what an earlier try of this run has read.
     """
 
-    def __init__(self, job: Job, book: Book) -> None:
+    def __init__(self, job: Job, book: Book, rows_read: int = 0) -> None:
         assert job.plan is not None and job.query is not None
         self.job, self.plan, self.query, self.folder, self.book = job, job.plan, job.query, book.folder, book
         self.evaluation = evaluation_of(self.plan, self.query, job.static)
         self.digest = emit.Digest()
-        self.rows = self.rows_read = self.peak_units = 0
+        self.rows_read = rows_read
+        self.rows = self.peak_units = 0
         self.chain = ""
         self.at: Checkpoint | None = None
         self.live = self.held = True
