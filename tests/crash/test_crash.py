@@ -1,0 +1,210 @@
+"""kill -9 of the driver, of its JVM or of a Python worker at random moments, then a plain retry.
+
+What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints. A
+moment is its name, which seeds it. ``make crash`` tries all of them; the ordinary run of the tests takes
+the first of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.spark.nights import left
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("driver", "jvm", "worker")
+MOMENTS = [f"{kind}-{number}" for number in range(10) for kind in KINDS]
+STREAMS = """streams:
+  S:
+    columns: {A: int, B: int}
+    history: {path: S, partition_by: date}
+  T:
+    columns: {A: int, B: int}
+    history: {path: T, partition_by: date}
+"""
+QUERIES = {
+    "counts": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 2000",
+    "distinct": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 500",
+    "filter": "SELECT A, B FROM S WHERE B > 99000",
+    "unequal": "SELECT DISTINCT S.A FROM S, T WHERE S.A BETWEEN 1 AND 50 AND S.B <> T.B",
+}
+FIRST = [f"2026-03-{day:02}" for day in range(1, 13)]
+# What the disturbed night finds: new partitions, and earlier ones that have changed.
+NEW = [f"2026-03-{day:02}" for day in range(13, 19)]
+CHANGED = ["2026-03-05", "2026-03-11"]
+ROWS = 60_000
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A home as the first night left it, what the second finds, and what it leaves undisturbed."""
+
+    home: Path
+    saved: Path
+    seconds: float
+    expected: dict[str, dict[str, Any]]
+
+    def reset(self) -> None:
+        """The home as the first night left it, in its old place."""
+        shutil.rmtree(self.home)
+        shutil.copytree(self.saved, self.home)
+
+
+def arrive(streams: Path, day: str, seed: int) -> None:
+    for number, stream in enumerate("ST"):
+        chance = np.random.default_rng([int(day[-2:]), seed, number])
+        file = streams / stream / f"date={day}" / "part-00000.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(".draft")
+        columns = {"A": chance.integers(0, 5_000, ROWS), "B": chance.integers(0, 100_000, ROWS)}
+        pq.write_table(pa.table(columns), draft)
+        os.replace(draft, file)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("crash")
+    home, streams, registry = folder / "home", folder / "streams", folder / "registry"
+    (registry / "queries").mkdir(parents=True)
+    (registry / "streams.yml").write_text(STREAMS)
+    for name, sql in QUERIES.items():
+        (registry / "queries" / f"{name}.sql").write_text(sql)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STREAMBOUND_HOME", str(home))
+        patch.setenv("STREAMBOUND_STREAMS", str(streams))
+        patch.setenv("STREAMBOUND_REGISTRY", str(registry))
+        patch.setenv("STREAMBOUND_SPARK_MASTER", "local[2]")
+        patch.delenv("STREAMBOUND_CHECKPOINTS", raising=False)
+        for day in FIRST:
+            arrive(streams, day, 0)
+        assert Night().wait() == 0
+        for day in NEW:
+            arrive(streams, day, 0)
+        for day in CHANGED:
+            arrive(streams, day, 1)
+        shutil.copytree(home, folder / "saved")
+        undisturbed = Night()
+        undisturbed.at_work.wait(120)
+        began = time.monotonic()
+        assert undisturbed.wait() == 0
+        expected = {query: left(home, query) for query in QUERIES}
+        yield Scene(home, folder / "saved", time.monotonic() - began, expected)
+
+
+class Night:
+    """The Spark application, in a process of its own; ``at_work`` is set once its session is there."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(ROOT / "spark_apps" / "evaluate_history.py")]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.at_work = threading.Event()
+        self.told: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.told.append(line)
+            if " over " in line and "partition" in line:
+                self.at_work.set()
+        self.at_work.set()
+
+    def wait(self) -> int:
+        code = self.process.wait(240)
+        self._reader.join(30)
+        return code
+
+    def descendants(self) -> dict[int, str]:
+        """The command lines of the processes that it started, and those started, by id."""
+        parents: dict[int, int] = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+        found, pending = dict[int, str](), [self.process.pid]
+        while pending:
+            here = pending.pop()
+            pending += [child for child, parent in parents.items() if parent == here]
+            found[here] = command_line(here)
+        return found
+
+    def victim(self, kind: str) -> int | None:
+        """The process of a kind that runs now."""
+        if kind == "driver":
+            return self.process.pid
+        mark = "SparkSubmit" if kind == "jvm" else "pyspark.daemon"
+        found = [pid for pid, line in self.descendants().items() if mark in line]
+        # Workers are forked by the daemon, so they are the younger ones.
+        return max(found, default=None)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def kill(night: Night, kind: str, after: float) -> bool:
+    """kill -9 a process of a kind after some seconds of work, as soon as there is one."""
+    time.sleep(after)
+    while night.process.poll() is None:
+        victim = night.victim(kind)
+        if victim is not None:
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def wait_until_gone(family: set[int]) -> None:
+    """Until nothing that a night started still runs, and so nothing still writes."""
+    for _ in range(600):
+        if not any(map(command_line, family)):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still running: {[*map(command_line, family)]}")
+
+
+def moments() -> list[Any]:
+    sample = {f"{kind}-0" for kind in KINDS}
+    return [pytest.param(m, marks=() if m in sample else pytest.mark.heavy) for m in MOMENTS]
+
+
+@pytest.mark.parametrize("moment", moments())
+def test_a_killed_night_and_a_retry_leave_what_an_undisturbed_one_leaves(moment: str, scene: Scene) -> None:
+    kind = moment.split("-")[0]
+    scene.reset()
+    night = Night()
+    night.at_work.wait(120)
+    family = set(night.descendants())
+    killed = kill(night, kind, random.Random(moment).uniform(0, scene.seconds))
+    code = night.wait()
+    wait_until_gone(family)
+    print(f"{moment}: {'killed' if killed else 'done before'}, exit code {code}; {''.join(night.told[-3:])}")
+    retry = Night()
+    assert retry.wait() == 0, "".join(retry.told)
+    for query in QUERIES:
+        assert left(scene.home, query) == scene.expected[query], (moment, query)
