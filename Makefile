@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo check test lint heavy properties fuzz bench up down status lock setup
+.PHONY: demo check test lint heavy properties fuzz crash bench up down status lock setup
 
 PY = .venv/bin/python
 
@@ -37,6 +37,10 @@ fuzz: setup
 	end=$$(($$(date +%s) + 600)); seed=1; while [ $$(date +%s) -lt $$end ]; do echo "seed $$seed"; \
 	  $(PY) -m pytest -q --hypothesis-profile=heavy --hypothesis-seed=$$seed tests/query/test_fuzz.py || exit 1; \
 	  seed=$$((seed + 1)); done
+
+# kill -9 at thirty random moments, each followed by a retry: about a quarter of an hour.
+crash: setup
+	$(PY) -m pytest tests/crash -m "heavy or not heavy" -rP
 
 bench: setup
 	$(PY) -m benchmarks
