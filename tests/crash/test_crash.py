@@ -164,7 +164,7 @@ def command_line(pid: int) -> str:
 
 
 def kill(night: Night, kind: str, after: float) -> set[int]:
-    """kill -9 a process of a kind after some seconds of work; returns all that ran then, none if it was done."""
+    """kill -9 a process after some seconds of work; returns all that ran then, none if it was done."""
     time.sleep(after)
     while night.process.poll() is None:
         family, victim = set(night.descendants()), night.victim(kind)
