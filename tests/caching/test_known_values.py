@@ -109,7 +109,7 @@ def test_hits_equal_cachetools(
 
 
 def test_real_heeb_loses_to_lru_at_small_caches_unless_alpha_is_small() -> None:
-    """Section 6.5 lets HEEB lead with alpha = k; computed exactly it does not, and with a smaller one it does."""
+    """Section 6.5 lets HEEB lead with alpha = k; computed exactly, it does so with a smaller one."""
     values = melbourne().values[melbourne().requests]
     model = KINDS["ar1"](values)
     assert model is not None
