@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streambound.caching.compiled import kernel
 from streambound.caching.decisions import CachingDecisions, filled
-from streambound.caching.heap import add, replace_least, rise, sink
+from streambound.caching.heap import add, rise, sink
 from streambound.caching.problems import Integers, References
 
 
@@ -36,26 +36,35 @@ def _ranked(
     hits: NDArray[np.bool_],
     evicted: Integers,
 ) -> None:
-    order = np.empty(min(size, keys), np.int64)
-    place = np.full(keys, -1, np.int64)
-    rank = np.empty(keys, np.int64)
+    # The heap is of slots, not of keys: what it compares then fits into the nearest cache of the processor.
+    room = min(size, keys)
+    order, place, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    slot_of, key_of = np.full(keys, -1, np.int32), np.empty(room, np.int64)
     used = 0
     for step in range(len(requests)):
         key = requests[step]
-        at = place[key]
-        if at >= 0:
+        slot = slot_of[key]
+        if slot >= 0:
             hits[step] = True
-            earlier = rank[key]
-            rank[key] = ranks[step]
-            if ranks[step] >= earlier:
-                sink(order, place, rank, used, at)
+            later = ranks[step] >= rank[slot]
+            rank[slot] = ranks[step]
+            if later:
+                sink(order, place, rank, used, place[slot])
             else:
-                rise(order, place, rank, at)
+                rise(order, place, rank, place[slot])
             continue
-        rank[key] = ranks[step]
         if used < size:
-            used = add(order, place, rank, used, key)
+            slot = used
+            rank[slot] = ranks[step]
+            used = add(order, place, rank, used, slot)
         elif bypass and ranks[step] < rank[order[0]]:
             evicted[step] = key
+            continue
         else:
-            evicted[step] = replace_least(order, place, rank, used, key)
+            slot = order[0]
+            evicted[step] = key_of[slot]
+            slot_of[key_of[slot]] = -1
+            rank[slot] = ranks[step]
+            sink(order, place, rank, used, 0)
+        key_of[slot] = key
+        slot_of[key] = slot
