@@ -169,6 +169,22 @@ def _stated(space: Space) -> System:
     return System(query, space, closure, tuple(choices))
 
 
+def forced(facts: System) -> System:
+    """The system with every choice made of which one option alone contradicts what is implied."""
+    closure, choices = facts.closure, list(facts.choices)
+    made = True
+    while made and closure is not None:
+        made = False
+        for choice in choices:
+            left = [option for option in choice if closure.assume([option]) is not None]
+            if len(left) < 2:
+                closure = closure.assume(left) if left else None
+                choices.remove(choice)
+                made = True
+                break
+    return replace(facts, closure=closure, choices=tuple(choices))
+
+
 def within(query: Query, further: Iterable[Atom]) -> System:
     """The constraints of a query, in which the constants and attributes of further atoms have their place."""
     space = Space(replace(query, where=(*query.where, *further)))

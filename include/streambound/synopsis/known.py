@@ -15,7 +15,7 @@ from itertools import chain
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.space import domain_of
-from streambound.constraints.system import System, constraints_of, differences, system, unconstrained
+from streambound.constraints.system import System, constraints_of, differences, forced, system, unconstrained
 from streambound.query.model import Atom, Attribute, Comparison, Kind, Membership, Op, Query
 from streambound.query.values import Value
 from streambound.synopsis.plan import Condition, Pair
@@ -200,17 +200,19 @@ def known(
     query: Query,
     static_values: Mapping[Attribute, tuple[Value, ...]] | None = None,
     joins: Collection[Comparison] | None = None,
+    choices: bool = False,
 ) -> Known | None:
     """The facts of a query; None if no tuples can ever meet its conditions together.
 
     ``joins``, if given, are the comparisons between columns that are evaluated. The others follow from
-    them in a complete match, and nothing else may be built on them.
+    them in a complete match, and nothing else may be built on them. ``choices``: what ``<>`` and IN leave
+    no choice about counts as well; it costs time and is seldom needed.
     """
     values = {a: found for a, found in (static_values or {}).items() if a in query.present}
     if not all(values.values()):
         # A compared static column without a value: no static row can meet the conditions.
         return None
-    facts = system(query, values)
+    facts = forced(system(query, values)) if choices else system(query, values)
     if facts.closure is None or not facts.satisfiable():
         return None
     atoms = query.where

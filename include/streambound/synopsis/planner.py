@@ -35,7 +35,13 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
         return Plan(query, (), (), empty=True)
     if len(query.streams) == 1 and not query.distinct:
         return Plan(query, facts.joins, (stream_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
-    return Plan(query, facts.joins, _agreed(facts))
+    try:
+        return Plan(query, facts.joins, _agreed(facts))
+    except PlanError:
+        facts = known(query, static_values, choices=True)
+        if facts is None:
+            raise
+        return Plan(query, facts.joins, _agreed(facts))
 
 
 def not_planned(query: Query) -> str | None:
