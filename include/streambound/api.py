@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.certificate import witness as witnesses
+from streambound.boundedness.statements import decide
+from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Verification, Witness
+from streambound.certificate.verification import verify as replayed
 from streambound.compiler import check, compile
 from streambound.errors import QueryError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.corpus import CorpusLine
-from streambound.query.parse import parse
+from streambound.query.parse import statement
 
 if TYPE_CHECKING:
     from streambound.caching.simulation import Outcome
@@ -57,7 +59,8 @@ def witness(sql: str, catalog: Catalog, size: int) -> Witness:
         WitnessError: the query is not unbounded, or its types have no room for so many slots.
         StreamboundError: it cannot be read.
     """
-    return witnesses.witness(parse(sql, catalog, "query"), size)
+    found = statement(sql, catalog, "query")
+    return statement_witness(found, decide(found), size)
 
 
 def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:
@@ -67,7 +70,7 @@ def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:
         WitnessError: there are too many slots to replay.
         StreamboundError: the query cannot be read, or the events do not fit the catalog.
     """
-    return witnesses.verify(parse(sql, catalog, "query"), witness)
+    return replayed(statement(sql, catalog, "query"), witness)
 
 
 def simulate(

@@ -58,6 +58,15 @@ def test_what_another_member_answers_for_is_not_called_unbounded() -> None:
     assert check(sql, CATALOG).verdict == "bounded"
 
 
+def test_a_part_without_time_is_replayed_in_a_statement_with_time() -> None:
+    dated = {"columns": {"A": "int", "at": "timestamp"}, "timestamp": "at"}
+    catalog = catalog_from_mapping({"S": dated, "U": {"A": "int"}})
+    found = statement("SELECT 1 FROM S UNION SELECT U.A FROM U WHERE U.A > 1", catalog)
+    proof = statement_witness(found, decide(found), 3)
+    assert verify(found, proof).holds
+    assert all("ts" in event for slot in proof.slots for event in slot.optional)
+
+
 def test_a_bounded_statement_has_no_witness() -> None:
     found = statement("SELECT A FROM S UNION ALL SELECT B FROM T", CATALOG)
     with pytest.raises(WitnessError, match="there is no witness: the query is bounded"):

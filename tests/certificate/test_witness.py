@@ -15,7 +15,7 @@ from streambound import settings
 from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome
 from streambound.certificate.verification import definition
-from streambound.certificate.witness import SIZE_LIMIT, verified, verify, witness
+from streambound.certificate.witness import SIZE_LIMIT, Judge, verified, verify, witness
 from streambound.errors import WitnessError
 from streambound.evaluation.events import batches
 from streambound.query.catalog import catalog_from_mapping
@@ -200,4 +200,4 @@ def test_a_statement_can_judge_the_witness_of_its_part() -> None:
     part = parse("SELECT 1 FROM S, T WHERE S.A < T.A", catalog)
     product = parse("SELECT 1 FROM S, T", catalog)
     assert verified(part, 3) is not None
-    assert verified(part, 3, definition(product)) is None
+    assert verified(part, 3, Judge(definition(product), dated=False)) is None

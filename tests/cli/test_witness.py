@@ -57,13 +57,20 @@ def test_verify_adds_what_was_told_apart(folder: Path, capsys: pytest.CaptureFix
 def test_a_replay_that_falls_short_is_a_finding(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streambound.certificate import witness as module
-    from streambound.certificate.verification import Verification
+    from streambound.certificate import verification as module
 
-    monkeypatch.setattr(module, "verify", lambda query, found: Verification("q", 2, 3))
-    monkeypatch.setattr(module, "_holds", lambda *_: True)
+    monkeypatch.setattr(module, "verify", lambda query, found: module.Verification("q", 2, 3))
     assert run(folder, "q", "--size", "2", "--verify") == 1
     assert printed(capsys)[-1] == {"query": "q", "size": 2, "states": 4, "told_apart": 3}
+
+
+def test_statements_with_or_and_union_have_witnesses(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "u.sql").write_text("SELECT A FROM S WHERE A > 3 OR B IS NULL UNION SELECT D FROM T")
+    assert run(folder, "u", "--size", "3", "--verify") == 0
+    *slots, last = printed(capsys)
+    assert {found["query"] for found in (*slots, last)} == {"u"} and last["told_apart"] == 8
 
 
 def test_out_writes_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from streambound.certificate.layout import Copy, Layout
 from streambound.certificate.obstructions import Obstruction, Suffix
 from streambound.evaluation.corpus import plain
-from streambound.evaluation.events import timed
 from streambound.query.model import Attribute, Column, Domain, Kind, Occurrence
 from streambound.query.values import Family, Value
 
@@ -39,6 +38,8 @@ class Builder:
     obstruction: Obstruction
     layout: Layout
     copies: list[Copy]
+    # Whether the tuples of streams without a timestamp need a time all the same.
+    dated: bool
 
     def slots(self, size: int) -> tuple[Slot, ...]:
         """The slots; ``copies`` holds one more than ``size`` where the suffix probes with another copy."""
@@ -85,7 +86,7 @@ class Builder:
             stamp = occurrence.relation.timestamp
             if stamp is not None:
                 row[stamp] = plain(occurrence.relation.column(stamp).type.decode(moment))
-            elif timed(query):
+            elif self.dated:
                 row["ts"] = moment
             dated.append((moment, row))
         return tuple(row for _, row in sorted(dated, key=lambda pair: pair[0]))

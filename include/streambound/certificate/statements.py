@@ -17,8 +17,9 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.statements import Decision, Part
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.certificate.verification import Witness, definition
-from streambound.certificate.witness import verified, witness
+from streambound.certificate.witness import Judge, verified, witness
 from streambound.errors import WitnessError
+from streambound.evaluation.events import timed
 from streambound.query.formula import untrue
 from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
 from streambound.query.renaming import renamed_atom
@@ -39,10 +40,11 @@ def statement_witness(statement: Statement, decision: Decision, size: int) -> Wi
     """
     if statement.simple is not None:
         return witness(statement.simple, size)
-    judge = definition(statement)
+    judge = Judge(definition(statement), timed(statement))
     for query, _ in _candidates(decision):
         try:
-            return _with_all_statics(statement, witness(query, size, judge))
+            found = _with_all_statics(statement, witness(query, size, judge))
+            return replace(found, query=statement.name)
         except WitnessError:
             continue
     reason = decision.verdict.reasons[0].message
@@ -58,7 +60,7 @@ def _with_all_statics(statement: Statement, found: Witness) -> Witness:
 
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
     """The verdict of a part of which a witness holds on the whole statement; None if none was found."""
-    judge = definition(statement)
+    judge = Judge(definition(statement), timed(statement))
     found = ((verified(query, size, judge), verdict) for query, verdict in _candidates(decision))
     return next((verdict for proof, verdict in found if proof is not None), None)
 

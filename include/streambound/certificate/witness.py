@@ -18,7 +18,8 @@ Verification(query='query', size=2, told_apart=4)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
@@ -26,18 +27,25 @@ from streambound.boundedness.verdict import Outcome
 from streambound.certificate.layout import Layout
 from streambound.certificate.obstructions import Obstruction, Suffix, obstructions
 from streambound.certificate.slots import Builder
-from streambound.certificate.verification import Evaluator, Verification, Witness, refuse_size, verify
+from streambound.certificate.verification import (
+    Evaluator,
+    Verification,
+    Witness,
+    definition,
+    refuse_size,
+    verify,
+)
 from streambound.constraints.assignment import Wish, assignment
 from streambound.constraints.closure import Difference, at_least
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, WitnessError
-from streambound.evaluation.events import batches
+from streambound.evaluation.events import batches, timed
 from streambound.query.model import Query
 from streambound.query.values import Family
 
-__all__ = ["SIZE_LIMIT", "Verification", "Witness", "verified", "verify", "witness"]
+__all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify", "witness"]
 
 # Slots of a witness; its text grows with them, not with the prefixes.
 SIZE_LIMIT = 10_000
@@ -45,11 +53,22 @@ SIZE_LIMIT = 10_000
 _TRIED = 3
 
 
-def witness(query: Query, size: int, evaluator: Evaluator | None = None) -> Witness:
+@dataclass(frozen=True)
+class Judge:
+    """What replays the witness of a part: the evaluator of the whole statement.
+
+    ``dated`` tells whether events need a time though no stream of the part has a timestamp.
+    """
+
+    evaluator: Evaluator
+    dated: bool
+
+
+def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     """A witness with ``size`` slots, replayed at a small size.
 
     Args:
-        evaluator: what answers; by default the definition of ``query`` itself. A statement that has
+        judge: what answers; by default the definition of ``query`` itself. A statement that has
             ``query`` as a part passes its own.
 
     Raises:
@@ -61,7 +80,7 @@ def witness(query: Query, size: int, evaluator: Evaluator | None = None) -> Witn
         message = f"there is no witness: the query is {verdict.outcome.value}; {verdict.reasons[0].message}"
         raise WitnessError(message, subject=query.name, fix="ask for the witness of an unbounded query")
     try:
-        found = next(_witnesses(query, size, evaluator), None)
+        found = next(_witnesses(query, size, judge or Judge(definition(query), timed(query))), None)
     except SearchLimit:
         found = None
     if found is None:
@@ -70,33 +89,34 @@ def witness(query: Query, size: int, evaluator: Evaluator | None = None) -> Witn
     return found
 
 
-def verified(query: Query, size: int, evaluator: Evaluator | None = None) -> Witness | None:
+def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | None:
     """A witness that was replayed whole, at its own size; None if there is none.
 
     The way to decide a statement of which ``query`` is one part: its own evaluator judges.
     """
     try:
-        found = witness(query, size, evaluator)
+        found = witness(query, size, judge)
     except WitnessError:
         return None
-    return found if verify(query, found, evaluator).holds else None
+    return found if verify(query, found, judge.evaluator if judge else None).holds else None
 
 
-def _witnesses(query: Query, size: int, evaluator: Evaluator | None) -> Iterator[Witness]:
+def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
     facts = system(folded(query))
     time = TimeOrder(facts)
     tried = min(size, _TRIED)
     for obstruction in obstructions(time):
         for wish in obstruction.wishes(facts.space, _room(time, size)):
-            sample = _built(time, obstruction, wish, query.name, tried)
-            if sample is None or not _holds(query, sample, evaluator):
+            build = partial(_built, time, obstruction, wish, judge.dated)
+            sample = build(tried)
+            if sample is None or not _holds(query, sample, judge.evaluator):
                 continue
-            found = sample if tried == size else _built(time, obstruction, wish, query.name, size)
+            found = sample if tried == size else build(size)
             if found is not None and _fits(query, found):
                 yield found
 
 
-def _holds(query: Query, sample: Witness, evaluator: Evaluator | None) -> bool:
+def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
     try:
         return verify(query, sample, evaluator).holds
     except DataError:
@@ -119,7 +139,7 @@ def _room(time: TimeOrder, size: int) -> int:
     return (size + 2) * len(attributes) * max(space.scale, *(space.step(a) or 1 for a in attributes))
 
 
-def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, name: str, size: int) -> Witness | None:
+def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, dated: bool, size: int) -> Witness | None:
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
@@ -131,8 +151,8 @@ def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, name: str, siz
     copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
     if copies is None:
         return None
-    builder = Builder(obstruction, layout, copies)
-    return Witness(name, builder.slots(size), builder.static())
+    builder = Builder(obstruction, layout, copies, dated)
+    return Witness(obstruction.query.name, builder.slots(size), builder.static())
 
 
 def _late(time: TimeOrder) -> Iterator[Difference]:

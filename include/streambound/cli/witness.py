@@ -72,14 +72,16 @@ def _lines(path: Path) -> Iterator[Given]:
 
 def _shown(given: Given, options: argparse.Namespace) -> int:
     """Print or write the witness of one query; 1 if its replay tells fewer prefixes apart than it should."""
-    from streambound.certificate.witness import verify, witness
-    from streambound.query.parse import parse
+    from streambound.boundedness.statements import decide
+    from streambound.certificate.statements import statement_witness
+    from streambound.certificate.verification import verify
+    from streambound.query.parse import statement
 
     name, sql, catalog, error = given
     if error is not None or catalog is None:
         raise error or QueryError("the line has no catalog")
-    query = parse(sql, catalog, name)
-    found = witness(query, options.size)
+    query = statement(sql, catalog, name)
+    found = statement_witness(query, decide(query), options.size)
     verification = verify(query, found) if options.verify else None
     slots = (json.dumps(slot, ensure_ascii=False) for slot in found.to_json())
     if options.out is None:
