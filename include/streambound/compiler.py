@@ -184,6 +184,8 @@ def planned(job: Compilation) -> Compilation:
 
 def not_on_spark(job: Compilation) -> str | None:
     """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
+    if job.query is None:
+        return "OR across columns and UNION are still to come on Spark (--engine onepass has them)"
     return ENDING if any(isinstance(plan, EndingPlan) for plan in job.plans) else job.unplanned
 
 

@@ -84,12 +84,12 @@ def test_queries_that_cannot_be_read_any_more_are_left_out(
 def test_what_is_decided_but_not_evaluated_yet_is_left_out(
     store: Results, registry: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    later = "SELECT 1 FROM departures d, weather w WHERE d.departed_at < w.observed_at"
+    later = "SELECT origin FROM departures UNION ALL SELECT origin FROM weather"
     (registry / "queries" / "later.sql").write_text(later)
     verdict(store, registry, "bounded", "bounded")
     verdict(store, registry, "later", "bounded")
     assert selection.select(store, ["bounded", "later"]) == {"bounded": ["departures"]}
-    assert "left out: later, plans of queries that compare timestamps" in caplog.text
+    assert "left out: later, " in caplog.text and "UNION" in caplog.text
 
 
 READS = {"q": ["departures"], "w": ["departures", "weather"], "p": ["planes"]}
