@@ -43,7 +43,7 @@ crash: setup
 	$(PY) -m pytest tests/crash -m "heavy or not heavy" -rP
 
 bench: setup
-	$(PY) -m benchmarks
+	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done
 
 up: setup
 	@$(PY) -m scripts.airflow_local up

@@ -23,7 +23,7 @@ from streambound.boundedness import schiff_ozcep as schiff_rooms
 from streambound.boundedness.arasu import arasu
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.schiff_ozcep import schiff_ozcep
-from streambound.boundedness.statements import decide
+from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
 from streambound.certificate.statements import proved
@@ -56,10 +56,9 @@ class Compilation:
     name: str
     criterion: str = "exact"
     statement: Statement | None = None
+    decision: Decision | None = None
     verdict: Verdict | None = None
     published: dict[str, Verdict] = field(default_factory=dict)
-    parts: tuple[Query, ...] = ()
-    blocks: tuple[int, ...] = ()
     plans: tuple[AnyPlan, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
@@ -68,6 +67,11 @@ class Compilation:
     def query(self) -> Query | None:
         """The conjunctive query that the statement is; None before it is parsed, and for OR and UNION."""
         return None if self.statement is None else self.statement.simple
+
+    @property
+    def parts(self) -> tuple[Query, ...]:
+        """The conjunctions whose answers make the statement's; none before it is decided."""
+        return () if self.decision is None else tuple(part.query for part in self.decision.parts)
 
     @property
     def plan(self) -> Plan | None:
@@ -121,11 +125,7 @@ def decided(job: Compilation) -> Compilation:
     """The verdict of the chosen criterion."""
     assert job.statement is not None
     decision = decide(job.statement)
-    job = replace(
-        job,
-        parts=tuple(part.query for part in decision.parts),
-        blocks=tuple(part.block for part in decision.parts),
-    )
+    job = replace(job, decision=decision)
     if job.criterion == "exact":
         return replace(job, verdict=_beside(decision.verdict, job.published))
     query = job.query
@@ -156,10 +156,10 @@ def _silent(criterion: str) -> Verdict:
 
 def certified(job: Compilation) -> Compilation:
     """UNBOUNDED where a witness of a part holds on the whole statement of which nothing else is known."""
-    assert job.statement is not None and job.verdict is not None
+    assert job.statement is not None and job.decision is not None and job.verdict is not None
     if job.verdict.outcome is not Outcome.UNKNOWN or job.verdict.reasons[0].code not in OPEN_CODES:
         return job
-    verdict = proved(job.statement, decide(job.statement), CERTIFIED_SIZE)
+    verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
     return job if verdict is None else replace(job, verdict=verdict)
 
 
@@ -168,14 +168,14 @@ def planned(job: Compilation) -> Compilation:
 
     A query that is decided but cannot be evaluated yet says why in ``unplanned``.
     """
-    assert job.verdict is not None
+    assert job.decision is not None and job.verdict is not None
     if not job.verdict.bounded:
         return job
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        plans = plans_of(job.parts, job.blocks)
+        plans = plans_of(job.decision.parts)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)

@@ -54,6 +54,16 @@ def test_one_object_a_policy_and_size(trace: str, capsys) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "wrong", [["--policy", "lru,nru", "--size", "1"], ["--policy", "lru", "--size", "1,-1"]]
+)
+def test_nothing_is_simulated_if_a_later_policy_or_size_is_wrong(
+    trace: str, capsys: pytest.CaptureFixture[str], wrong: list[str]
+) -> None:
+    assert main(["cache", "simulate", "--trace", trace, "--column", "k", *wrong]) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_joining_with_window_and_warmup(joined: str, capsys) -> None:
     arguments = ["cache", "simulate", "--streams", joined, "--policy", "fifo", "--size", "6"]
     assert main(arguments) == 0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.caching.compiled import kernel
+from streambound.caching.problems import Integers
 
 # Half the width of a key: what is read per reference is what these kernels' time is spent on.
 Links = NDArray[np.int32]
@@ -37,3 +38,22 @@ def push_first(before: Links, after: Links, sentinel: int, key: int) -> None:
     before[key] = sentinel
     before[second] = key
     after[sentinel] = key
+
+
+@kernel
+def move(
+    before: Links, after: Links, where: NDArray[np.int8], count: Integers, keys: int, key: int, to: int
+) -> None:
+    """Take a key out of its list, and put it at the head of another.
+
+    ``where`` is the number of each key's list and ``count`` how many a list has; the last number of
+    ``count`` stands for no list at all.
+    """
+    nowhere = len(count) - 1
+    if where[key] != nowhere:
+        unlink(before, after, key)
+        count[where[key]] -= 1
+    if to != nowhere:
+        push_first(before, after, keys + to, key)
+        count[to] += 1
+    where[key] = to

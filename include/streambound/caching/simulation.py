@@ -59,6 +59,12 @@ def outcomes(
     Raises:
         DataError: a policy is unknown or has no meaning here, or needs to know what ``memory`` does not say.
     """
+    # Before anything is simulated: that can take long, and half an answer helps nobody.
+    problem = "caching" if isinstance(given, References) else "joining"
+    for name in policies:
+        policy(_with_history(name, memory)[0], problem)
+    for size in sizes:
+        replace(memory, size=size)
     possible = everything(given, memory.warmup)
     known = None if model is None else knowing(given, memory, model)
     for name in policies:
@@ -76,9 +82,7 @@ def results(given: References | Streams, name: str, memory: Memory) -> float:
     Raises:
         DataError: as ``outcomes``.
     """
-    known = re.fullmatch(r"lru-([1-9]\d*)", name)
-    if known:
-        name, memory = "lru-k", replace(memory, history=int(known[1]))
+    name, memory = _with_history(name, memory)
     if isinstance(given, References):
         caching = policy(name, "caching").caching
         assert caching is not None
@@ -86,6 +90,12 @@ def results(given: References | Streams, name: str, memory: Memory) -> float:
     joining = policy(name, "joining").joining
     assert joining is not None
     return float(joining(given, memory).results[memory.warmup :].sum())
+
+
+def _with_history(name: str, memory: Memory) -> tuple[str, Memory]:
+    """``lru-3`` as LRU-k with three references."""
+    known = re.fullmatch(r"lru-([1-9]\d*)", name)
+    return ("lru-k", replace(memory, history=int(known[1]))) if known else (name, memory)
 
 
 def _lacks_model(given: References | Streams, name: str) -> bool:

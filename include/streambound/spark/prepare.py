@@ -75,14 +75,9 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
     query, verdict = found.query, found.verdict.outcome.value
     if not found.verdict.bounded:
         return Job(name, sql, verdict, query)
-    if query is None:
-        raise PlanError(
-            "OR across columns and UNION are not evaluated on Spark yet",
-            subject=name,
-            fix="use --engine onepass, or choose other queries",
-        )
     if (unplanned := not_on_spark(found)) is not None:
         raise _not_yet(name, unplanned)
+    assert query is not None
     static = static_history(query)
     plan = found.plans[0] if found.plans else plan_of(query, static_values(query, static))
     if isinstance(plan, EndingPlan):

@@ -37,6 +37,11 @@ class Draft:
     settled: frozenset[Pair] = frozenset()
     apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
 
+    @property
+    def ordered(self) -> list[Pair]:
+        """The pairs still to be served, ``<>`` aside."""
+        return [pair for pair in self.pairs if pair[1] is not Op.NE]
+
     def cell(self, extremum: Extremum | None = None) -> Cell:
         counts: dict[Attribute, int] = {}
         for own, op, _ in self.pairs:
@@ -195,11 +200,9 @@ class CellPlanner:
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
-        if not ordered:
-            return [pruned.cell()]
-        if (extremum := single_group(self.facts, pruned.closure, ordered)) is not None:
-            return [pruned.cell(extremum)]
+        if (cell := self._one(pruned)) is not None:
+            return [cell]
+        ordered = pruned.ordered
         for attribute in sorted({own for own, _, _ in ordered}):
             if (follower := self._following(pruned, attribute)) is not None:
                 found = self._eliminating(follower)
@@ -208,6 +211,13 @@ class CellPlanner:
         columns = sorted({own for own, _, _ in ordered})
         found = self._split(pruned, columns)
         return found if found is not None else self._by_context(pruned)
+
+    def _one(self, draft: Draft) -> Cell | None:
+        """The draft as one cell, where at most one set of partners is waited for."""
+        if not draft.ordered:
+            return draft.cell()
+        extremum = single_group(self.facts, draft.closure, draft.ordered)
+        return None if extremum is None else draft.cell(extremum)
 
     def _by_context(self, draft: Draft) -> list[Cell] | None:
         """Cells for each part of a partner's range; every tuple is filed in the cells of all parts."""

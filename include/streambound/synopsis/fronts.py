@@ -33,11 +33,9 @@ class FrontPlanner(CellPlanner):
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        ordered = [p for p in pruned.pairs if p[1] is not Op.NE]
-        if not ordered:
-            return [pruned.cell()]
-        if (extremum := single_group(self.facts, pruned.closure, ordered)) is not None:
-            return [pruned.cell(extremum)]
+        if (cell := self._one(pruned)) is not None:
+            return [cell]
+        ordered = pruned.ordered
         for attribute in sorted({a for own, _, other in ordered for a in (own, other)}):
             if attribute in pruned.divided:
                 continue

@@ -55,16 +55,15 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
     return [plan_of(query, values, linger) for query, values in parts]
 
 
-def plans_of(parts: Sequence[Query], blocks: Sequence[int]) -> tuple[AnyPlan, ...]:
-    """The plans of all parts of a statement, each with the number of its block; static values unknown.
+def plans_of(parts: Sequence[Part]) -> tuple[AnyPlan, ...]:
+    """The plans of all parts of a statement; static values unknown.
 
     Raises:
         PlanError: a part has none (see ``united_plans``).
     """
     found: list[AnyPlan] = []
-    for block in dict.fromkeys(blocks):
-        mine = [query for query, number in zip(parts, blocks, strict=True) if number == block]
-        found.extend(united_plans([(query, None) for query in mine]))
+    for block in dict.fromkeys(part.block for part in parts):
+        found.extend(united_plans([(part.query, None) for part in parts if part.block == block]))
     return tuple(found)
 
 

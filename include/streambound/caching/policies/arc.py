@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from streambound.caching.compiled import kernel
 from streambound.caching.contract import Memory
 from streambound.caching.decisions import CachingDecisions, filled
-from streambound.caching.linked import Links, clear, push_first, unlink
+from streambound.caching.linked import Links, clear, move
 from streambound.caching.problems import Integers, References
 
 # The lists: referenced once (T1), often (T2), and the keys that left each (B1, B2). OUT: in none.
@@ -40,21 +40,7 @@ def _arc(requests: Integers, keys: int, size: int, hits: NDArray[np.bool_], evic
             evicted[step] = _replace(before, after, where, count, keys, aim, True)
         else:
             evicted[step] = _room(before, after, where, count, keys, size, aim)
-        _move(before, after, where, count, keys, key, T1 if found == OUT else T2)
-
-
-@kernel
-def _move(
-    before: Links, after: Links, where: NDArray[np.int8], count: Integers, keys: int, key: int, to: int
-) -> None:
-    """Take a key out of its list, and put it at the head of another."""
-    if where[key] != OUT:
-        unlink(before, after, key)
-        count[where[key]] -= 1
-    if to != OUT:
-        push_first(before, after, keys + to, key)
-        count[to] += 1
-    where[key] = to
+        move(before, after, where, count, keys, key, T1 if found == OUT else T2)
 
 
 @kernel
@@ -70,7 +56,7 @@ def _replace(
     """REPLACE of the paper's Figure 4: the key that leaves the cache for its ghost list."""
     from_t1 = count[T1] > 0 and (count[T1] > aim or (in_b2 and count[T1] == aim))
     gone = before[keys + (T1 if from_t1 else T2)]
-    _move(before, after, where, count, keys, gone, B1 if from_t1 else B2)
+    move(before, after, where, count, keys, gone, B1 if from_t1 else B2)
     return int(gone)
 
 
@@ -87,12 +73,12 @@ def _room(
     """Case IV: room for a key that no list knows; the key that leaves the cache, -1 if none."""
     if count[T1] == size:
         gone = before[keys + T1]
-        _move(before, after, where, count, keys, gone, OUT)
+        move(before, after, where, count, keys, gone, OUT)
         return int(gone)
     if count[T1] + count[T2] < size:
         return -1
     if count[T1] + count[B1] == size:
-        _move(before, after, where, count, keys, before[keys + B1], OUT)
+        move(before, after, where, count, keys, before[keys + B1], OUT)
     elif count[T1] + count[T2] + count[B1] + count[B2] == 2 * size:
-        _move(before, after, where, count, keys, before[keys + B2], OUT)
+        move(before, after, where, count, keys, before[keys + B2], OUT)
     return _replace(before, after, where, count, keys, aim, False)

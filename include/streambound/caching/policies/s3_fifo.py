@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streambound.caching.compiled import kernel
 from streambound.caching.contract import Memory
 from streambound.caching.decisions import CachingDecisions, filled
-from streambound.caching.linked import Links, clear, push_first, unlink
+from streambound.caching.linked import Links, clear, move
 from streambound.caching.problems import Integers, References
 
 SMALL, MAIN, GHOST, OUT = 0, 1, 2, 3
@@ -47,28 +47,14 @@ def _s3_fifo(
             uses[key] = min(uses[key] + 1, MOST_USES)
             continue
         if found == GHOST:
-            _move(before, after, where, count, keys, key, OUT)
+            move(before, after, where, count, keys, key, OUT)
         if count[SMALL] + count[MAIN] == size:
             full = True
             evicted[step] = _evict(before, after, where, uses, count, keys, size, small, ghosts)
         # Until the cache is full for the first time, the small queue overflows into the main one.
         spill = not full and count[SMALL] >= small
         uses[key] = 0
-        _move(before, after, where, count, keys, key, MAIN if found == GHOST or spill else SMALL)
-
-
-@kernel
-def _move(
-    before: Links, after: Links, where: NDArray[np.int8], count: Integers, keys: int, key: int, to: int
-) -> None:
-    """Take a key out of its queue, and put it at the end of another."""
-    if where[key] != OUT:
-        unlink(before, after, key)
-        count[where[key]] -= 1
-    if to != OUT:
-        push_first(before, after, keys + to, key)
-        count[to] += 1
-    where[key] = to
+        move(before, after, where, count, keys, key, MAIN if found == GHOST or spill else SMALL)
 
 
 @kernel
@@ -89,16 +75,16 @@ def _evict(
         while not from_main and count[SMALL] > 0:
             key = before[keys + SMALL]
             if uses[key] < USES_FOR_MAIN:
-                _move(before, after, where, count, keys, key, GHOST)
+                move(before, after, where, count, keys, key, GHOST)
                 if count[GHOST] > ghosts:
-                    _move(before, after, where, count, keys, before[keys + GHOST], OUT)
+                    move(before, after, where, count, keys, before[keys + GHOST], OUT)
                 return int(key)
             uses[key] = 0
-            _move(before, after, where, count, keys, key, MAIN)
+            move(before, after, where, count, keys, key, MAIN)
         while from_main:
             key = before[keys + MAIN]
             if uses[key] == 0:
-                _move(before, after, where, count, keys, key, OUT)
+                move(before, after, where, count, keys, key, OUT)
                 return int(key)
             uses[key] -= 1
-            _move(before, after, where, count, keys, key, MAIN)
+            move(before, after, where, count, keys, key, MAIN)
