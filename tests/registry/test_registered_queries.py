@@ -15,9 +15,12 @@ REGISTRY = settings.project_root() / "include" / "registry"
 CATALOG = load_catalog(REGISTRY / "streams.yml")
 
 BOUNDED = [
+    "cancelled_then_very_late",
     "carriers_by_origin",
     "departures_in_snow",
+    "late_after_low_visibility",
     "late_departures",
+    "late_in_fog",
     "late_to_the_mountains",
     "longer_than_ten_hours",
     "poor_visibility",
