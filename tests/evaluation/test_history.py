@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,9 +16,10 @@ from tests.spark.histories import Registered
 
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
+from streambound.evaluation.statement import StatementPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History
-from streambound.query.parse import parse
+from streambound.query.parse import parse, statement
 from streambound.query.partitions import Range, choose_partitions, day_of, partitions_in
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
@@ -182,3 +184,64 @@ def test_what_is_no_day_is_listed_so_that_it_can_be_named_and_kept_out(
     relation, chosen = catalog.relations[0], Range("2013-01-03")
     assert [part.name for part in partitions_in(relation, chosen)] == ["2013-01-03", "junk"]
     assert [part.name for part in choose_partitions(relation, chosen, ["junk"])] == ["2013-01-03"]
+
+
+ENGINES = ("onepass", "spark")
+TICKS = {n: {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"} for n in "ST"}
+LATER = "SELECT 1 FROM S, T WHERE S.ts < T.ts AND T.A > 0"
+
+
+def ticks(
+    folder: Path, parts: list[list[tuple[str, int, int]]], bodies: Mapping[str, Any] = TICKS
+) -> Catalog:
+    """Histories of rows (stream, A, ts), one list a partition."""
+    catalog = histories.placed(catalog_from_mapping(dict(bodies)), folder)
+    for number, rows in enumerate(parts):
+        for relation in catalog.relations:
+            mine = [{"A": a, "ts": ts} for name, a, ts in rows if name == relation.name]
+            histories.write(relation, mine, folder, number)
+    return catalog
+
+
+def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
+    """How many answers there are, with their multiplicities; an error is raised."""
+    if engine == "spark":
+        (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "out")
+        if answer.error is not None:
+            raise answer.error
+        return answer.answer_count
+    found = statement(sql, catalog, "q")
+    evaluation = StatementPass(found, {})
+    return sum(a.count for answers in evaluation.run(history_batches(found)) for a in answers)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("moment", [3, 5], ids=["earlier", "equal"])
+def test_partitions_that_do_not_follow_each_other_in_time_are_refused(
+    engine: str, moment: int, tmp_path: Path
+) -> None:
+    catalog = ticks(tmp_path, [[("S", 1, 2), ("S", 1, 5)], [("T", 1, moment), ("T", 1, 7)]])
+    said = f"partition 1 of T has a row of {moment}, but the partitions before it reach 5"
+    with pytest.raises(DataError, match=said):
+        evaluated(engine, LATER, catalog, tmp_path)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_do_not_count_have_no_place_in_time(engine: str, tmp_path: Path) -> None:
+    catalog = ticks(tmp_path, [[("S", 1, 5), ("T", 0, 9)], [("T", 0, 3), ("T", 1, 7)]])
+    assert evaluated(engine, LATER, catalog, tmp_path) == 1
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_conditions_on_no_timestamps_need_no_order(engine: str, tmp_path: Path) -> None:
+    catalog = ticks(tmp_path, [[("S", 1, 5)], [("T", 1, 3)]])
+    assert evaluated(engine, "SELECT 1 FROM S, T", catalog, tmp_path) == 1
+
+
+def test_the_history_of_a_finite_stream_is_read(tmp_path: Path) -> None:
+    bodies = {**TICKS, "T": {**TICKS["T"], "kind": "finite"}}
+    catalog = ticks(tmp_path, [[("S", 1, 1), ("T", 1, 2)], [("T", 2, 3), ("S", 2, 4)]], bodies)
+    assert evaluated("onepass", "SELECT S.A FROM S, T WHERE S.A = T.A AND T.ts < 9", catalog, tmp_path) == 2

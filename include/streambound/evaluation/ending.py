@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.order import Order
 from streambound.evaluation.timed import static_sources
 from streambound.query.model import Comparison, Kind, Query
 from streambound.synopsis.clock import time_conditions
@@ -35,8 +36,15 @@ Make = Callable[[Query, Mapping[str, list[Encoded]]], Engine]
 class EndingPass:
     """Evaluates a query with streams that end; ``peak_units`` is the most that was ever stored."""
 
-    def __init__(self, plan: EndingPlan, static: Mapping[str, list[Encoded]], make: Make) -> None:
+    def __init__(
+        self,
+        plan: EndingPlan,
+        static: Mapping[str, list[Encoded]],
+        make: Make,
+        order: Order | None = None,
+    ) -> None:
         self.plan, self.query, self.make = plan, plan.query, make
+        self.order = order or Order()
         self.static = dict(static)
         self.fixed = static_sources(plan.query, static)
         self.held: list[Batch] = []
@@ -65,15 +73,24 @@ class EndingPass:
             yield answers(self.query, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
-        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities.
+
+        Raises:
+            DataError: a tuple that counts is not later than those of the partitions before.
+        """
+        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
+        first = next((alias for alias, matches in arriving.items() if matches), None)
+        if first is None:
+            return {}
+        self.order.follow(self.query.occurrence(first).relation, batch.moment, batch.partition)
         if self.later is None and batch.moment > self.plan.last:
             self._end()
-        found = self._held(batch) if self.later is None else self.later.step(self._widened(batch))
+        found = self._held(batch, arriving) if self.later is None else self.later.step(self._widened(batch))
         self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _held(self, batch: Batch) -> dict[Row, int]:
-        new = {frozenset((alias,)): Matches(self._matches(alias, batch)) for alias in self.seen}
+    def _held(self, batch: Batch, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+        new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
         older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
         found: dict[Row, int] = {}
         for sources in with_new(new, older):
@@ -114,7 +131,8 @@ class EndingPass:
                 self.later.step(self._widened(batch))
         else:
             self.later = _Answered(self.answered)
-        self.held, self.seen, self.answered = [], {}, set()
+        self.held, self.answered = [], set()
+        self.seen = dict.fromkeys(self.seen, Matches())
 
     def _widened(self, batch: Batch) -> Batch:
         """A batch with the columns that hold timestamps, of the streams that go on."""

@@ -23,12 +23,14 @@ Encoded = dict[str, Any]
 class Batch:
     """The tuples that arrive at one marker: encoded values by column, by stream name.
 
-    ``moment`` is the marker encoded: ticks, microseconds, or the position of the event.
+    ``moment`` is the marker encoded: ticks, microseconds, or the position of the event. ``partition`` names
+    where in a history it comes from.
     """
 
     marker: Any
     tuples: Mapping[str, Sequence[Encoded]]
     moment: int = 0
+    partition: str | None = None
 
 
 @dataclass(frozen=True)

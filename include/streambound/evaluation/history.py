@@ -38,7 +38,7 @@ def history_batches(
     Raises:
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
     """
-    relations = {o.relation.name: _needed(query, o.relation) for o in query.streams}
+    relations = {o.relation.name: _needed(query, o.relation) for o in query.arriving}
     chosen = Range(first, last)
     found = {
         name: {part.name: part for part in choose_partitions(relation, chosen)}
@@ -51,7 +51,8 @@ def history_batches(
         here = {name: parts[partition] for name, parts in found.items() if partition in parts}
         arriving = [_arrivals(relations[name], part) for name, part in here.items()]
         if timed(query):
-            yield from _by_time(merge(*map(sorted, arriving), key=lambda arrival: arrival[0]))
+            in_order = merge(*map(sorted, arriving), key=lambda arrival: arrival[0])
+            yield from _by_time(in_order, partition)
             continue
         for _, name, row in (arrival for stream in arriving for arrival in stream):
             yield Batch(number, {name: [row]}, number)
@@ -88,17 +89,17 @@ def _arrivals(relation: Relation, partition: Partition) -> Iterator[_Arrival]:
         yield _Arrival((moment, relation.name, row))
 
 
-def _by_time(arrivals: Iterator[_Arrival]) -> Iterator[Batch]:
+def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
     marker: Any = None
     held: dict[str, list[Encoded]] = {}
     for moment, name, row in arrivals:
         if held and moment != marker:
-            yield Batch(marker, held, marker)
+            yield Batch(marker, held, marker, partition)
             held = {}
         marker = moment
         held.setdefault(name, []).append(row)
     if held:
-        yield Batch(marker, held, marker)
+        yield Batch(marker, held, marker, partition)
 
 
 def _rows(relation: Relation, partition: Partition) -> Iterator[Encoded]:

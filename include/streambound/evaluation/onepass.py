@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
@@ -49,13 +50,15 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
     return pass_of(plan_of(query, static_values(query, static)), query, static)
 
 
-def pass_of(plan: AnyPlan, query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
-    """The engine of a plan."""
+def pass_of(
+    plan: AnyPlan, query: Query, static: Mapping[str, list[Encoded]], order: Order | None = None
+) -> AnyPass:
+    """The engine of a plan; the parts of one statement share an ``order``."""
     if isinstance(plan, TimedPlan):
-        return TimedPass(plan, static)
-    return (
-        EndingPass(plan, static, one_pass) if isinstance(plan, EndingPlan) else OnePass(query, static, plan)
-    )
+        return TimedPass(plan, static, order)
+    if isinstance(plan, EndingPlan):
+        return EndingPass(plan, static, one_pass, order)
+    return OnePass(query, static, plan)
 
 
 class OnePass:

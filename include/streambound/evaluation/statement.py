@@ -11,6 +11,7 @@ from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import AnyPass, pass_of, static_values
+from streambound.evaluation.order import Order
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import bounded_parts, united_plans
@@ -28,13 +29,14 @@ class StatementPass:
     def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
         self.statement = statement
         self.blocks: dict[int, list[AnyPass]] = {}
+        order = Order()
         blocks: dict[int, list[Query]] = {}
         for part in bounded_parts(statement):
             blocks.setdefault(part.block, []).append(part.query)
         for number, queries in blocks.items():
             plans = united_plans([(query, static_values(query, static)) for query in queries])
             self.blocks[number] = [
-                pass_of(plan, query, static) for plan, query in zip(plans, queries, strict=True)
+                pass_of(plan, query, static, order) for plan, query in zip(plans, queries, strict=True)
             ]
         self.peak_units = 0
 

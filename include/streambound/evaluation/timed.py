@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.order import Order
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.answer import static_rows
 from streambound.synopsis.clock import Composite
@@ -25,8 +26,11 @@ from streambound.synopsis.timed_state import TimedState
 class TimedPass:
     """Evaluates a plan with time conditions; ``peak_units`` is the most that was ever stored."""
 
-    def __init__(self, plan: TimedPlan, static: Mapping[str, list[Encoded]]) -> None:
+    def __init__(
+        self, plan: TimedPlan, static: Mapping[str, list[Encoded]], order: Order | None = None
+    ) -> None:
         self.plan, self.query = plan, plan.query
+        self.order = order or Order()
         self.state = TimedState(plan)
         self.static = static_sources(plan.query, static)
         self.answered: dict[Row, int | None] = {}
@@ -49,15 +53,22 @@ class TimedPass:
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         arriving = {s.alias: self._arriving(s, batch) for s in self.plan.streams}
-        return self.take(batch.moment, arriving)
+        return self.take(batch.moment, arriving, batch.partition)
 
-    def take(self, now: int, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+    def take(
+        self, now: int, arriving: Mapping[str, list[Match]], partition: str | None = None
+    ) -> dict[Row, int]:
         """Take in the accepted tuples of one timestamp, by occurrence: all there are of any stream.
 
         A tuple with a weight stands for so many equal tuples.
+
+        Raises:
+            DataError: some are not later than those of the partitions before.
         """
-        if self.plan.empty:
+        first = next((alias for alias, rows in arriving.items() if rows), None)
+        if self.plan.empty or first is None:
             return {}
+        self.order.follow(self.query.occurrence(first).relation, now, partition)
         self.state.advance(now - 1)
         self.state.held.take(arriving, now)
         found = self._answers(now)

@@ -246,6 +246,11 @@ class Query:
         return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
 
     @property
+    def arriving(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite and finite streams, in FROM order."""
+        return tuple(o for o in self.occurrences if o.relation.kind is not Kind.STATIC)
+
+    @property
     def statics(self) -> tuple[Occurrence, ...]:
         """The occurrences of static relations, in FROM order."""
         return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)

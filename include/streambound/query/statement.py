@@ -83,6 +83,11 @@ class Statement:
         return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
 
     @property
+    def arriving(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite and finite streams."""
+        return tuple(o for o in self.occurrences if o.relation.kind is not Kind.STATIC)
+
+    @property
     def statics(self) -> tuple[Occurrence, ...]:
         """The occurrences of static relations."""
         return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)

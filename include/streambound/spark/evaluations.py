@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Query
-from streambound.query.values import shown
 from streambound.spark import states
 from streambound.spark.matches import Matches
 from streambound.spark.relations import arrivals
@@ -163,21 +161,8 @@ class Timed:
         """
         found: Counter[Row] = Counter()
         for moment, arriving in arrivals(self.plan, given):
-            if self.onepass.state.now is not None and moment <= self.onepass.state.now:
-                raise self._out_of_order(partition, moment, next(a for a, rows in arriving.items() if rows))
-            found.update(self.onepass.take(moment, arriving))
+            found.update(self.onepass.take(moment, arriving, partition))
         return found
-
-    def _out_of_order(self, partition: str, moment: int, alias: str) -> DataError:
-        relation = self.plan.query.occurrence(alias).relation
-        kind = relation.column(str(relation.timestamp)).type
-        own, last = (shown(kind.decode(at)) for at in (moment, self.onepass.state.now))
-        return DataError(
-            f"partition {partition} of {relation.name} has a row of {own}, but the partitions before it"
-            f" reach {last}",
-            accepted="partitions that follow each other in time, in the order of their names",
-            fix="write the histories of these streams partitioned by the date of their timestamps",
-        )
 
     def dump(self) -> bytes:
         """Tables, held tuples and answered rows."""
@@ -186,4 +171,5 @@ class Timed:
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up tables, held tuples and answered rows."""
         self.onepass.state, self.onepass.answered = load_timed(self.plan, data)
+        self.onepass.order.resume(self.onepass.state.now)
         self.onepass.peak_units = peak_units

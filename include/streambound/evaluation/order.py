@@ -1,0 +1,49 @@
+"""Whether what counts of a history arrives in order of time, as queries that compare timestamps need it.
+
+Within a partition tuples are put in order; the partitions themselves have to follow each other in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streambound.errors import DataError
+from streambound.query.model import Relation
+from streambound.query.values import shown
+
+
+@dataclass
+class Order:
+    """The last moment of which a tuple counted, and the partition that it came from.
+
+    The parts of one statement share an order, and may each step to the same moment of a partition.
+    """
+
+    latest: int | None = None
+    partition: str | None = None
+
+    def follow(self, relation: Relation, moment: int, partition: str | None) -> None:
+        """Step to a moment of which a tuple of ``relation`` counts.
+
+        Raises:
+            DataError: it is not later than what counted of the partitions before.
+        """
+        again = (moment, partition) == (self.latest, self.partition)
+        if self.latest is not None and moment <= self.latest and not again:
+            raise self._refusal(relation, moment, self.latest, partition)
+        self.latest, self.partition = moment, partition
+
+    def resume(self, latest: int | None) -> None:
+        """Take up the last moment of a state at a boundary."""
+        if latest is not None and (self.latest is None or latest > self.latest):
+            self.latest, self.partition = latest, None
+
+    def _refusal(self, relation: Relation, moment: int, latest: int, partition: str | None) -> DataError:
+        kind = relation.column(str(relation.timestamp)).type
+        own, last = (shown(kind.decode(at)) for at in (moment, latest))
+        return DataError(
+            f"partition {partition} of {relation.name} has a row of {own}, but the partitions before it"
+            f" reach {last}",
+            accepted="partitions that follow each other in time, in the order of their names",
+            fix="write the histories of these streams partitioned by the date of their timestamps",
+        )
