@@ -1,8 +1,9 @@
 """Models from a YAML file: a list with one model a stream.
 
 ``- {kind: trend, slope: 1, intercept: -1, noise: {normal: 1.0, bound: 10}}``; noise is ``{normal: SD}``, with
-a bound or without, or ``{uniform: WIDTH}``. The other kinds: ``walk`` (drift, noise, start), ``ar1`` (phi0,
-phi1, deviation), ``stationary`` (probabilities: {value: p}), ``known`` (values).
+a bound or without, or ``{uniform: WIDTH}``, or ``{low: LEAST, probability: [p, ...]}``. The other kinds:
+``walk`` (drift, noise, start), ``ar1`` (phi0, phi1, deviation), ``stationary`` (probabilities: {value: p}),
+``known`` (values).
 """
 
 from __future__ import annotations
@@ -38,6 +39,15 @@ def read_models(path: Path) -> tuple[Model, ...]:
     return tuple(_model(each, f"{path}, model {number}") for number, each in enumerate(found, 1))
 
 
+def model_from(found: Mapping[str, Any]) -> Model:
+    """The model in one object of such a file.
+
+    Raises:
+        DataError: naming what was found and what is accepted.
+    """
+    return _model(found, "a model")
+
+
 def _model(found: Any, subject: str) -> Model:
     if not isinstance(found, Mapping) or found.get("kind") not in KINDS:
         kind = found.get("kind") if isinstance(found, Mapping) else found
@@ -57,7 +67,12 @@ def _noise(found: Mapping[str, Any]) -> Distribution:
             return uniform(int(width))
         case {"normal": deviation, **rest} if not set(rest) - {"bound"}:
             return normal(float(deviation), int(rest["bound"]) if "bound" in rest else None)
-    raise DataError(f"the noise is {dict(found)}", accepted="{uniform: WIDTH}, {normal: SD, bound: WIDTH}")
+        case {"low": low, "probability": list(chances), **rest} if not rest and chances:
+            return Distribution(int(low), np.array([float(p) for p in chances]))
+    raise DataError(
+        f"the noise is {dict(found)}",
+        accepted="{uniform: WIDTH}, {normal: SD, bound: WIDTH}, {low: LEAST, probability: [p, ...]}",
+    )
 
 
 def _trend(slope: float, noise: Mapping[str, Any], intercept: float = 0.0) -> Model:

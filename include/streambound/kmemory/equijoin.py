@@ -1,0 +1,125 @@
+"""Which unbounded queries run in k tuples of memory: equijoins of two streams.
+
+Accepted is a conjunction over two infinite streams of which at least one equality links columns with
+infinitely many values. Time conditions bar tuples from partners that come too late; every other
+condition between the streams is asked of each pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streambound.boundedness.crossings import shared_zones
+from streambound.constraints.system import system
+from streambound.constraints.time import TimeOrder
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Comparison, Kind, Op, Query
+from streambound.query.statement import Statement
+from streambound.synopsis.clock import orders, time_conditions
+
+ACCEPTED = "an unbounded SELECT over two streams with an equality of columns with infinitely many values"
+
+
+@dataclass(frozen=True)
+class Equijoin:
+    """A query that is an equijoin.
+
+    Args:
+        left, right: the aliases of its streams, in FROM order.
+        keys: the columns that have to be equal, (left, right).
+        low, high: a pair joins if low <= time of right - time of left <= high; None: no such condition.
+        rest: the other comparisons between the two.
+    """
+
+    query: Query
+    left: str
+    right: str
+    keys: tuple[tuple[Attribute, Attribute], ...]
+    low: int | None
+    high: int | None
+    rest: tuple[Comparison, ...]
+
+    @property
+    def lags(self) -> tuple[tuple[int | None, int | None], tuple[int | None, int | None]]:
+        """For left and right, how much later than a tuple of it a partner may come: (least, most)."""
+        least, most = (None if lag is None else -lag for lag in (self.high, self.low))
+        return (self.low, self.high), (least, most)
+
+
+def equijoin(statement: Statement) -> Equijoin:
+    """The equijoin that a statement is.
+
+    Raises:
+        PlanError: it is none; the reason is named.
+    """
+    query = statement.simple
+    if query is None:
+        raise _refused(statement.name, "it has OR or UNION")
+    others = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STREAM]
+    if others:
+        raise _refused(query.name, f"{', '.join(others)} is not an infinite stream")
+    if len(query.streams) != 2:
+        raise _refused(query.name, f"it has {len(query.streams)} streams")
+    left, right = (o.alias for o in query.streams)
+    keys = tuple(_oriented(atom, left) for atom in query.comparisons if _equality(query, atom))
+    if not keys:
+        raise _refused(query.name, "no equality links columns of its two streams")
+    _require_unbounded(query, keys)
+    low, high = _lags(query, left)
+    rest = tuple(atom for atom in query.comparisons if _further(query, atom))
+    return Equijoin(query, left, right, keys, low, high, rest)
+
+
+def _refused(name: str, why: str) -> PlanError:
+    return PlanError(
+        f"it cannot run in k tuples of memory: {why}",
+        subject=name,
+        accepted=ACCEPTED,
+        fix="take the equijoin out into a query of its own, or bound the query as streambound check suggests",
+    )
+
+
+def _equality(query: Query, atom: Comparison) -> bool:
+    return atom.op is Op.EQ and _between(atom) and not any(query.is_timestamp(a) for a in atom.attributes)
+
+
+def _between(atom: Comparison) -> bool:
+    return len({a.occurrence for a in atom.attributes}) == 2
+
+
+def _oriented(atom: Comparison, left: str) -> tuple[Attribute, Attribute]:
+    assert isinstance(atom.right, Attribute)
+    return (atom.left, atom.right) if atom.left.occurrence == left else (atom.right, atom.left)
+
+
+def _require_unbounded(query: Query, keys: tuple[tuple[Attribute, Attribute], ...]) -> None:
+    facts = system(query)
+    if facts.closure is None or not facts.satisfiable():
+        raise _refused(query.name, "its conditions contradict each other, so that its answer is empty")
+    time = TimeOrder(facts)
+    if time.together(*(o.alias for o in query.streams)):
+        raise _refused(query.name, "its time conditions keep the streams together: nothing must be forgotten")
+    if not any(next(shared_zones(time, *pair), None) for pair in keys):
+        columns = ", ".join(f"{left} = {right}" for left, right in keys)
+        raise _refused(query.name, f"{columns} links columns with finitely many values")
+
+
+def _lags(query: Query, left: str) -> tuple[int | None, int | None]:
+    """Between which bounds the time of the right tuple minus that of the left one has to be."""
+    low: int | None = None
+    high: int | None = None
+    for order in orders(time_conditions(query)):
+        if order.op is Op.NE or order.early == order.late:
+            continue
+        most = order.offset - (order.op is Op.LT)
+        if order.early == left:
+            low = -most if low is None else max(low, -most)
+        else:
+            high = most if high is None else min(high, most)
+    return low, high
+
+
+def _further(query: Query, atom: Comparison) -> bool:
+    if not _between(atom) or _equality(query, atom):
+        return False
+    return atom.op is Op.NE or not query.is_timestamp(atom.left)

@@ -1,0 +1,227 @@
+"""An unbounded equijoin in k tuples of memory, in one pass: a part of the exact answer, never a wrong row.
+
+A step is one arriving tuple. The tuples of one timestamp meet what is cached, and each other; then those of
+the least worth leave until k are left (see ``caching.online``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from streambound.caching.keys import benefits
+from streambound.caching.online import FOR_EVER, HEEB, ONLINE, Arrivals, Expected, Played, play
+from streambound.caching.problems import Floats
+from streambound.evaluation.events import Answer, Batch, answers
+from streambound.kmemory.pairs import Columns, Row, answer_rows, meeting
+from streambound.kmemory.plan import BESIDE, MemoryPlan
+from streambound.kmemory.sample import Arrival, Estimate, KeySample
+from streambound.synopsis.serial import plain
+from streambound.synopsis.state import accepts
+
+# Of a time condition that is missing.
+NO_LAG = 1 << 61
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A tuple that counts: stream (0 left, 1 right), moment, carried columns, and its past in the cache."""
+
+    side: int
+    moment: int
+    values: tuple[Any, ...]
+    born: int = 0
+    used: int = 0
+    uses: int = 0
+
+
+class MemoryPass:
+    """Evaluates a plan; ``results`` are the pairs that were found, ``estimate`` how many there are in all."""
+
+    def __init__(self, plan: MemoryPlan) -> None:
+        self.plan, self.query = plan, plan.query
+        self.cached: list[Tuple] = []
+        self.now: int | None = None
+        self.steps = self.results = self.peak = 0
+        models = plan.choice.models
+        self.centres = [0.0, 0.0] if models is None else [model.centre for model in models]
+        self.sample = KeySample(plan.join, plan.sampled)
+        self._carried = [{a: at for at, a in enumerate(s.carried)} for s in plan.streams]
+        self._benefits = _benefits(plan)
+
+    @property
+    def units(self) -> int:
+        """Stored values of the cache now."""
+        return sum(len(t.values) + BESIDE for t in self.cached)
+
+    @property
+    def peak_units(self) -> int:
+        """Stored values of the cache when it was fullest, at most."""
+        return self.peak * self.plan.width
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """All results so far; exact as long as everything fits the sample."""
+        return self.sample.estimate
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
+        """The new answers at each marker; a DISTINCT row may come again at a later one."""
+        for batch in batches:
+            yield answers(self.query, batch.marker, self.step(batch))
+
+    def step(self, batch: Batch) -> dict[Row, int]:
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        found = []
+        for side, synopsis in enumerate(self.plan.streams):
+            name = self.query.occurrence(synopsis.alias).relation.name
+            found += [
+                Tuple(side, batch.moment, tuple(row[a.column] for a in synopsis.carried))
+                for row in batch.tuples.get(name, ())
+                if accepts(synopsis, row)
+            ]
+        return self.advance(found)
+
+    def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
+        """Take in accepted tuples, in order of time and after all that were taken in before."""
+        if not arriving:
+            return {}
+        rows = [*self.cached, *arriving]
+        keys = [self._key(row) for row in rows]
+        self._sample(arriving, keys[len(self.cached) :])
+        played, given = self._play(rows, keys)
+        sides = given.side[played.one] == 0
+        left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
+        columns = Columns(
+            {
+                a: [row.values[at] if row.side == side else None for row in rows]
+                for side, carried in enumerate(self._carried)
+                for a, at in carried.items()
+            }
+        )
+        met = meeting(self.plan.join, columns, left, right)
+        self.results += int(np.count_nonzero(met))
+        self._keep(rows, given, played)
+        self.now = arriving[-1].moment
+        self.steps += len(arriving)
+        return answer_rows(self.plan.join, columns, left[met], right[met])
+
+    def _key(self, row: Tuple) -> tuple[Any, ...]:
+        carried = self._carried[row.side]
+        return tuple(row.values[carried[pair[row.side]]] for pair in self.plan.join.keys)
+
+    def _sample(self, arriving: list[Tuple], keys: list[tuple[Any, ...]]) -> None:
+        texts = {key: key_text(key) for key in set(keys)}
+        pairs = ((row, texts[key]) for row, key in zip(arriving, keys, strict=True))
+        for moment, group in groupby(pairs, key=lambda pair: pair[0].moment):
+            self.sample.take(
+                moment, [self._arrival(row, key) for row, key in group if self.sample.sampled(key)]
+            )
+
+    def _arrival(self, row: Tuple, key: str) -> Arrival:
+        return Arrival(row.side, key, {a: row.values[at] for a, at in self._carried[row.side].items()})
+
+    def _play(self, rows: list[Tuple], keys: list[tuple[Any, ...]]) -> tuple[Played, Arrivals]:
+        codes: dict[tuple[Any, ...], int] = {}
+        coded = [codes.setdefault(key, len(codes)) for key in keys]
+        given = self._arrivals(rows, coded)
+        expected = self._expected(list(codes))
+        policy = self.plan.choice.policy
+        played = play(given, policy, self.plan.size, expected, self.steps)
+        self.centres = expected.centre.tolist()
+        self.peak = max(self.peak, played.peak)
+        return played, given
+
+    def _arrivals(self, rows: list[Tuple], keys: list[int]) -> Arrivals:
+        join = self.plan.join
+        side = np.array([row.side for row in rows], np.int64)
+        time = np.array([row.moment for row in rows], np.int64)
+        most = np.array([NO_LAG if last is None else last for _, last in join.lags], np.int64)
+        last = most[side]
+        return Arrivals(
+            side,
+            np.array(keys, np.int64),
+            time,
+            np.where(last == NO_LAG, FOR_EVER, time + last),
+            np.array([row.born for row in rows], np.int64),
+            np.array([row.used for row in rows], np.int64),
+            np.array([row.uses for row in rows], np.int64),
+            len(self.cached),
+            -NO_LAG if join.low is None else join.low,
+            NO_LAG if join.high is None else join.high,
+        )
+
+    def _expected(self, keys: list[tuple[Any, ...]]) -> Expected:
+        choice, count = self.plan.choice, max(len(keys), 1)
+        chance = np.zeros((2, count))
+        moving = np.zeros(2, np.bool_)
+        drift, gain = np.zeros(2), np.zeros(2)
+        value = np.array([_number(key) for key in keys] or [0], np.int64)
+        if choice.models is not None:
+            texts = [key_text(key) for key in keys]
+            for side, model in enumerate(choice.models):
+                chance[side, : len(keys)] = [model.rate * model.shares.get(t, model.rest) for t in texts]
+                if model.moving is not None:
+                    step = model.step()
+                    moving[side], drift[side], gain[side] = True, step.drift, step.gain
+        (first, cells), (second, more) = self._benefits
+        return Expected(
+            chance,
+            value,
+            moving,
+            np.array(self.centres),
+            drift,
+            gain,
+            np.concatenate([cells, more]),
+            np.array([0, len(cells)]),
+            np.array([first, second]),
+            choice.pace,
+            choice.alpha or 1.0,
+            choice.seed,
+        )
+
+    def _keep(self, rows: list[Tuple], given: Arrivals, played: Played) -> None:
+        self.cached = [
+            Tuple(r.side, r.moment, r.values, int(given.born[at]), int(given.used[at]), int(given.uses[at]))
+            for at, r in ((at, rows[at]) for at in played.cached.tolist())
+        ]
+
+
+def key_text(key: Iterable[Any]) -> str:
+    """A key as canonical text: equal keys of either stream have equal texts, whatever their types."""
+    return json.dumps([plain(_whole(value)) for value in key], separators=(",", ":"), ensure_ascii=False)
+
+
+def _whole(value: Any) -> Any:
+    """A number as an integer if it is one, and a double as a fraction: 1 = 1.0 in SQL."""
+    if isinstance(value, (float, Fraction)) and not isinstance(value, bool):
+        exact = Fraction(value) if value == value and abs(value) != float("inf") else None
+        if exact is not None:
+            return exact.numerator if exact.denominator == 1 else exact
+    return value
+
+
+def _number(key: tuple[Any, ...]) -> int:
+    """A key as a whole number; 0 if it is none, which no moving model is then learned from."""
+    value = _whole(key[0]) if len(key) == 1 else None
+    return value if isinstance(value, int) and abs(value) < NO_LAG else 0
+
+
+def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
+    choice = plan.choice
+    if choice.models is None or ONLINE[choice.policy] != HEEB:
+        return [(0, np.zeros(0)), (0, np.zeros(0))]
+    alpha = choice.alpha or float(plan.size)
+    return [
+        benefits(model, alpha) if model.moving is not None else (0, np.zeros(0)) for model in choice.models
+    ]
+
+
+def by_time(rows: Iterable[Tuple]) -> list[Tuple]:
+    """Tuples in order of time; of one moment the left stream's first, else as they come."""
+    return sorted(rows, key=lambda row: (row.moment, row.side))
