@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -43,7 +43,7 @@ class KeyModel:
         rest: the share of any one key that is not among them.
         moving: a trend or a walk as ``models.file`` writes it; None where shares explain the keys as well.
         centre: where it was after the last tuple.
-        held_out: the mean log probability of a held-out tuple.
+        held_out: the mean log probability of a held-out tuple; None if there were none.
     """
 
     rate: float
@@ -52,7 +52,7 @@ class KeyModel:
     rest: float
     moving: Mapping[str, Any] | None = None
     centre: float = 0.0
-    held_out: float = field(default=float("nan"))
+    held_out: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -63,10 +63,10 @@ class KeyModel:
         """The model in an object that ``to_json`` made."""
         return cls(**found)
 
-    def likelihood(self, keys: Sequence[str], numbers: Integers | None = None) -> float:
-        """The mean log probability of tuples that follow those learned from; nan if there are none."""
+    def likelihood(self, keys: Sequence[str], numbers: Integers | None = None) -> float | None:
+        """The mean log probability of tuples that follow those learned from; None if there are none."""
         if not len(keys):
-            return float("nan")
+            return None
         if self.moving is None or numbers is None:
             return sum(log(self.shares.get(key, self.rest)) for key in keys) / len(keys)
         return float(np.mean(np.log(np.maximum(_chances(self.step(), self.centre, numbers), 1e-12))))
@@ -108,7 +108,8 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
     fitted = fit(numbers[-LATEST:], MOVING)
     held_out = fitted.held_out[fitted.kind]
     if fitted.kind == "stationary" or not held_out > max(
-        by_shares, fitted.held_out.get("stationary", float("-inf"))
+        by_shares if by_shares is not None else float("-inf"),
+        fitted.held_out.get("stationary", float("-inf")),
     ):
         return found
     model = fitted.model
@@ -118,7 +119,7 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
     return KeyModel(rate, len(keys), found.shares, found.rest, _written(model), centre, held_out)
 
 
-def _shares(keys: Sequence[str], rate: float, held_out: float = float("nan")) -> KeyModel:
+def _shares(keys: Sequence[str], rate: float, held_out: float | None = None) -> KeyModel:
     """Shares with half an observation more for each key, and for one that has not been seen."""
     counts = Counter(keys)
     kept = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_KEYS]
