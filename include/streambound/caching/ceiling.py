@@ -13,16 +13,17 @@ from streambound.caching.online import Arrivals
 from streambound.caching.problems import Floats, Integers
 
 
-def ceiling(given: Arrivals, most: int) -> Floats:
+def ceiling(given: Arrivals, most: int, since: int | None = None) -> Floats:
     """Shape (most + 1): the most pairs with a cached tuple that 0, 1, ..., ``most`` cached tuples can give.
 
     Args:
         given: arrivals without any that were cached before.
+        since: count only pairs that come about at this moment or later; None: all.
     """
     if not len(given.time):
         return np.zeros(most + 1)
     moments, group = np.unique(given.time, return_inverse=True)
-    sides = [_of_side(given, group.astype(np.int64), moments, side) for side in (0, 1)]
+    sides = [_of_side(given, group.astype(np.int64), moments, side, since) for side in (0, 1)]
     return best_flow(_together(*sides), len(moments), most).totals
 
 
@@ -36,10 +37,12 @@ def _together(first: Chains, second: Chains) -> Chains:
     )
 
 
-def _of_side(given: Arrivals, group: Integers, moments: Integers, side: int) -> Chains:
+def _of_side(given: Arrivals, group: Integers, moments: Integers, side: int, since: int | None) -> Chains:
     """An event where tuples of the other stream arrive that a key's tuples may join; they share it."""
     steps = len(moments)
     mine, theirs = given.side == side, given.side == 1 - side
+    if since is not None:
+        theirs &= given.time >= since
     # A tuple of this side born at b meets those of the other from b + least to b + most.
     least, most = (given.low, given.high) if side == 0 else (-given.high, -given.low)
     least, most = max(least, 1), min(most, int(moments[-1] - moments[0]) + 1)

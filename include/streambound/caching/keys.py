@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
 import numpy as np
 
-from streambound.caching.fitting import LEAST_STEPS, fit
+from streambound.caching.fitting import KINDS, LEAST_STEPS, TRAINING_SHARE, fit
 from streambound.caching.lifetimes import exp
 from streambound.caching.models.distribution import Distribution
 from streambound.caching.models.file import model_from
@@ -29,6 +29,8 @@ MOST_KEYS = 10_000
 # Numbers are looked at for a trend in the last tuples, if they lie so close together.
 LATEST = 3_000
 WIDEST = 100_000
+# The share of tuples that a moving model allows beyond its noise when it is judged.
+OUTLIERS = 0.05
 MOVING = ("stationary", "uniform-trend", "normal-trend", "walk")
 
 
@@ -69,7 +71,7 @@ class KeyModel:
             return None
         if self.moving is None or numbers is None:
             return sum(log(self.shares.get(key, self.rest)) for key in keys) / len(keys)
-        return float(np.mean(np.log(np.maximum(_chances(self.step(), self.centre, numbers), 1e-12))))
+        return float(np.mean(np.log(_chances(self.step(), self.centre, numbers))))
 
     def step(self) -> Step:
         """How the centre moves."""
@@ -99,24 +101,32 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
         rate: the share of all steps that are its.
         numbers: the keys as whole numbers, where they are such.
     """
-    cut = max(int(len(keys) * 0.7), 1)
-    early = _shares(keys[:cut], rate)
-    by_shares = early.likelihood(keys[cut:])
+    cut = max(int(len(keys) * TRAINING_SHARE), 1)
+    by_shares = _shares(keys[:cut], rate).likelihood(keys[cut:])
     found = _shares(keys, rate, by_shares)
     if numbers is None or len(numbers) < LEAST_STEPS or not _close(numbers[-LATEST:]):
         return found
-    fitted = fit(numbers[-LATEST:], MOVING)
-    held_out = fitted.held_out[fitted.kind]
-    if fitted.kind == "stationary" or not held_out > max(
-        by_shares if by_shares is not None else float("-inf"),
-        fitted.held_out.get("stationary", float("-inf")),
-    ):
+    latest = numbers[-LATEST:]
+    kind = fit(latest, MOVING).kind
+    cut = max(int(len(latest) * TRAINING_SHARE), 2)
+    early = _moving(found, kind, latest[:cut])
+    if early is None or by_shares is None:
         return found
-    model = fitted.model
-    assert isinstance(model, (Trend, Walk))
-    last = len(numbers[-LATEST:]) - 1
-    centre = float(numbers[-1]) if isinstance(model, Walk) else model.slope * last + model.intercept
-    return KeyModel(rate, len(keys), found.shares, found.rest, _written(model), centre, held_out)
+    held_out = early.likelihood(keys[-len(latest) :][cut:], latest[cut:])
+    if held_out is None or held_out <= by_shares:
+        return found
+    return replace(_moving(found, kind, latest) or early, held_out=held_out)
+
+
+def _moving(found: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
+    """The model with a trend or a walk; None if the kind is none or does not fit."""
+    model = KINDS[kind](numbers)
+    if isinstance(model, Walk):
+        return replace(found, moving=_written(model), centre=float(numbers[-1]))
+    if isinstance(model, Trend):
+        centre = model.slope * (len(numbers) - 1) + model.intercept
+        return replace(found, moving=_written(model), centre=centre)
+    return None
 
 
 def _shares(keys: Sequence[str], rate: float, held_out: float | None = None) -> KeyModel:
@@ -146,11 +156,16 @@ def _written(model: Trend | Walk) -> dict[str, Any]:
 
 
 def _chances(step: Step, centre: float, numbers: Integers) -> Floats:
-    """The probability of each number, given those before it."""
+    """The probability of each number, given those before it.
+
+    A number beyond the noise must not make all others count for nothing: a part of the probability lies
+    evenly in a band some times as wide.
+    """
     found = np.empty(len(numbers))
+    beyond = OUTLIERS / (10 * len(step.noise.probability))
     for at, number in enumerate(numbers):
         centre += step.drift
-        found[at] = step.noise.of(int(np.rint(number - centre)))
+        found[at] = (1 - OUTLIERS) * step.noise.of(int(np.rint(number - centre))) + beyond
         centre += step.gain * (number - centre)
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from streambound.caching.keys import benefits
 from streambound.caching.online import FOR_EVER, HEEB, ONLINE, Arrivals, Expected, Played, play
-from streambound.caching.problems import Floats
+from streambound.caching.problems import Floats, Integers
 from streambound.evaluation.events import Answer, Batch, answers
 from streambound.kmemory.pairs import Columns, Row, answer_rows, meeting
 from streambound.kmemory.plan import BESIDE, MemoryPlan
@@ -92,9 +92,8 @@ class MemoryPass:
         if not arriving:
             return {}
         rows = [*self.cached, *arriving]
-        keys = [self._key(row) for row in rows]
-        self._sample(arriving, keys[len(self.cached) :])
-        played, given = self._play(rows, keys)
+        self._sample(arriving)
+        played, given = self.play(rows)
         sides = given.side[played.one] == 0
         left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
         columns = Columns(
@@ -111,11 +110,13 @@ class MemoryPass:
         self.steps += len(arriving)
         return answer_rows(self.plan.join, columns, left[met], right[met])
 
-    def _key(self, row: Tuple) -> tuple[Any, ...]:
+    def key(self, row: Tuple) -> tuple[Any, ...]:
+        """The values of a tuple that its partners have to have."""
         carried = self._carried[row.side]
         return tuple(row.values[carried[pair[row.side]]] for pair in self.plan.join.keys)
 
-    def _sample(self, arriving: list[Tuple], keys: list[tuple[Any, ...]]) -> None:
+    def _sample(self, arriving: list[Tuple]) -> None:
+        keys = [self.key(row) for row in arriving]
         texts = {key: key_text(key) for key in set(keys)}
         pairs = ((row, texts[key]) for row, key in zip(arriving, keys, strict=True))
         for moment, group in groupby(pairs, key=lambda pair: pair[0].moment):
@@ -126,19 +127,20 @@ class MemoryPass:
     def _arrival(self, row: Tuple, key: str) -> Arrival:
         return Arrival(row.side, key, {a: row.values[at] for a, at in self._carried[row.side].items()})
 
-    def _play(self, rows: list[Tuple], keys: list[tuple[Any, ...]]) -> tuple[Played, Arrivals]:
-        codes: dict[tuple[Any, ...], int] = {}
-        coded = [codes.setdefault(key, len(codes)) for key in keys]
-        given = self._arrivals(rows, coded)
-        expected = self._expected(list(codes))
+    def play(self, rows: list[Tuple]) -> tuple[Played, Arrivals]:
+        """Run the policy over tuples, of which the first are those that are cached."""
+        given = self.arrivals(rows)
+        expected = self._expected(list(dict.fromkeys(map(self.key, rows))))
         policy = self.plan.choice.policy
         played = play(given, policy, self.plan.size, expected, self.steps)
         self.centres = expected.centre.tolist()
         self.peak = max(self.peak, played.peak)
         return played, given
 
-    def _arrivals(self, rows: list[Tuple], keys: list[int]) -> Arrivals:
-        join = self.plan.join
+    def arrivals(self, rows: list[Tuple]) -> Arrivals:
+        """Tuples as arrays; keys are numbered as they first occur."""
+        join, codes = self.plan.join, dict[tuple[Any, ...], int]()
+        keys = [codes.setdefault(self.key(row), len(codes)) for row in rows]
         side = np.array([row.side for row in rows], np.int64)
         time = np.array([row.moment for row in rows], np.int64)
         most = np.array([NO_LAG if last is None else last for _, last in join.lags], np.int64)
@@ -161,7 +163,7 @@ class MemoryPass:
         chance = np.zeros((2, count))
         moving = np.zeros(2, np.bool_)
         drift, gain = np.zeros(2), np.zeros(2)
-        value = np.array([_number(key) for key in keys] or [0], np.int64)
+        value = np.array([_number(key) or 0 for key in keys] or [0], np.int64)
         if choice.models is not None:
             texts = [key_text(key) for key in keys]
             for side, model in enumerate(choice.models):
@@ -206,10 +208,16 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _number(key: tuple[Any, ...]) -> int:
-    """A key as a whole number; 0 if it is none, which no moving model is then learned from."""
+def _number(key: tuple[Any, ...]) -> int | None:
+    """A key as a whole number; None if it is none."""
     value = _whole(key[0]) if len(key) == 1 else None
-    return value if isinstance(value, int) and abs(value) < NO_LAG else 0
+    return value if isinstance(value, int) and abs(value) < NO_LAG else None
+
+
+def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
+    """Keys as whole numbers; None if one is none."""
+    found = [_number(key) for key in keys]
+    return None if None in found else np.array(found, np.int64)
 
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
