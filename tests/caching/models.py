@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streambound.caching.models.distribution import Distribution, normal, uniform
 from streambound.caching.models.independent import Known, Stationary, Trend
-from streambound.caching.models.markov import Chain, Walk, ar1
+from streambound.caching.models.markov import Autoregression, Chain, Walk, ar1
 from streambound.caching.models.model import Model
 
 noises = st.one_of(
@@ -38,6 +38,12 @@ def chains(draw: st.DrawFn) -> Chain:
 
 
 autoregressions = st.builds(ar1, st.floats(-2, 2), st.floats(-0.8, 0.9), st.floats(0.5, 2.0))
+seasonals = st.builds(
+    Autoregression,
+    st.floats(-0.8, 0.9),
+    st.floats(0.5, 2.0),
+    st.lists(st.floats(-3, 3), min_size=2, max_size=5).map(np.array),
+)
 any_model: st.SearchStrategy[Model] = st.one_of(
-    knowns, stationaries, trends, walks, chains(), autoregressions
+    knowns, stationaries, trends, walks, chains(), autoregressions, seasonals
 )

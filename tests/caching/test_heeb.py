@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.caching.definitions import by_score
-from tests.caching.models import any_model, chains, knowns, stationaries, trends, walks
+from tests.caching.models import any_model, chains, knowns, seasonals, stationaries, trends, walks
 from tests.caching.test_models import history_of
 
 from streambound.caching.contract import Memory
@@ -18,13 +18,14 @@ from streambound.caching.ecb import dominates, strongly_dominates
 from streambound.caching.heeb import backward, forward, h_from_below, heeb, moved_value
 from streambound.caching.lifetimes import Lifetime, alpha_for, exp
 from streambound.caching.models.configurations import CONFIGURATIONS
-from streambound.caching.models.distribution import Distribution, normal, uniform
+from streambound.caching.models.distribution import Distribution, uniform
 from streambound.caching.models.independent import Stationary, Trend
-from streambound.caching.models.markov import Autoregression, Walk, ar1
+from streambound.caching.models.markov import Autoregression, ar1
 from streambound.caching.models.model import Independent, Model
 from streambound.caching.policies import NAMED
 from streambound.caching.problems import references, streams
 from streambound.caching.tables import interpolated, table
+from streambound.caching.tables.seasonal import season_of
 from streambound.errors import DataError
 
 CLOSE = 1e-9
@@ -54,7 +55,7 @@ def test_theorem_5_tables_equal_the_definition(
 
 @settings(max_examples=150)
 @given(
-    model=st.one_of(stationaries, trends, walks, chains()),
+    model=st.one_of(stationaries, trends, walks, chains(), seasonals),
     lifetime=lifetimes,
     window=st.integers(1, 6),
     steps=st.integers(1, 5),
@@ -251,13 +252,19 @@ def test_heeb_says_what_it_misses() -> None:
         NAMED["heeb"].caching(references(["a"]), Memory(1, models=(Stationary(uniform(1)),)))
     with pytest.raises(DataError, match="there are 1 models for 2 streams"):
         NAMED["heeb"].joining(streams([1], [1]), Memory(1, models=(Stationary(uniform(1)),)))
-    with pytest.raises(DataError, match="HEEB has no table for Autoregression with 2 means"):
-        seasonal = Autoregression(0.5, 1.0, np.array([0.0, 1.0]))
-        NAMED["heeb"].caching(references([1]), Memory(1, models=(seasonal,)))
+    seasonal = Autoregression(0.5, 1.0, np.array([0.0, 1.0]))
+    with pytest.raises(DataError, match=r"L\^inf has no end with a seasonal model"):
+        table(seasonal, np.array([1]), Lifetime("inf"), (0, 1), first=True)
 
 
-def test_a_driftless_walk_keeps_the_nearest() -> None:
-    model = Walk(0, normal(1.0))
-    made = table(model, np.array([0]), exp(10), (-9, 9), first=True)
-    h = [made.at(0, value) for value in range(1, 10)]
-    assert h == sorted(h, reverse=True)
+@pytest.mark.parametrize("first", [False, True])
+def test_seasonal_tables_of_wide_ranges_equal_the_definition(first: bool) -> None:
+    """Between Chebyshev points, of which there are fewer than values."""
+    model = Autoregression(0.6, 12.0, np.array([40.0, 72.0, 56.0]))
+    observed = np.array([60, 32])
+    made = table(model, observed, exp(0.8), (24, 76), first=first)
+    season = season_of(model, observed, (24, 76))
+    assert season.between.shape[1] < season.between.shape[0] / 3
+    for step, value in ((0, 60), (1, 24)):
+        said = heeb(model, value, observed[: step + 1], exp(0.8), first=first)
+        assert made.at(step, value) == pytest.approx(said, abs=CLOSE)

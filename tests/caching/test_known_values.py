@@ -126,3 +126,15 @@ def test_real_heeb_loses_to_lru_at_small_caches_unless_alpha_is_small() -> None:
     }
     assert all(heeb(size, size) < others[size] for size in (10, 50, 100))
     assert all(heeb(size, alpha) > others[size] for size, alpha in ((10, 1), (50, 1), (100, 10), (200, 30)))
+
+
+def test_real_a_season_in_the_model_beats_lru_and_lfu_at_every_size() -> None:
+    """Section 6.5 with its own alpha = k, and the model that held-out likelihood prefers."""
+    values = melbourne().values[melbourne().requests]
+    model = KINDS["seasonal-ar"](values)
+    assert model is not None
+    for size in (10, 50, 100, 200, 300):
+        known = Memory(size, models=(model,))
+        hits = NAMED["heeb"].caching(melbourne(), known).hits.sum()
+        for name in ("lru", "lfu", "lfu-perfect", "rand"):
+            assert hits > NAMED[name].caching(melbourne(), Memory(size)).hits.sum()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from streambound.caching.contract import Memory
-from streambound.caching.fitting import KINDS, fit
+from streambound.caching.fitting import fit
 from streambound.caching.models.configurations import CONFIGURATIONS
 from streambound.caching.models.file import read_models
 from streambound.caching.models.independent import Trend
@@ -36,9 +36,7 @@ def knowing(given: References | Streams, memory: Memory, model: str = FIT) -> Me
 def _fitted(given: References | Streams, warmup: int) -> tuple[Model, ...]:
     values = whole(given.values)
     rows = given.requests[None] if isinstance(given, References) else given.arrivals
-    # HEEB has no table for a season yet.
-    kinds = [kind for kind in KINDS if kind != "seasonal-ar"]
-    return tuple(fit(values[row[:warmup]], kinds).model for row in rows)
+    return tuple(fit(values[row[:warmup]]).model for row in rows)
 
 
 def _named(model: str, count: int) -> tuple[Model, ...]:

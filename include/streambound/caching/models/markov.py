@@ -75,7 +75,7 @@ class Autoregression(Markov):
         ends = self.expected(np.array([now.low, now.high]), step)
         return int(np.floor(ends.min() - 8.3 * self.deviation)) - 1
 
-    def expected(self, values: Integers, step: int) -> Floats:
+    def expected(self, values: Integers | Floats, step: int) -> Floats:
         """The mean of X_step for values of X_{step-1}."""
         return np.asarray(self.mean(step) + self.phi * (values - self.mean(step - 1)), np.float64)
 
@@ -100,8 +100,9 @@ def ar1(phi0: float, phi1: float, deviation: float) -> Autoregression:
 def rounded_normals(means: Floats, deviation: float, low: int, high: int) -> Floats:
     """Shape (means, high - low + 1): the probabilities of low .. high for each mean; rows sum to 1."""
     edges = (np.arange(low, high + 2)[None, :] - 0.5 - means[:, None]) / deviation
-    left, right = edges[:, :-1], edges[:, 1:]
-    found = np.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))
+    # From the side of the nearer tail, where the difference keeps its digits.
+    below, above = np.diff(ndtr(edges)), -np.diff(ndtr(-edges))
+    found = np.where(edges[:, :-1] > 0, above, below)
     return np.asarray(found / found.sum(axis=1, keepdims=True), np.float64)
 
 
