@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             summary=options.summary,
             run_id=options.run_id,
             recompute=options.recompute,
+            publish=not options.checkpoints_only,
         )
     except StreamboundError as error:
         print(f"evaluate_history: {error}", file=sys.stderr)
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--summary", type=Path, metavar="FILE", help="write what was done, as JSON")
     found.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
     found.add_argument("--recompute", action="store_true", help="evaluate all, whatever is checkpointed")
+    found.add_argument("--checkpoints-only", action="store_true", help="leave published answers as they are")
     return found
 
 

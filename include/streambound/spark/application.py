@@ -26,6 +26,7 @@ def run_application(
     summary: Path | None = None,
     run_id: str = "",
     recompute: bool = False,
+    publish: bool = True,
 ) -> int:
     """Evaluate the registered queries of the given names (all if none), and return the exit code.
 
@@ -36,6 +37,7 @@ def run_application(
         output: folder of the answers; without it, checkpoints are kept and taken up.
         summary: where to write what was done, as JSON, with the ``run_id``.
         recompute: evaluate everything, whatever is checkpointed.
+        publish: put the final answers in their places; else only the checkpoints move on.
 
     Raises:
         StreamboundError: nothing could be evaluated.
@@ -54,6 +56,7 @@ def run_application(
             output=output,
             checkpoints=settings.checkpoints_of(output),
             recompute=recompute,
+            publish=publish,
             progress=lambda message: print(message, flush=True),
         )
     if summary is not None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from streambound import settings
+from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
-from streambound.errors import QueryError, StreamboundError
+from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
 from streambound.spark import emit
@@ -26,7 +29,7 @@ from streambound.spark.engine import MEMORY_MB
 from streambound.spark.prepare import Excluded, Job, prepare, readings_of
 from streambound.spark.summarise import Summary
 from streambound.spark.walk import Walk
-from streambound.spark.waves import Step, steps, waves
+from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +65,7 @@ def evaluate_history(
     output: Path | None = None,
     checkpoints: str | None = None,
     recompute: bool = False,
+    publish: bool = True,
     progress: Progress = _silent,
     memory_mb: int = MEMORY_MB,
 ) -> list[HistoryAnswer]:
@@ -80,43 +84,69 @@ def evaluate_history(
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
         checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.
         recompute: evaluate everything, whatever is checkpointed, and take in what is in quarantine.
+        publish: put the final answers in their places; without it only the checkpoints move on, with the
+            new answers of the partitions that they settle, in smaller commits.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 
     Raises:
-        DataError: the range is reversed.
-        StorageError: Spark lost the job, or the disk refuses.
+        DataError: the range is reversed, or there would be nothing to keep.
+        StorageError: Spark lost the job, another run does not end, or the disk refuses.
     """
+    if checkpoints is None and not publish:
+        raise DataError("nothing is to be published, and no checkpoints are kept", fix="keep checkpoints")
     started = time.monotonic()
     folder = output or settings.answers_root()
     chosen = Range(first, last)
     _refuse_twins(queries)
     found = {q.name: _job(q, catalog, chosen, excluded or {}) for q in queries}
     jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
-    tables: dict[str, CheckpointTable] = {}
     done: dict[str, HistoryAnswer] = {}
-    waiting, rows_read = jobs, dict[str, int]()
-    while waiting:
-        books: dict[str, Book] = {}
-        for job in waiting:
-            try:
-                table = _table(job, checkpoints, tables)
-                books[job.name] = Book(job, folder / job.name, table, first or "", recompute)
-            except StreamboundError as error:
-                found[job.name] = error.about(job.name)
-        _tell_faults(books, progress)
-        walks = {name: Walk(book.job, book, rows_read.get(name, 0)) for name, book in books.items()}
-        damaged = _evaluate(session, walks, folder, progress, memory_mb)
-        for name, walk in walks.items():
-            try:
-                if name not in damaged:
-                    done[name] = walk.finish(time.monotonic() - started)
-                    progress(_told(done[name], walk.book.table is not None))
-            except Damaged:
-                damaged.add(name)
-        waiting = [job for job in waiting if job.name in damaged]
-        rows_read = {name: walks[name].rows_read for name in damaged}
+    with ExitStack() as held:
+        waiting = _alone(held, jobs, folder, found, progress)
+        tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
+        while waiting:
+            books: dict[str, Book] = {}
+            for job in waiting:
+                try:
+                    table = _table(job, checkpoints, tables)
+                    books[job.name] = Book(job, folder / job.name, table, first or "", recompute)
+                except StreamboundError as error:
+                    found[job.name] = error.about(job.name)
+            _tell_faults(books, progress)
+            walks = {
+                name: Walk(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
+            }
+            damaged = _evaluate(session, walks, folder, progress, memory_mb)
+            for name, walk in walks.items():
+                try:
+                    if name not in damaged:
+                        done[name] = walk.finish(time.monotonic() - started)
+                        progress(_told(done[name], walk.book.table is not None, publish))
+                except Damaged:
+                    damaged.add(name)
+            waiting = [job for job in waiting if job.name in damaged]
+            rows_read = {name: walks[name].rows_read for name in damaged}
     return [done.get(q.name) or _without(q, found[q.name]) for q in queries]
+
+
+def _alone(
+    held: ExitStack,
+    jobs: Sequence[Job],
+    folder: Path,
+    found: dict[str, Job | StreamboundError],
+    progress: Progress,
+) -> list[Job]:
+    """The jobs whose answers this run holds now; taken in one order, so that no two runs block each other."""
+    mine = set()
+    for job in sorted(jobs, key=lambda job: job.name):
+        waits = f"{job.name}: another run is evaluating it; waiting for its end"
+        try:
+            held.enter_context(alone(folder / job.name, partial(progress, waits)))
+            mine.add(job.name)
+        except StreamboundError as error:
+            found[job.name] = error.about(job.name)
+    return [job for job in jobs if job.name in mine]
 
 
 def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]) -> CheckpointTable | None:
@@ -164,12 +194,16 @@ def _evaluate(
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
-    for wave in waves(waiting):
+    publish = all(walk.publish for walk in walks.values())
+    for wave in waves(waiting, WAVE if publish else SMALL_WAVE):
         tasks = [task for step in wave for task in step.tasks]
         summaries = run_tasks(session, tasks, readings, progress, memory_mb) if tasks else []
         _walk(walks, wave, summaries, damaged)
         read += len(tasks)
         progress(f"{read:,} of {emit.counted(total, 'partition')} read")
+        for walk in walks.values():
+            if (reached := walk.reached()) is not None:
+                progress(reached)
     return damaged
 
 
@@ -199,9 +233,11 @@ def _without(query: Registered, found: Job | StreamboundError) -> HistoryAnswer:
     return HistoryAnswer(query.name, query.sql, verdict, error=found)
 
 
-def _told(answer: HistoryAnswer, checkpointed: bool) -> str:
+def _told(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
     if answer.error is not None:
         return f"{answer.query}: failed: {answer.error.one_line()}"
+    if not publish:
+        return f"{answer.query}: checkpointed{_began(answer)}"
     kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""
     rows, partitions = answer.answer_rows, len(answer.partitions)
     told = f"{emit.counted(rows, 'row')} from {emit.counted(partitions, 'partition')}"

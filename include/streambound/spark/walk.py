@@ -34,12 +34,12 @@ class Walk:
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
-    def __init__(self, job: Job, book: Book, rows_read: int = 0) -> None:
+    def __init__(self, job: Job, book: Book, rows_read: int = 0, publish: bool = True) -> None:
         assert job.plan is not None and job.query is not None
         self.job, self.plan, self.query, self.folder, self.book = job, job.plan, job.query, book.folder, book
         self.evaluation = evaluation_of(self.plan, self.query, job.static)
         self.digest = emit.Digest()
-        self.rows_read = rows_read
+        self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
         self.chain = ""
         self.at: Checkpoint | None = None
@@ -67,6 +67,7 @@ class Walk:
             self.error = error
 
     def _take(self, found: Segment) -> None:
+        self.markers += 1
         self.chain = self.book.chain(self.chain, found)
         checkpoint = self.book.holding(self.chain, found)
         if checkpoint is None:
@@ -133,6 +134,17 @@ class Walk:
         table = emit.answer_table(self.query, answers(self.query, partition, counts))
         return emit.write_answers(path, table.schema, table.to_batches())
 
+    def reached(self) -> str | None:
+        """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
+        if self.at is None or self.error is not None or self.markers == self._told:
+            return None
+        self._told = self.markers
+        stored = "no state" if self.plan.stateless else emit.counted(self.at.units, "unit")
+        return (
+            f"{self.job.name}: {emit.counted(self.markers, 'marker')} up to {self.at.partition},"
+            f" {emit.counted(self.rows, 'row')}, {stored}"
+        )
+
     def commit(self) -> None:
         """Commit the checkpoints so far."""
         try:
@@ -141,19 +153,21 @@ class Walk:
             self.error = self.error or error
 
     def finish(self, seconds: float) -> HistoryAnswer:
-        """The answer as a whole, also written as ``_answer.json`` of the query's folder.
+        """The answer as a whole, also written as ``_answer.json`` of the query's folder if it is published.
 
         Raises:
             StorageError: the disk refuses.
             Damaged: a checkpoint is, and the walk has to begin again.
         """
         self.commit()
+        emit.drop_aside(self.folder)
+        if not self.publish:
+            return self._answer(seconds)
         try:
             if self.error is None:
                 self._total()
         except StreamboundError as error:
             self.error = self.error or error
-        emit.drop_aside(self.folder)
         # What is checkpointed stays, also where a later partition failed.
         emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
         if self.error is not None or self.evaluation.total is None:
@@ -180,13 +194,13 @@ class Walk:
         write_table(table, emit.total_path(self.folder))
 
     def _answer(self, seconds: float) -> HistoryAnswer:
-        job, done = self.job, self.error is None
+        job, done = self.job, self.error is None and self.publish
         return HistoryAnswer(
             query=job.name,
             sql=job.sql,
             verdict=job.verdict,
             units=self.plan.units,
-            peak_units=self.peak_units if done else None,
+            peak_units=self.peak_units if self.error is None else None,
             rows=self.rows,
             rows_read=self.rows_read,
             answer_rows=self.digest.rows if done else 0,

@@ -12,6 +12,8 @@ from streambound.spark.summarise import Task
 
 # Summaries of at most so many partitions are in the driver's memory at once.
 WAVE = 2_000
+# So many where what has been done is to be committed often.
+SMALL_WAVE = 250
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,12 @@ def _task(stream: str, part: Partition, wanted: Mapping[str, Need]) -> Task:
     return Task(stream, part.name, tuple(map(str, part.files)), size, frozenset(wanted), aside)
 
 
-def waves(waiting: Iterable[Step]) -> Iterator[list[Step]]:
-    """The steps, in groups of at most about ``WAVE`` tasks."""
+def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
+    """The steps, in groups of at most about so many tasks."""
     wave: list[Step] = []
     tasks = 0
     for step in waiting:
-        if wave and tasks + len(step.tasks) > WAVE:
+        if wave and tasks + len(step.tasks) > most:
             yield wave
             wave, tasks = [], 0
         wave.append(step)

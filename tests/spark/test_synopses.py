@@ -1,0 +1,115 @@
+"""Checkpoints that move on by themselves: published answers stay, and publishing reads nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.conftest import run_here
+from tests.spark.nights import digests, left
+from tests.spark.test_nights import ALL, DAYS, World
+
+from streambound.checkpoint.lock import alone
+from streambound.errors import DataError, StorageError
+from streambound.spark import history, waves
+from streambound.spark.history import evaluate_history
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path / "quarantined"))
+    return World(tmp_path)
+
+
+def published(world: World) -> dict[str, dict[str, bytes]]:
+    """What is said of each query's answers as a whole."""
+    found = {}
+    for query in ALL:
+        folder = world.home / "answers" / query.name
+        found[query.name] = {
+            name: (folder / name).read_bytes()
+            for name in ("_answer.json", "_total.parquet")
+            if (folder / name).exists()
+        }
+    return found
+
+
+def test_publishing_reads_nothing_and_leaves_what_one_evaluation_leaves(world: World) -> None:
+    told: list[str] = []
+    found = world.night(told=told, publish=False)
+    assert [a.rows_read for a in found.values()] == [240, 240, 120]
+    assert all(a.digest is None and not a.evaluated for a in found.values())
+    assert published(world) == {query.name: {} for query in ALL}
+    assert f"join: 6 markers up to {DAYS[5]}, 240 rows, 10 units" in told
+    assert f"filter: 6 markers up to {DAYS[5]}, 120 rows, no state" in told
+    assert told[-1] == (
+        f"filter: checkpointed; 6 partitions read ({DAYS[0]} to {DAYS[5]}), evaluated from the beginning"
+    )
+    again = world.night()
+    assert {a.rows_read for a in again.values()} == {0}
+    assert {a.started_after for a in again.values()} == {DAYS[5]}
+    world.equals_one_evaluation()
+
+
+def test_published_answers_stay_as_they_are(world: World) -> None:
+    world.night()
+    before = published(world)
+    assert all(before.values())
+    world.arrive(DAYS[6])
+    world.arrive(DAYS[1], seed=1)
+    world.night(publish=False)
+    assert published(world) == before
+    assert DAYS[6] in digests(world.home, "join")
+    assert {a.rows_read for a in world.night().values()} == {0}
+    world.equals_one_evaluation()
+
+
+def test_without_checkpoints_there_is_nothing_to_keep(world: World) -> None:
+    with pytest.raises(DataError, match="no checkpoints are kept"):
+        evaluate_history(None, ALL, world.catalog, output=world.home / "answers", publish=False)
+
+
+def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small waves are committed one by one; an outside cause in the third costs the third."""
+    monkeypatch.setattr(history, "SMALL_WAVE", 4)
+    calls = iter(range(100))
+
+    def failing(session: Any, tasks: Sequence[Any], *rest: Any) -> Any:
+        if next(calls) == 2:
+            raise StorageError("Spark lost the job")
+        return run_here(session, tasks, *rest)
+
+    monkeypatch.setattr(history, "run_tasks", failing)
+    with pytest.raises(StorageError):
+        world.night(publish=False)
+    assert sorted(digests(world.home, "join")) == DAYS[:4]
+    found = world.night(publish=False)
+    assert found["join"].read_partitions == (DAYS[4], DAYS[5]) and found["join"].started_after == DAYS[3]
+    world.night()
+    world.equals_one_evaluation()
+    assert waves.SMALL_WAVE < waves.WAVE
+
+
+def test_two_runs_at_once_wait_for_each_other(world: World) -> None:
+    """What a killed task left running is waited for; then nothing is left to be read."""
+    told: list[str] = []
+    folder = world.home / "answers" / "join"
+    with alone(folder, lambda: None):
+        other = threading.Thread(target=lambda: world.night(told=told))
+        other.start()
+        time.sleep(1.0)
+        assert told == ["join: another run is evaluating it; waiting for its end"]
+        assert not left_anything(world)
+    other.join(60)
+    world.equals_one_evaluation()
+    assert left(world.home, "join")
+
+
+def left_anything(world: World) -> bool:
+    return any((world.home / "answers").rglob("*.parquet"))
