@@ -38,9 +38,10 @@ fuzz: setup
 	  $(PY) -m pytest -q --hypothesis-profile=heavy --hypothesis-seed=$$seed tests/query/test_fuzz.py || exit 1; \
 	  seed=$$((seed + 1)); done
 
-# kill -9 at thirty random moments, each followed by a retry: about a quarter of an hour.
+# kill -9 at forty random moments, each followed by a retry; then nights of a real Airflow, two of them killed:
+# about 25 minutes.
 crash: setup
-	$(PY) -m pytest tests/crash -m "heavy or not heavy" -rP
+	$(PY) -m pytest tests/crash tests/e2e/test_nights.py -m "heavy or not heavy" -rP
 
 bench: setup
 	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done

@@ -9,6 +9,9 @@ The same input gives the same files. A range of days replaces just these partiti
 whole or not at all, so a run may be stopped and repeated at any time. `docs/data.md` says how times are
 derived and what happens to missing values.
 
+Each day that is new or has changed is announced by an event of the asset `flight_days` with the day as its
+partition key, which starts `materialize_synopses`.
+
 **Schedule**: none, the data never changes. Unpausing starts nothing: run it by hand.
 """
 
@@ -20,7 +23,7 @@ from typing import Any
 from airflow.sdk import dag, task
 
 from streambound_airflow import forms
-from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_HISTORY
+from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_DAYS, FLIGHT_HISTORY
 
 
 @dag(
@@ -36,15 +39,24 @@ from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_HISTORY
 )
 def ingest_flights() -> None:
     @task(outlets=[FLIGHT_HISTORY])
-    def ingest(**context: Any) -> dict[str, int]:
+    def ingest(**context: Any) -> list[str]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
         from streambound_airflow.ingest import ingest_days
 
         with reported():
-            rows = ingest_days(results(), context["run_id"], context["params"])
-        context["outlet_events"][FLIGHT_HISTORY].extra = rows
-        return rows
+            done = ingest_days(results(), context["run_id"], context["params"])
+        context["outlet_events"][FLIGHT_HISTORY].extra = done["rows"]
+        return done["days"]
+
+    # An event without a day would start nothing but a warning.
+    @task(outlets=[FLIGHT_DAYS])
+    def announce(days: list[str], **context: Any) -> None:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        if not days:
+            raise AirflowSkipException("no day is new or has changed")
+        context["outlet_events"][FLIGHT_DAYS].add_partitions(days)
 
     @task(outlets=[ABSTRACT_HISTORY])
     def generate_abstract() -> None:
@@ -54,7 +66,7 @@ def ingest_flights() -> None:
         with reported():
             generate_if_absent()
 
-    ingest()
+    announce(ingest())
     generate_abstract()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
@@ -17,8 +19,10 @@ JOB = "ingest_flights"
 log = logging.getLogger(__name__)
 
 
-def ingest_days(store: Results, run_id: str, parameters: Mapping[str, Any]) -> dict[str, int]:
-    """Writes the partitions of the chosen days; the rows of each relation.
+def ingest_days(store: Results, run_id: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes the partitions of the chosen days.
+
+    Returns ``rows`` (of each relation) and ``days`` (those of which a stream is new, has changed or is gone).
 
     Raises:
         DataError: the published files contradict themselves, or the days are none or reversed.
@@ -28,13 +32,25 @@ def ingest_days(store: Results, run_id: str, parameters: Mapping[str, Any]) -> d
 
     first, last = days(parameters["from"], parameters["to"]).days()
     record_start(store, run_id, JOB, parameters)
+    before = _contents(settings.streams_root())
     report = ingest(settings.streams_root(), first, last, log.info)
     log.info(
         "%s flights, %s cancelled, %s without a known arrival, %s arrivals withheld",
         *(f"{n:,}" for n in (report.flights, report.cancelled, report.diverted, report.arrivals_withheld)),
     )
     record_end(store, run_id, JOB, succeeded=True)
-    return {written.relation: written.rows for written in report.written}
+    after = _contents(settings.streams_root())
+    days_changed = sorted({path.parent.name for path, _ in before ^ after})
+    return {
+        "rows": {written.relation: written.rows for written in report.written},
+        "days": [name.removeprefix("date=") for name in days_changed],
+    }
+
+
+def _contents(root: Path) -> set[tuple[Path, str]]:
+    """The files of the partitions of each day, with a digest of what is in them."""
+    files = root.glob("*/date=*/*.parquet")
+    return {(file, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files}
 
 
 def generate_if_absent() -> None:

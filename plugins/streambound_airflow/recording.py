@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
@@ -35,7 +34,7 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     """
     from streambound.quality import check_answer_sets
 
-    summary = _summary(run_folder(run_id) / SUMMARY)
+    summary = summary_of(run_id)
     failures = dict(chosen["dropped"])
     failures |= {query: why for query in chosen["reads"] if (why := _unanswered(summary.get(query)))}
     sound = [body for query, body in sorted(summary.items()) if query not in failures]
@@ -56,7 +55,13 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _summary(path: Path) -> dict[str, dict[str, Any]]:
+def summary_of(run_id: str) -> dict[str, dict[str, Any]]:
+    """What the Spark application of a run says of each query.
+
+    Raises:
+        DataError: it left no summary.
+    """
+    path = run_folder(run_id) / SUMMARY
     try:
         bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
     except FileNotFoundError:

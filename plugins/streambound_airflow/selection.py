@@ -162,7 +162,9 @@ def run_folder(run_id: str) -> Path:
     return settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
 
 
-def spark_arguments(run_id: str, queries: Iterable[str], params: Mapping[str, Any]) -> list[str]:
+def spark_arguments(
+    run_id: str, queries: Iterable[str], params: Mapping[str, Any], checkpoints_only: bool = False
+) -> list[str]:
     """The arguments of ``spark_apps/evaluate_history.py``, from what the form gives."""
     folder = run_folder(run_id)
     days = [f"--{end}={params[end]}" for end in ("from", "to") if params[end]]
@@ -174,4 +176,5 @@ def spark_arguments(run_id: str, queries: Iterable[str], params: Mapping[str, An
         f"--output={settings.answers_root()}",
         f"--summary={folder / SUMMARY}",
         *(["--recompute"] if params["recompute"] else []),
+        *(["--checkpoints-only"] if checkpoints_only else []),
     ]

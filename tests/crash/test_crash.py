@@ -1,11 +1,13 @@
-"""kill -9 of the driver, of its JVM or of a Python worker at random moments, then a plain retry.
+"""kill -9 of the driver, its JVM, a Python worker, or the Airflow task above them, then a plain retry.
 
 What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints. A
-moment is its name, which seeds it. ``make crash`` tries all of them; the ordinary run of the tests takes two.
+moment is its name, which seeds it. ``make crash`` tries all; the ordinary run of the tests takes three.
+A task that is killed leaves the driver behind, which goes on; the retry begins at once, and waits for it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -23,13 +25,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.crash.processes import descendants, wait_until_gone
 from tests.spark.nights import left
 
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("driver", "jvm", "worker")
-MOMENTS = [f"{kind}-{number}" for number in range(10) for kind in KINDS]
+MOMENTS = [f"{kind}-{number}" for number in range(10) for kind in (*KINDS, "task")]
 STREAMS = """streams:
   S:
     columns: {A: int, B: int}
@@ -91,6 +94,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         patch.setenv("STREAMBOUND_REGISTRY", str(registry))
         patch.setenv("STREAMBOUND_SPARK_MASTER", "local[2]")
         patch.delenv("STREAMBOUND_CHECKPOINTS", raising=False)
+        as_airflow_does(patch, folder)
         for day in FIRST:
             arrive(streams, day, 0)
         assert Night().wait() == 0
@@ -107,11 +111,26 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         yield Scene(home, folder / "saved", time.monotonic() - began, expected)
 
 
-class Night:
-    """The Spark application, in a process of its own; ``at_work`` is set once its session is there."""
+def as_airflow_does(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """What the local Airflow gives its tasks: its home, the connection to Spark, and spark-submit."""
+    patch.setenv("AIRFLOW_HOME", str(folder / "airflow"))
+    patch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+    connection = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
+    patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+    patch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    paths = [str(ROOT), str(ROOT / "plugins"), os.environ.get("PYTHONPATH", "")]
+    patch.setenv("PYTHONPATH", ":".join(filter(None, paths)))
 
-    def __init__(self) -> None:
-        command = [sys.executable, str(ROOT / "spark_apps" / "evaluate_history.py")]
+
+class Night:
+    """The Spark application in a process of its own, or below one that is as an Airflow task's.
+
+    ``at_work`` is set once its session is there.
+    """
+
+    def __init__(self, kind: str = "driver") -> None:
+        application = ROOT / "spark_apps" / "evaluate_history.py"
+        command = [sys.executable, *(["-m", "tests.crash.task"] if kind == "task" else [str(application)])]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.at_work = threading.Event()
         self.told: list[str] = []
@@ -131,43 +150,21 @@ class Night:
         self._reader.join(30)
         return code
 
-    def descendants(self) -> dict[int, str]:
-        """The command lines of the processes that it started, and those started, by id."""
-        parents: dict[int, int] = {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-        found, pending = dict[int, str](), [self.process.pid]
-        while pending:
-            here = pending.pop()
-            pending += [child for child, parent in parents.items() if parent == here]
-            found[here] = command_line(here)
-        return found
-
     def victim(self, kind: str) -> int | None:
         """The process of a kind that runs now."""
-        if kind == "driver":
+        if kind in ("driver", "task"):
             return self.process.pid
         mark = "SparkSubmit" if kind == "jvm" else "pyspark.daemon"
-        found = [pid for pid, line in self.descendants().items() if mark in line]
+        found = [pid for pid, line in descendants(self.process.pid).items() if mark in line]
         # Workers are forked by the daemon, so they are the younger ones.
         return max(found, default=None)
-
-
-def command_line(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def kill(night: Night, kind: str, after: float) -> set[int]:
     """kill -9 a process after some seconds of work; returns all that ran then, none if it was done."""
     time.sleep(after)
     while night.process.poll() is None:
-        family, victim = set(night.descendants()), night.victim(kind)
+        family, victim = set(descendants(night.process.pid)), night.victim(kind)
         if victim is not None:
             try:
                 os.kill(victim, signal.SIGKILL)
@@ -178,17 +175,8 @@ def kill(night: Night, kind: str, after: float) -> set[int]:
     return set()
 
 
-def wait_until_gone(family: set[int]) -> None:
-    """Until nothing that a night started still runs, and so nothing still writes."""
-    for _ in range(600):
-        if not any(map(command_line, family)):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"still running: {[*map(command_line, family)]}")
-
-
 def moments() -> list[Any]:
-    sample = ("driver-0", "worker-0")
+    sample = ("driver-0", "worker-0", "task-0")
     return [pytest.param(m, marks=() if m in sample else pytest.mark.heavy) for m in MOMENTS]
 
 
@@ -196,13 +184,16 @@ def moments() -> list[Any]:
 def test_a_killed_night_and_a_retry_leave_what_an_undisturbed_one_leaves(moment: str, scene: Scene) -> None:
     kind = moment.split("-")[0]
     scene.reset()
-    night = Night()
+    night = Night(kind)
     night.at_work.wait(120)
     family = kill(night, kind, random.Random(moment).uniform(0, scene.seconds))
     code = night.wait()
-    wait_until_gone(family)
+    if kind != "task":
+        wait_until_gone(family)
     print(f"{moment}: {'killed' if family else 'done before'}, exit code {code}; {''.join(night.told[-3:])}")
-    retry = Night()
+    retry = Night(kind)
     assert retry.wait() == 0, "".join(retry.told)
+    print("".join(line for line in retry.told if "waiting" in line))
+    wait_until_gone(family)
     for query in QUERIES:
         assert left(scene.home, query) == scene.expected[query], (moment, query)

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.airflow
 
 ROOT = Path(__file__).resolve().parents[2]
-DAGS = ["evaluate_history", "ingest_flights", "validate_queries"]
+DAGS = ["evaluate_history", "ingest_flights", "materialize_synopses", "validate_queries"]
 # Tasks without a process of their own neither try again nor run out of time.
 EMPTY = {"all_passed"}
 
@@ -75,7 +75,15 @@ def test_the_evaluation_waits_for_verdicts_or_the_night(parsed: dict[str, Any]) 
     assert dags["validate_queries"]["tasks"]["summarise"]["outlets"] == ["verdicts"]
     assert dags["evaluate_history"]["tasks"]["record"]["outlets"] == ["answers"]
     assert dags["ingest_flights"]["tasks"]["ingest"]["outlets"] == ["flight_history"]
+    assert dags["ingest_flights"]["tasks"]["announce"]["outlets"] == ["flight_days"]
     assert dags["ingest_flights"]["next_run"] is None
+
+
+def test_arriving_days_start_the_synopses_and_nothing_else_does(parsed: dict[str, Any]) -> None:
+    dag = parsed["dags"]["materialize_synopses"]
+    assert dag["timetable"] == "PartitionedAssetTimetable" and dag["next_run"] is None
+    assert dag["tasks"]["synopsis"]["outlets"] == ["synopses"]
+    assert set(dag["params"]) >= {"queries", "from", "to", "recompute"}
 
 
 def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
@@ -83,11 +91,14 @@ def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
     assert {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"} == {
         "evaluate": "spark"
     }
+    tasks = parsed["dags"]["materialize_synopses"]["tasks"]
+    assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["materialize"]
 
 
 def test_mapped_tasks_have_readable_names(parsed: dict[str, Any]) -> None:
     assert parsed["dags"]["validate_queries"]["tasks"]["check"]["map_name"] == "{{ task.query }}"
     assert parsed["dags"]["evaluate_history"]["tasks"]["quality"]["map_name"] == "{{ task.stream }}"
+    assert parsed["dags"]["materialize_synopses"]["tasks"]["synopsis"]["map_name"] == "{{ query }}"
 
 
 def test_forms_offer_the_registered_queries_and_days(parsed: dict[str, Any]) -> None:

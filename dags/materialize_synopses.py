@@ -1,0 +1,169 @@
+"""
+### The state of every bounded query, brought up to date when partitions arrive
+
+1. **choose**: the chosen queries whose newest verdict is *bounded*; the others are named with the reason.
+2. **quality**: one mapped task a stream; partitions that break a promise are **kept out** by `keep_out`.
+3. **materialize**: one Spark application for all queries, since they share the scan. It reads the partitions
+   that are new or have changed, and commits the state at every partition boundary. Its log tells, as it goes,
+   the markers, rows and state units of each query. A retry goes on from what was committed.
+4. **synopsis**: one mapped task a query reads its newest checkpoint back, and emits `synopses` with the
+   query's name as partition key. A query that failed fails here, alone.
+5. **publish** starts `evaluate_history`, which reads nothing again, writes the final answers, checks and
+   records them. Switch *Publish* off to leave that to its schedule.
+6. **all_materialized** fails naming every query whose checkpoints are not up to date.
+
+Published answers stay as they are until `evaluate_history`. One run at a time; an evaluation of the same
+query that still runs elsewhere is waited for.
+
+**Schedule**: whenever days of flights arrive or change (asset `flight_days`, one event a day with the day as
+its partition key); the days of one year that arrive together are one run, whose partition key is the year.
+Such a run is skipped as long as a query has not been checked: the verdicts start its first evaluation.
+The DAG has no start date: unpausing it starts nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRule, dag, task
+
+from streambound import settings
+from streambound_airflow import forms
+from streambound_airflow.assets import FLIGHT_DAYS, SYNOPSES
+from streambound_airflow.operators import StreamQualityOperator
+from streambound_airflow.spark_submit import EvaluateHistoryOperator
+
+BY_YEAR = StartOfYearMapper(input_format="%Y-%m-%d")
+
+
+@dag(
+    dag_id="materialize_synopses",
+    doc_md=__doc__,
+    schedule=PartitionedAssetTimetable(assets=FLIGHT_DAYS, default_partition_mapper=BY_YEAR),
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(hours=3),
+    default_args=forms.DEFAULTS,
+    tags=["streambound", "queries", "spark"],
+    params={
+        "queries": forms.queries(),
+        **forms.days(),
+        "include_failed_partitions": forms.switch(
+            False, "Include failed partitions", "Take in partitions that failed their quality checks."
+        ),
+        "recompute": forms.switch(
+            False,
+            "Recompute",
+            "Read and evaluate everything, whatever is checkpointed, and take in what is in quarantine.",
+        ),
+        "publish": forms.switch(True, "Publish", "Start evaluate_history for these queries afterwards."),
+    },
+)
+def materialize_synopses() -> None:
+    @task
+    def choose(**context: Any) -> list[str]:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from streambound_airflow import synopses
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+        from streambound_airflow.partitions import days
+        from streambound_airflow.runs import record_start
+        from streambound_airflow.selection import select
+
+        params, by_partitions = context["params"], context.get("partition_key") is not None
+        with reported():
+            days(params["from"], params["to"])
+            store = results()
+            if by_partitions and (waiting := synopses.unchecked(store, params["queries"])):
+                reason = f"not checked yet: {', '.join(waiting)}; the verdicts start the evaluation"
+                context["ti"].xcom_push(key="skipped", value=reason)
+                raise AirflowSkipException(reason)
+            reads = select(store, params["queries"])
+            record_start(store, context["run_id"], synopses.JOB, params)
+        context["ti"].xcom_push(key="reads", value=reads)
+        return sorted(set().union(*reads.values()))
+
+    # Streams that could not be checked cost the queries that read them, not the others.
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+    def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> list[str]:
+        from streambound_airflow import selection
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        run_id, params = context["run_id"], context["params"]
+        with reported():
+            include_failed = params["include_failed_partitions"]
+            chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
+        arguments = selection.spark_arguments(run_id, chosen["reads"], params, checkpoints_only=True)
+        context["ti"].xcom_push(key="chosen", value=chosen)
+        context["ti"].xcom_push(key="arguments", value=arguments)
+        # Airflow maps over a task's own return value only.
+        return sorted(chosen["reads"])
+
+    @task(outlets=[SYNOPSES], map_index_template="{{ query }}")
+    def synopsis(query: str, **context: Any) -> dict[str, Any]:
+        from streambound_airflow import synopses
+        from streambound_airflow.failures import reported
+
+        context["query"] = query
+        with reported():
+            found = synopses.synopsis(context["run_id"], query)
+        context["outlet_events"][SYNOPSES].add_partitions(query)
+        context["outlet_events"][SYNOPSES].extra = found
+        return found
+
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+    def publishing(**context: Any) -> dict[str, Any]:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        params = context["params"]
+        if not params["publish"]:
+            raise AirflowSkipException("publishing is left to the schedule of evaluate_history")
+        return {name: params[name] for name in ("queries", "from", "to", "include_failed_partitions")}
+
+    @task(trigger_rule=TriggerRule.ALL_DONE)
+    def all_materialized(**context: Any) -> None:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from streambound_airflow import synopses
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        if reason := context["ti"].xcom_pull(task_ids="choose", key="skipped"):
+            raise AirflowSkipException(reason)
+        with reported():
+            chosen = context["ti"].xcom_pull(task_ids="keep_out", key="chosen")
+            synopses.conclude(results(), context["run_id"], chosen)
+
+    streams = choose()
+    quality = StreamQualityOperator.partial(
+        task_id="quality",
+        first="{{ params['from'] or '' }}",
+        last="{{ params['to'] or '' }}",
+        map_index_template="{{ task.stream }}",
+    ).expand(stream=streams)
+    kept = keep_out(streams["reads"], quality.output)
+    materialize = EvaluateHistoryOperator(
+        task_id="materialize",
+        conn_id="spark_default",
+        pool="spark",
+        application=str(settings.project_root() / "spark_apps" / "evaluate_history.py"),
+        application_args=kept["arguments"],
+        name="streambound-materialize-synopses",
+        # The driver and its workers must be the Python that has streambound installed.
+        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        execution_timeout=timedelta(hours=2),
+    )
+    done = synopsis.expand(query=kept)
+    conf = publishing()
+    publish = TriggerDagRunOperator(task_id="publish", trigger_dag_id="evaluate_history", conf=conf)
+    materialize >> done
+    done >> conf >> publish
+    done >> all_materialized()
+
+
+materialize_synopses()
