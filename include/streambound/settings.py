@@ -40,6 +40,11 @@ def answers_root() -> Path:
     return home() / "answers"
 
 
+def live_root() -> Path:
+    """Folder of live queries, with their answers and states: one folder a query."""
+    return home() / "live"
+
+
 def checkpoints() -> str:
     """Folder or address of the checkpoints: one Delta table a query."""
     return os.environ.get("STREAMBOUND_CHECKPOINTS") or str(home() / "checkpoints")

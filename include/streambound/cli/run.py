@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
+from streambound.cli import live
 from streambound.cli.options import command, refuse_file, refuse_ignored
 from streambound.errors import QueryError
 
@@ -36,12 +37,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--recompute", action="store_true", help="evaluate everything, whatever is checkpointed"
     )
+    live.add_options(parser)
     parser.add_argument(
         "--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines"
     )
 
 
 def _run(options: argparse.Namespace) -> int:
+    live.refuse_options(options)
     if options.corpus is not None:
         given = {
             "QUERY": options.query is not None,
@@ -51,6 +54,7 @@ def _run(options: argparse.Namespace) -> int:
             "--from": options.first is not None,
             "--to": options.last is not None,
             "--recompute": options.recompute,
+            "--live": options.live,
         }
         refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
         return _run_corpus(options.corpus, options.engine)
@@ -60,6 +64,9 @@ def _run(options: argparse.Namespace) -> int:
 
     query, catalog = one(options.query, options.catalog)
     refuse_file("--output", options.output)
+    if options.live:
+        _use_input(options.input)
+        return live.run_live(query, catalog, options)
     _refuse_recompute(options)
     if options.engine == "spark":
         return _run_spark(query, catalog, options)

@@ -133,11 +133,16 @@ def choose_partitions(
         )
     left = tuple(part for part in found if part.name not in excluded)
     for part in left:
-        _require_sound(relation, part)
+        require_sound(relation, part)
     return left
 
 
-def _require_sound(relation: Relation, part: Partition) -> None:
+def require_sound(relation: Relation, part: Partition) -> None:
+    """Refuse a partition that cannot be read for its name or want of files.
+
+    Raises:
+        DataError: it has no files, or is named after no day where days are declared.
+    """
     key = relation.history.partition_by if relation.history else None
     if key == DAYS and not _is_day(part.name):
         raise DataError(
@@ -175,6 +180,16 @@ def find_partitions(relation: Relation, names: Sequence[str] | None = None) -> t
         raise _error(relation, folder, "was asked for no partition", ", ".join(sorted(found)[:3]) + ", ...")
     chosen = sorted(found if names is None else set(names))
     return tuple(found.get(name, Partition(name, ())) for name in chosen)
+
+
+def present_partitions(relation: Relation) -> tuple[Partition, ...]:
+    """The partitions that have files by now, in order of their names; there may be none yet.
+
+    Raises:
+        DataError: no history is declared, or its folder is missing.
+    """
+    found = _found(history_folder(relation), relation)
+    return tuple(found[name] for name in sorted(found) if found[name].files)
 
 
 def history_folder(relation: Relation) -> Path:

@@ -64,8 +64,10 @@ class Job:
 Excluded = Mapping[str, Mapping[str, str]]
 
 
-def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excluded) -> Job:
-    """The job of a query.
+def prepare(
+    name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excluded, growing: bool = False
+) -> Job:
+    """The job of a query; of ``growing`` histories the partitions are left open.
 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
@@ -84,8 +86,11 @@ def prepare(name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excl
         raise _not_yet(name, ENDING)
     if isinstance(plan, TimedPlan):
         _refuse_timeless(plan)
+    if growing:
+        key = _one_key(query, _relations(query, static=False))
+        return Job(name, sql, verdict, query, plan, key, static, _static_files(query))
     key, partitions, missing = _partitions(query, chosen, excluded)
-    files = tuple(_static(relation) for relation in _relations(query, static=True))
+    files = _static_files(query)
     return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing, chosen)
 
 
@@ -117,6 +122,10 @@ def _refuse_timeless(plan: TimedPlan) -> None:
 def _relations(query: Query, static: bool) -> list[Relation]:
     found = query.statics if static else query.streams
     return list({o.relation.name: o.relation for o in found}.values())
+
+
+def _static_files(query: Query) -> tuple[Static, ...]:
+    return tuple(_static(relation) for relation in _relations(query, static=True))
 
 
 def _static(relation: Relation) -> Static:

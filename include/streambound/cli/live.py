@@ -1,0 +1,112 @@
+"""``streambound run --live``: evaluate a bounded query over folders that grow."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from streambound import settings
+from streambound.errors import QueryError
+
+if TYPE_CHECKING:
+    from streambound.query.catalog import Catalog
+    from streambound.query.registry import RegisteredQuery
+
+SECONDS = 10.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``run`` that have to do with ``--live``."""
+    parser.add_argument(
+        "--live", action="store_true", help="go on as files arrive, until stopped (Ctrl-C, SIGTERM)"
+    )
+    parser.add_argument(
+        "--available-now",
+        action="store_true",
+        help="with --live: stop when the files that are there are read",
+    )
+    parser.add_argument(
+        "--every", type=_positive(float), metavar="SECONDS", help=f"with --live: default {SECONDS:g}"
+    )
+    parser.add_argument(
+        "--files", type=_positive(int), metavar="N", help="with --live: of a stream at most N files at a time"
+    )
+
+
+def _positive(kind: type[float] | type[int]) -> Any:
+    def parsed(text: str) -> float:
+        value = kind(text)
+        if not 0 < value < float("inf"):
+            raise ValueError(text)
+        return value
+
+    parsed.__name__ = f"positive {kind.__name__}"
+    return parsed
+
+
+def refuse_options(options: argparse.Namespace) -> None:
+    """Refuse options that would be ignored.
+
+    Raises:
+        QueryError: naming them.
+    """
+    of_live = {
+        "--available-now": options.available_now,
+        "--every": options.every is not None,
+        "--files": options.files is not None,
+    }
+    if not options.live:
+        _refuse(of_live, "they need --live", "add --live, or leave them out")
+        return
+    others = {
+        "--engine": options.engine != "spark",
+        "--from": options.first is not None,
+        "--to": options.last is not None,
+    }
+    _refuse(others, "--live runs on Spark and reads what arrives", "leave them out")
+    both = {"--available-now with --every": options.available_now and options.every is not None}
+    _refuse(both, "what is there is read at once", "leave out one of them")
+
+
+def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
+    if ignored := [name for name, is_given in given.items() if is_given]:
+        raise QueryError(f"{', '.join(ignored)} cannot be given here: {why}", fix=fix)
+
+
+def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    """Run a query live; prints how far it is in the end."""
+    from streambound.spark.live.query import Pace, live
+    from streambound.spark.session import session
+
+    # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
+    with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
+        stop = _on_signals()
+        answer = live(
+            spark,
+            query,
+            catalog,
+            output=options.output,
+            # Of histories that lie elsewhere no checkpoints are kept.
+            checkpoints=None if options.input else settings.checkpoints(),
+            recompute=options.recompute,
+            pace=Pace(
+                seconds=None if options.available_now else options.every or SECONDS,
+                files=options.files,
+                stopped=stop.is_set,
+            ),
+            progress=lambda message: print(message, file=sys.stderr, flush=True),
+        )
+    print(json.dumps(answer.to_json(), ensure_ascii=False))
+    return 0
+
+
+def _on_signals() -> threading.Event:
+    """What Ctrl-C and SIGTERM set: an exception in the midst of a call would break Spark's gateway."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

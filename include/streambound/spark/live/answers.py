@@ -1,0 +1,121 @@
+"""What a micro-batch answered, as a file that is there once however often Spark runs the micro-batch.
+
+New answers of micro-batch n are in ``epoch=n/part-00000.parquet``, in canonical order: the columns of a
+partition's answers (``emit``), and for a query that compares timestamps, before ``count``, the marker at
+which they became new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from streambound.evaluation.events import Answer, answers
+from streambound.query.model import Query
+from streambound.query.values import Type
+from streambound.spark import emit
+from streambound.synopsis.serial import value_of
+
+EPOCH = "epoch"
+MARKER = "marker"
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """How far a live query is, as ``_answer.json`` of its folder and the command say it.
+
+    ``units`` are stored now, at most ``most_units`` (None where the catalog does not say) and so far at most
+    ``peak_units``; ``waiting`` counts tuples of timestamps that are not complete; ``state_rows`` is
+    Spark's ``numRowsTotal`` (None before the first micro-batch of this run). ``rows``, ``answer_count`` and
+    ``markers`` count from ``started_after`` on; ``last`` is what the newest micro-batch of a plan that keeps
+    nothing added.
+    """
+
+    query: str
+    sql: str
+    most_units: int | None = None
+    units: int = 0
+    peak_units: int = 0
+    state_rows: int | None = None
+    epochs: int = 0
+    files: int = 0
+    rows: int = 0
+    markers: int = 0
+    answer_count: int = 0
+    waiting: int = 0
+    started_after: str | None = None
+    output: str = ""
+    last: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object."""
+        return {**vars(self), "answer_count": str(self.answer_count), "live": True}
+
+
+def said(answer: LiveAnswer) -> str:
+    """How far a query is, in words."""
+    found = [emit.counted(answer.files, "file"), emit.counted(answer.rows, "row")]
+    if answer.markers:
+        found.append(emit.counted(answer.markers, "marker"))
+    found.append(f"{emit.counted(answer.answer_count, 'answer')} so far")
+    most = "" if answer.most_units is None else f" of at most {answer.most_units:,}"
+    stored = (
+        "" if answer.state_rows is None else f" in {emit.counted(answer.state_rows, 'row')} of Spark's state"
+    )
+    waiting = f"; {emit.counted(answer.waiting, 'tuple')} waiting" if answer.waiting else ""
+    return f"{', '.join(found)}; state {emit.counted(answer.units, 'unit')}{most}{stored}{waiting}"
+
+
+def epoch_path(folder: Path, epoch: int) -> Path:
+    """Where the new answers of a micro-batch lie."""
+    return emit.answer_path(folder, EPOCH, f"{epoch:08}")
+
+
+def marker_type(query: Query) -> Type:
+    """The type of the timestamps that a query compares."""
+    relation = query.streams[0].relation
+    return relation.column(str(relation.timestamp)).type
+
+
+def live_schema(query: Query, timed: bool) -> pa.Schema:
+    """The columns of an answer file; the marker is numbered where SELECT has its name."""
+    schema = emit.answer_schema(query)
+    if not timed:
+        return schema
+    name, again, taken = MARKER, 2, {name.lower() for name in schema.names}
+    while name in taken:
+        name, again = f"{MARKER}_{again}", again + 1
+    return schema.insert(len(schema) - 1, pa.field(name, emit.arrow_type(marker_type(query))))
+
+
+def write_epoch(folder: Path, query: Query, timed: bool, epoch: int, portions: Iterable[str]) -> None:
+    """Write the new answers that ``processor`` told of a micro-batch; none give no file.
+
+    Raises:
+        StorageError: the disk refuses.
+        CountOverflow: a multiplicity has more than 38 digits.
+    """
+    found: dict[Any, dict[tuple[Any, ...], int]] = {}
+    for body in map(json.loads, portions):
+        rows = found.setdefault(body["marker"], {})
+        rows.update((tuple(map(value_of, row)), count) for row, count in body["rows"])
+    schema = live_schema(query, timed)
+    tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items()))
+    emit.write_answers(epoch_path(folder, epoch), schema, (b for table in tables for b in table.to_batches()))
+
+
+def _table(
+    query: Query, schema: pa.Schema, timed: bool, marker: Any, rows: dict[tuple[Any, ...], int]
+) -> pa.Table:
+    listed: Sequence[Answer] = answers(query, marker, rows)
+    table = emit.answer_table(query, listed)
+    if not timed:
+        return table
+    at = len(schema) - 2
+    markers = pa.array([marker_type(query).decode(marker)] * len(listed), schema.field(at).type)
+    return table.add_column(at, schema.field(at), markers)

@@ -1,0 +1,118 @@
+"""What is done with a micro-batch: its answers are written, and how far the query is by then is noted.
+
+Spark counts a micro-batch as done when this is; it may run one again that was done in part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound.errors import StreamboundError
+from streambound.query.model import Query
+from streambound.spark import emit
+from streambound.spark.distribute import run_tasks
+from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
+from streambound.spark.live.places import Place
+from streambound.spark.live.start import Start
+from streambound.spark.prepare import Job, readings_of
+from streambound.spark.summarise import Task, error_of
+from streambound.synopsis.timed import TimedPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What the state tells of itself, and what is known of it from an earlier start.
+OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting")
+KNOWN = (*OF_THE_STATE, "epochs", "last")
+
+
+class Epochs:
+    """The micro-batches of a query; ``error`` is why one failed."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        folder: Path,
+        start: Start,
+        places: Mapping[str, Place],
+        memory_mb: int,
+    ) -> None:
+        assert job.plan is not None and job.query is not None
+        self.session, self.job, self.folder, self.places = session, job, folder, places
+        self.plan, self.memory_mb = job.plan, memory_mb
+        self.query: Query = job.query
+        self.error: StreamboundError | None = None
+        self.answer = self._known(start)
+
+    def _known(self, start: Start) -> LiveAnswer:
+        """What the last micro-batch of an earlier start told."""
+        fresh = LiveAnswer(
+            self.job.name,
+            self.job.sql,
+            self.plan.units,
+            started_after=start.after,
+            output=str(self.folder),
+        )
+        try:
+            body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return fresh
+        return replace(fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN})
+
+    def took(self, frame: DataFrame, epoch: int) -> None:
+        """Write what a micro-batch gave; only then Spark counts it as done."""
+        try:
+            told = self._filtered(frame, epoch) if self.plan.stateless else self._answered(frame, epoch)
+            self.answer = replace(self.answer, epochs=epoch + 1, **told)
+            emit.write_summary(self.folder, self.answer.to_json())
+        except StreamboundError as error:
+            self.error = error.about(self.job.name)
+            raise
+
+    def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
+        from streambound.spark.live.processor import ANSWERS, ERROR, TOLD
+
+        rows = frame.collect()
+        for row in rows:
+            if row["kind"] == ERROR:
+                raise error_of(row["body"])
+        portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
+        write_epoch(self.folder, self.query, isinstance(self.plan, TimedPlan), epoch, portions)
+        told: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
+        if not told:
+            return {}
+        return {**{name: told[name] for name in OF_THE_STATE}, "answer_count": told["answers"]}
+
+    def _filtered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
+        """The answers of a plan that keeps nothing, which tasks write."""
+        ((stream, place),) = self.places.items()
+        found = [row["path"] for row in frame.collect() if row["stream"] == stream]
+        files = tuple(str(place.folder / name) for path in sorted(found) if (name := place.name(path)))
+        schema, path = emit.answer_schema(self.query), epoch_path(self.folder, epoch)
+        if not files:
+            emit.write_answers(path, schema, ())
+            return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
+        size = sum(map(emit.size_of, map(Path, files)))
+        task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
+        reading = replace(readings_of([self.job], self.folder.parent)[stream], key=EPOCH)
+        (summary,) = run_tasks(self.session, [task], {stream: reading}, _silent, self.memory_mb)
+        if summary.error is not None:
+            raise summary.error
+        assert summary.answers is not None
+        new = {"files": len(files), "rows": summary.rows, "answer_count": summary.answers.count}
+        return self._counted(epoch, new)
+
+    def _counted(self, epoch: int, new: dict[str, int]) -> dict[str, Any]:
+        """Totals with a micro-batch, which Spark may run again."""
+        again = self.answer.last if self.answer.epochs == epoch + 1 else {}
+        totals = {n: getattr(self.answer, n) - again.get(n, 0) + count for n, count in new.items()}
+        return {**totals, "last": new}
+
+
+def _silent(message: str) -> None:
+    return None

@@ -1,0 +1,89 @@
+"""Which of the files that Spark finds below a stream's folder are read: those that history would have.
+
+A stream's files lie in its folder, or in the folders ``key=value`` of it; files elsewhere below it are not
+the stream's. Files on which the checkpoint rests with which the query began are not read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambound.query.model import Relation
+from streambound.query.partitions import Partition, history_folder, require_sound
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Spark takes what it is given as a pattern.
+_PATTERN = re.compile(r"([\[\]{}*?,\\])")
+_FILES = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a stream's files lie.
+
+    ``key`` is that of its partitions, None if there are none; ``covered`` are names relative to ``folder``.
+    """
+
+    relation: Relation
+    folder: Path
+    key: str | None
+    covered: frozenset[str] = frozenset()
+
+    def name(self, path: str) -> str | None:
+        """The name of a file relative to the folder; None if it is not to be read.
+
+        Raises:
+            DataError: it lies in a partition that is named after no day where days are declared.
+        """
+        found = local(path).relative_to(self.folder)
+        partition = found.parent.name
+        if len(found.parts) != (1 if self.key is None else 2) or str(found) in self.covered:
+            return None
+        if self.key is not None:
+            if not partition.startswith(f"{self.key}="):
+                return None
+            require_sound(self.relation, Partition(partition.removeprefix(f"{self.key}="), (found,)))
+        return str(found)
+
+
+def place_of(relation: Relation, covered: Mapping[str, list[str]]) -> Place:
+    """The place of a stream.
+
+    Raises:
+        DataError: it declares no history, or the folder is missing.
+    """
+    key = relation.history.partition_by if relation.history else None
+    folder = history_folder(relation).resolve()
+    return Place(relation, folder, key, frozenset(covered.get(relation.name, ())))
+
+
+def local(path: str) -> Path:
+    """The local path of a file as Spark names it."""
+    return Path("/" + path.removeprefix("file:").lstrip("/"))
+
+
+def growing(session: SparkSession, name: str, folder: Path, pattern: str, limit: int | None) -> DataFrame:
+    """The files that appear in a folder and below, as a stream of (stream, path).
+
+    Args:
+        session: a classic one.
+        name: what the column ``stream`` says.
+        folder: exists.
+        pattern: of the files' names.
+        limit: how many files a micro-batch takes at most.
+    """
+    from pyspark.sql.functions import lit
+
+    reader = session.readStream.format("binaryFile").schema(_FILES).option("pathGlobFilter", pattern)
+    # A file that was found and is then removed is not there; what it held is not either.
+    reader = reader.option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
+    if limit is not None:
+        reader = reader.option("maxFilesPerTrigger", limit)
+    files = reader.load(_PATTERN.sub(r"\\\1", str(folder.resolve())))
+    return files.select(lit(name).alias("stream"), "path")

@@ -1,0 +1,72 @@
+"""The stateful part of a live query, as Spark calls it (``transformWithState``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from streambound.errors import StreamboundError
+from streambound.spark.live.reading import arrival_of
+from streambound.spark.live.step import Beginning, New, Step
+from streambound.spark.summarise import error_text
+from streambound.synopsis.serial import plain
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+# What a row is: new answers of a marker, how far the query is, or why it cannot go on.
+OUTPUT = "kind string, body string"
+ANSWERS, TOLD, ERROR = "answers", "told", "error"
+# Answer rows that one row holds: a row is in memory as a whole.
+PORTION = 1_000
+
+
+class LiveProcessor(StatefulProcessor):
+    """Goes on from the state in the store by what has arrived, and gives the new answers."""
+
+    def __init__(self, beginning: Beginning) -> None:
+        self.beginning = beginning
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self.state = handle.getMapState("state", "name string", "held string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Take in what tasks made of the files of a micro-batch."""
+        found = [row.asDict() for row in rows]
+        if failed := sorted(row["error"] for row in found if row["error"] is not None):
+            yield Row(kind=ERROR, body=failed[0])
+            return
+        before = {name: held for (name,), (held,) in self.state.iterator()}
+        try:
+            step = Step(self.beginning, before)
+            new = step.take(map(arrival_of, found))
+        except StreamboundError as error:
+            yield Row(kind=ERROR, body=error_text(error))
+            return
+        self._store(before, step.entries())
+        yield from (Row(kind=ANSWERS, body=text) for text in _portions(new))
+        yield Row(kind=TOLD, body=json.dumps(asdict(step.told)))
+
+    def _store(self, before: dict[str, str], after: dict[str, str]) -> None:
+        for name in before.keys() - after.keys():
+            self.state.removeKey((name,))
+        for name, held in after.items():
+            if before.get(name) != held:
+                self.state.updateValue((name,), (held,))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _portions(new: New) -> Iterator[str]:
+    for marker, rows in new:
+        listed = [[[plain(value) for value in row], count] for row, count in rows.items()]
+        for start in range(0, len(listed), PORTION):
+            body = {"marker": marker, "rows": listed[start : start + PORTION]}
+            yield json.dumps(body, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,233 @@
+"""A live query from its start to its end: sources, trigger, progress, stop.
+
+The state is in Spark's state store, the files that were taken in are in Spark's checkpoint, and answers are
+written before a micro-batch is done with: whenever the process dies, the next start goes on, and no answer
+is lost or there twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambound import settings
+from streambound.errors import PlanError, PlatformError, StorageError
+from streambound.query.catalog import Catalog
+from streambound.query.partitions import Range
+from streambound.spark import emit
+from streambound.spark.distribute import Progress
+from streambound.spark.engine import MEMORY_MB
+from streambound.spark.history import Registered
+from streambound.spark.live.answers import LiveAnswer, said
+from streambound.spark.live.epochs import Epochs
+from streambound.spark.live.places import growing, place_of
+from streambound.spark.live.reading import SCHEMA, mapper
+from streambound.spark.live.start import Start, beginning_of, begun, relations_of
+from streambound.spark.live.step import END
+from streambound.spark.prepare import Job, prepare, readings_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SPARK, CONTROL = "_spark", "_control"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# All tuples meet in one state, so there is one partition of it.
+CONF = {"spark.sql.shuffle.partitions": "1", "spark.sql.streaming.stateStore.providerClass": ROCKSDB}
+POLL_SECONDS = 1
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When micro-batches are run: every so many seconds for ever, or (None) until what is there is read.
+
+    ``files`` is how many of each stream one takes at most (None: all that are there); ``stopped`` is asked
+    every second whether to stop before that.
+    """
+
+    seconds: float | None = None
+    files: int | None = None
+    stopped: Callable[[], bool] = lambda: False
+
+
+def _silent(message: str) -> None:
+    return None
+
+
+def live(
+    session: SparkSession,
+    query: Registered,
+    catalog: Catalog,
+    *,
+    output: Path | None = None,
+    checkpoints: str | None = None,
+    recompute: bool = False,
+    pace: Pace = Pace(),
+    progress: Progress = _silent,
+    memory_mb: int = MEMORY_MB,
+) -> LiveAnswer:
+    """Run a bounded query over growing folders; returns when it is stopped, or at the end of the files.
+
+    Args:
+        session: a classic one (not Spark Connect).
+        query: name and text.
+        catalog: the streams, with their histories.
+        output: folder of the answers and the state, one folder a query; by default ``settings.live_root()``.
+        checkpoints: those of the nightly evaluation, from whose last boundary the query begins.
+        recompute: forget what is there, and begin at the beginning.
+        pace: when micro-batches are run.
+        progress: told, in a sentence, what has been done.
+        memory_mb: what each task's engine may use before it spills.
+
+    Raises:
+        PlanError: the query is not bounded, or has no plan that Spark evaluates.
+        DataError: a file is bad, or has a row that comes too late.
+        StorageError: Spark lost the query, or the disk refuses.
+    """
+    if not hasattr(session, "_jsparkSession"):
+        raise PlatformError("a live query needs a classic Spark session", fix="unset SPARK_REMOTE")
+    job = prepare(query.name, query.sql, catalog, Range(), {}, growing=True)
+    if job.plan is None:
+        raise PlanError(
+            f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
+        )
+    folder = (output or settings.live_root()) / job.name
+    start = begun(folder, job, checkpoints, recompute)
+    running = Running(session, job, folder, start, pace, progress, memory_mb)
+    progress(f"{job.name}: live from {_boundary(start)}")
+    return running.run()
+
+
+def _boundary(start: Start) -> str:
+    return "the beginning" if start.after is None else f"the boundary after {start.after}"
+
+
+class Running:
+    """One start of a live query."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        folder: Path,
+        start: Start,
+        pace: Pace,
+        progress: Progress,
+        memory_mb: int,
+    ) -> None:
+        self.session, self.job, self.folder = session, job, folder
+        self.pace, self.progress, self.memory_mb = pace, progress, memory_mb
+        self.places = {name: place_of(r, start.covered) for name, r in relations_of(job).items()}
+        self.beginning = beginning_of(job, start)
+        self.readings = readings_of([job], folder.parent)
+        self.epochs = Epochs(session, job, folder, start, self.places, memory_mb)
+
+    def run(self) -> LiveAnswer:
+        """Run it; returns how far it is then."""
+        if not self.places:
+            self.progress(f"{self.job.name}: the answer is always empty")
+            return self.epochs.answer
+        (self.folder / CONTROL).mkdir(parents=True, exist_ok=True)
+        with configured(self.session):
+            self._until_stopped()
+            at_end = self.pace.seconds is None and not self.pace.stopped()
+            if at_end and self.epochs.answer.waiting:
+                # The end of the input is an arrival like any other, so that it is noted, and done once.
+                self._put_end()
+                self._until_stopped()
+        emit.write_summary(self.folder, self.epochs.answer.to_json())
+        return self.epochs.answer
+
+    def _put_end(self) -> None:
+        control = self.folder / CONTROL
+        number = sum(1 for path in control.iterdir() if path.name[0] != ".")
+        emit.write_json(control / f"end-{number:08}.json", {})
+
+    def _until_stopped(self) -> None:
+        from pyspark.errors import StreamingQueryException
+
+        query = self._started()
+        told = -1
+        try:
+            while not query.awaitTermination(POLL_SECONDS) and not self.pace.stopped():
+                told = self._tell(query, told)
+        except StreamingQueryException as error:
+            raise self.epochs.error or _lost(error, self.job.name) from None
+        finally:
+            query.stop()
+        self._tell(query, told)
+
+    def _started(self) -> StreamingQuery:
+        from pyspark.errors import PySparkException
+
+        try:
+            files = self._files()
+            frame = files if self.beginning.plan.stateless else self._stateful(files)
+            writer = frame.writeStream.foreachBatch(self.epochs.took).outputMode("append")
+            writer = writer.option("checkpointLocation", str(self.folder.resolve() / SPARK))
+            if self.pace.seconds is None:
+                return writer.trigger(availableNow=True).start()
+            return writer.trigger(processingTime=f"{self.pace.seconds} seconds").start()
+        except PySparkException as error:
+            raise _lost(error, self.job.name) from None
+
+    def _files(self) -> DataFrame:
+        limit = self.pace.files
+        found = [
+            growing(self.session, name, place.folder, "*.parquet", limit)
+            for name, place in self.places.items()
+        ]
+        control = growing(self.session, END, self.folder / CONTROL, "end-*.json", None)
+        return reduce(lambda one, other: one.union(other), [*found, control])
+
+    def _stateful(self, files: DataFrame) -> DataFrame:
+        from streambound.spark.live.processor import OUTPUT, LiveProcessor
+
+        held = files.mapInArrow(mapper(self.readings, self.places, self.memory_mb), SCHEMA)
+        processor = LiveProcessor(self.beginning)
+        return held.groupBy("one").transformWithState(processor, OUTPUT, "append", "None")
+
+    def _tell(self, query: StreamingQuery, told: int) -> int:
+        """Tell of micro-batches since the one that was told last; returns the newest."""
+        for progress in query.recentProgress:
+            epoch = int(progress["batchId"])
+            operators = progress["stateOperators"]
+            if epoch <= told or not progress["numInputRows"]:
+                continue
+            told = epoch
+            if operators:
+                self.epochs.answer = replace(self.epochs.answer, state_rows=int(operators[0]["numRowsTotal"]))
+            self.progress(f"{self.job.name}: epoch {epoch}: {said(self.epochs.answer)}")
+        return told
+
+
+@contextmanager
+def configured(session: SparkSession) -> Iterator[None]:
+    """A session's settings as a live query needs them, and as they were afterwards."""
+    before = {name: str(session.conf.get(name)) for name in CONF}
+    logger = logging.getLogger("py4j.clientserver")
+    level = logger.level
+    for name, value in CONF.items():
+        session.conf.set(name, value)
+    # What fails in a micro-batch is told as an error of this project; the gateway would print its traceback.
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+def _lost(error: Exception, name: str) -> StorageError:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return StorageError(
+        f"Spark lost the live query: {' '.join(lines[:2])[:500]}",
+        subject=name,
+        fix="start it again: it goes on where it was; if it fails again, begin anew with --recompute",
+    )

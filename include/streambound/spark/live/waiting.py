@@ -1,0 +1,83 @@
+"""Which timestamps are complete: tuples wait until every stream has shown a later one, or the input ends.
+
+A marker is a new timestamp (Schiff & Özçep, execution model), and all tuples of one timestamp are one
+batch, of whatever stream. Files of the streams come in any order, so a batch is complete once no stream can
+still have a part of it: streams are in order of time each, and what each has shown counts, tuples that no
+answer needs included.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Rows = dict[str, int]
+# What the names of its entries begin with.
+PREFIX = '["waiting",'
+
+
+@dataclass
+class Waiting:
+    """The tuples of incomplete timestamps, and the latest timestamp that each stream has shown.
+
+    ``rows`` maps (timestamp, occurrence) to carried columns (as text) with their multiplicity; ``latest`` has
+    every stream that is read, None as long as it has shown nothing.
+    """
+
+    latest: dict[str, int | None]
+    rows: dict[tuple[int, str], Rows] = field(default_factory=dict)
+
+    def show(self, stream: str, latest: int | None) -> None:
+        """Say which timestamp a file of a stream reaches; None of an empty file."""
+        before = self.latest[stream]
+        if latest is not None and (before is None or latest > before):
+            self.latest[stream] = latest
+
+    def put(self, alias: str, rows: Iterable[list[Any]]) -> None:
+        """Take in what counts of a file: rows (timestamp, columns, multiplicity) of an occurrence."""
+        for moment, columns, count in rows:
+            held = self.rows.setdefault((moment, alias), {})
+            text = _text(columns)
+            held[text] = held.get(text, 0) + count
+
+    def complete(self, ended: bool) -> Iterator[tuple[int, dict[str, bytes]]]:
+        """Take out the complete timestamps in order, with what counts of each occurrence."""
+        reached = [latest for latest in self.latest.values() if latest is not None]
+        every = len(reached) == len(self.latest)
+        until = min(reached) if every and reached else None
+        moments = {moment for moment, _ in self.rows}
+        for moment in sorted(m for m in moments if ended or (until is not None and m < until)):
+            at = sorted(key for key in self.rows if key[0] == moment)
+            yield moment, {alias: _given(moment, self.rows.pop((moment, alias))) for _, alias in at}
+
+    @property
+    def count(self) -> int:
+        """Different tuples that wait."""
+        return sum(map(len, self.rows.values()))
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        """An entry for each tuple that waits."""
+        for (moment, alias), rows in self.rows.items():
+            for columns, count in rows.items():
+                yield _text(["waiting", moment, alias, json.loads(columns)]), str(count)
+
+
+def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:
+    """What waits, from its entries."""
+    found = Waiting(dict(latest))
+    for name, count in entries.items():
+        _, moment, alias, columns = json.loads(name)
+        found.put(alias, [[moment, columns, int(count)]])
+    return found
+
+
+def _given(moment: int, rows: Rows) -> bytes:
+    """What ``relations.by_time`` makes of one timestamp."""
+    made = ((columns, f"[{moment},{columns},{count}]") for columns, count in rows.items())
+    return f"[{','.join(text for _, text in sorted(made))}]".encode()
+
+
+def _text(thing: Any) -> str:
+    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,208 @@
+"""Live on real Spark: the answers of the definition and of history, restarts, a start from a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.seeded import static_rows, timed_case, timed_streams
+from tests.spark import histories
+from tests.spark.arrivals import Rows, by_marker, cut, flat, write, written
+from tests.spark.conftest import run_here
+from tests.spark.histories import Registered
+from tests.spark.nights import night
+from tests.spark.test_live import row, two
+from tests.strategies import Case
+
+from streambound.boundedness.exact import exact
+from streambound.errors import DataError, QueryError, StorageError
+from streambound.evaluation.events import encode_static
+from streambound.evaluation.onepass import one_pass
+from streambound.query.catalog import Catalog
+from streambound.spark import emit, history
+from streambound.spark.history import evaluate_history
+from streambound.spark.live import epochs
+from streambound.spark.live.answers import LiveAnswer
+from streambound.spark.live.query import Pace, live
+from streambound.synopsis.timed import TimedPlan
+
+pytestmark = pytest.mark.spark
+ONE_BY_ONE = Pace(files=1)
+
+
+def seeds(first: int, number: int) -> list[int]:
+    """Seeds of bounded queries that step through time, over streams with answers."""
+    return [seed for seed in range(first, first + 40 * number) if drawn(seed) is not None][:number]
+
+
+def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
+    case = timed_case(seed)
+    if len(case.query.streams) > 3 or not exact(case.query).bounded:
+        return None
+    rows, statics = timed_streams(seed, case), static_rows(seed, case)
+    encoded = encode_static(case.query, statics)
+    plan = one_pass(case.query, encoded).plan
+    if not isinstance(plan, TimedPlan) or plan.empty or not by_marker(case, rows, encoded):
+        return None
+    return case, rows, statics
+
+
+def arrive(case: Case, catalog: Catalog, rows: Rows, seed: int, first: int = 0) -> None:
+    """Write the files of all micro-batches, each a second later than the one before."""
+    folder = Path(catalog.relations[0].history.path).parent  # type: ignore[union-attr]
+    at = 1_000_000 + 1_000 * first
+    for epoch, files in enumerate(cut(Random(seed).randint, case, rows, most=3), start=first):
+        for _, path in write(case, files, folder, epoch):
+            os.utime(path.removeprefix("file:"), (at := at + 1, at))
+
+
+@pytest.mark.parametrize(
+    "seed", [*seeds(0, 1), *(pytest.param(s, marks=pytest.mark.heavy) for s in seeds(1000, 20))]
+)
+def test_timed_answers_at_every_marker(
+    seed: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = drawn(seed)
+    assert found is not None
+    case, rows, statics = found
+    for name, listed in statics.items():
+        histories.write(case.query.occurrence(name).relation, listed, tmp_path, None)
+    catalog, query = flat(case.catalog, tmp_path), Registered("q", case.sql)
+    arrive(case, catalog, rows, seed)
+    answer = live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+    answered = written(tmp_path / "live" / "q", case.query, timed=True)
+    assert answered == by_marker(case, rows, encode_static(case.query, statics)), case.sql
+    assert_bounded(answer)
+    monkeypatch.setattr(history, "run_tasks", run_here)
+    (whole,) = evaluate_history(None, [query], catalog, output=tmp_path / "history")
+    assert (whole.error, whole.answer_count) == (None, answer.answer_count)
+
+
+def assert_bounded(answer: LiveAnswer) -> None:
+    """Spark's state has a row a unit and a tuple that waits, one for the time, and one for the progress."""
+    assert answer.state_rows is not None and answer.state_rows <= answer.units + answer.waiting + 2
+    assert answer.most_units is None or answer.peak_units <= answer.most_units
+
+
+PAIRS = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 0 AND S.A < 5"
+EVENTS = [row("ST"[a % 2], a, a % 7) for a in range(24)] + [row("S", 30, 3), row("T", 31, 3)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        PAIRS,
+        pytest.param(PAIRS.replace("SELECT", "SELECT DISTINCT"), marks=pytest.mark.heavy),
+        pytest.param("SELECT A FROM S WHERE A > 2", marks=pytest.mark.heavy),
+    ],
+    ids=["counts", "distinct", "filter"],
+)
+def test_answers_without_time_are_those_of_history(
+    sql: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, query = two(sql), Registered("q", sql)
+    catalog = flat(case.catalog, tmp_path)
+    for first, part in ((0, EVENTS[:10]), (10, EVENTS[10:])):
+        arrive(case, catalog, part, seed=5, first=first)
+        answer = live(spark, query, catalog, output=tmp_path / "live")
+    found = sum((rows for _, rows in written(tmp_path / "live" / "q", case.query, timed=False)), Counter())
+    monkeypatch.setattr(history, "run_tasks", run_here)
+    (whole,) = evaluate_history(None, [query], catalog, output=tmp_path / "history")
+    assert whole.error is None and whole.answer_count == answer.answer_count == found.total() > 0
+    assert whole.answer_rows == len(found)
+    assert answer.rows == sum(e["stream"] in {o.relation.name for o in case.query.streams} for e in EVENTS)
+    if answer.most_units:
+        assert_bounded(answer)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.glob("epoch=*/*.parquet"))}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [two().sql, pytest.param("SELECT A FROM S WHERE A > 2", marks=pytest.mark.heavy)],
+    ids=["state", "filter"],
+)
+def test_a_restart_goes_on_and_writes_the_same_files(
+    sql: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, query = two(sql), Registered("q", sql)
+    catalog = flat(case.catalog, tmp_path)
+    arrive(case, catalog, EVENTS[:12], seed=3)
+    whole = live(spark, query, catalog, output=tmp_path / "whole", pace=ONE_BY_ONE)
+    noted, write_summary = 0, emit.write_summary
+
+    def refuses(*given: Any) -> None:
+        # The answers are written, but Spark does not know yet that the micro-batch is done.
+        nonlocal noted
+        noted += 1
+        if noted == 2:
+            raise StorageError("the disk is full")
+        write_summary(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(epochs.emit, "write_summary", refuses)
+        with pytest.raises(StorageError, match="the disk is full"):
+            live(spark, query, catalog, output=tmp_path / "again", pace=ONE_BY_ONE)
+    again = live(spark, query, catalog, output=tmp_path / "again", pace=ONE_BY_ONE)
+    assert files(tmp_path / "again" / "q") == files(tmp_path / "whole" / "q") != {}
+    assert {**again.to_json(), "output": ""} == {**whole.to_json(), "output": ""}
+
+
+def test_it_begins_at_the_boundary_of_the_nightly_evaluation(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "run_tasks", run_here)
+    case, query = two(), Registered("q", two().sql)
+    catalog = histories.placed(case.catalog, tmp_path)
+    parts = [EVENTS[:8], EVENTS[8:16], EVENTS[16:]]
+
+    def arrives(number: int) -> None:
+        for relation in catalog.relations:
+            mine = [e for e in parts[number] if e["stream"] == relation.name]
+            histories.write(relation, mine, tmp_path, number)
+
+    for number in (0, 1):
+        arrives(number)
+        nightly = night([query], catalog, tmp_path / "home")["q"]
+    answer = live(
+        spark, query, catalog, output=tmp_path / "live", checkpoints=str(tmp_path / "home" / "checkpoints")
+    )
+    assert (answer.started_after, answer.rows, answer.answer_count) == ("1", 0, 0)
+    arrives(2)
+    answer = live(
+        spark, query, catalog, output=tmp_path / "live", checkpoints=str(tmp_path / "home" / "checkpoints")
+    )
+    assert (answer.started_after, answer.rows) == ("1", len(parts[2]))
+    expected = [one for one in by_marker(case, EVENTS, {}) if one[0] >= parts[2][0]["ts"]]
+    assert written(tmp_path / "live" / "q", case.query, timed=True) == expected != []
+    whole = night([query], catalog, tmp_path / "home")["q"]
+    assert nightly.answer_count + answer.answer_count == whole.answer_count
+    with pytest.raises(QueryError, match="another query"):
+        live(spark, Registered("q", PAIRS), catalog, output=tmp_path / "live")
+
+
+@pytest.mark.heavy
+def test_a_late_file_is_refused_and_what_comes_later_goes_on_without_it(spark: Any, tmp_path: Path) -> None:
+    case, query = two(), Registered("q", two().sql)
+    catalog = flat(case.catalog, tmp_path)
+    arrive(case, catalog, EVENTS, seed=1)
+    before = live(spark, query, catalog, output=tmp_path / "live")
+    ((_, late),) = write(case, [("T", [row("T", 31, 3)])], tmp_path, 90)
+    with pytest.raises(DataError, match="stream T has a row of 31, but the answers have been given up to 31"):
+        live(spark, query, catalog, output=tmp_path / "live")
+    Path(late.removeprefix("file:")).unlink()
+    write(case, [("T", [row("T", 32, 3)])], tmp_path, 91)
+    after = live(spark, query, catalog, output=tmp_path / "live")
+    assert (after.rows, after.markers) == (before.rows + 1, before.markers + 1)
+    found = written(tmp_path / "live" / "q", case.query, timed=True)
+    assert found == by_marker(case, [*EVENTS, row("T", 32, 3)], {})
+    assert all(
+        pq.ParquetFile(f).metadata.num_rows for f in (tmp_path / "live" / "q").glob("epoch=*/*.parquet")
+    )
