@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -219,13 +220,20 @@ def _found(folder: Path, relation: Relation) -> dict[str, Partition]:
     key = relation.history.partition_by if relation.history else None
     if key is None:
         return {WHOLE: Partition(WHOLE, _parquet(folder))}
-    names = {path.name.removeprefix(f"{key}="): path for path in folder.glob(f"{key}=*") if path.is_dir()}
-    return {name: Partition(name, _parquet(path)) for name, path in names.items()}
+    with os.scandir(folder) as entries:
+        names = sorted(e.name for e in entries if e.name.startswith(f"{key}=") and e.is_dir())
+    found = ((n.removeprefix(f"{key}="), folder / n) for n in names)
+    return {name: Partition(name, _parquet(path)) for name, path in found}
 
 
 def _parquet(folder: Path) -> tuple[Path, ...]:
     # Writers hide what they have not finished behind a leading dot or underscore.
-    return tuple(sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._"))
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        # Removed since it was listed, or not to be read: there without files, so that it is reported.
+        return ()
+    return tuple(folder / n for n in names if n.endswith(".parquet") and n[0] not in "._")
 
 
 def _layout(relation: Relation) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from streambound.compiler import ENDING, compile, not_on_spark
@@ -52,10 +53,13 @@ class Job:
 
     def gone(self, partition: str) -> bool:
         """Whether a partition is asked for, but no longer there."""
-        kept_out = {one.partition for one in self.missing}
-        return self.chosen.holds(self.key, partition) and partition not in {*self.names, *kept_out}
+        return partition not in self._there and self.chosen.holds(self.key, partition)
 
-    @property
+    @cached_property
+    def _there(self) -> frozenset[str]:
+        return frozenset(self.names) | {one.partition for one in self.missing}
+
+    @cached_property
     def names(self) -> list[str]:
         """The partitions that are read of any stream, in order."""
         return sorted({part.name for parts in self.partitions.values() for part in parts})
