@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo check test lint heavy properties fuzz crash bench up down status lock setup
+.PHONY: demo check test lint heavy live properties fuzz crash bench up down status lock setup
 
 PY = .venv/bin/python
 
@@ -23,6 +23,10 @@ lint: setup
 # The long tests only; `check` runs all the others.
 heavy: setup
 	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/query tests/synopsis
+
+# Live queries on real Spark: more random queries and streams, late files; about ten minutes.
+live: setup
+	$(PY) -m pytest tests/spark/test_live_query.py -m "heavy or not heavy"
 
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.
