@@ -33,7 +33,6 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
@@ -41,8 +40,6 @@ from streambound.synopsis.timed_planner import AnyPlan
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member")
 CERTIFIED_SIZE = 4
-
-ENDING = "plans of joins with a stream that ends are still to come on Spark (--engine onepass has them)"
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
@@ -180,13 +177,6 @@ def planned(job: Compilation) -> Compilation:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(job, unplanned=error.message)
     return replace(job, plans=plans, units_formula=sizing(plans))
-
-
-def not_on_spark(job: Compilation) -> str | None:
-    """Why a bounded query has no plan that Spark evaluates yet; None if it has one."""
-    if job.query is None:
-        return "OR across columns and UNION are still to come on Spark (--engine onepass has them)"
-    return ENDING if any(isinstance(plan, EndingPlan) for plan in job.plans) else job.unplanned
 
 
 def _sized_by_statics(query: Query) -> bool:

@@ -79,11 +79,11 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
 
 def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list[str]]:
     """Why a bounded query cannot be evaluated yet (None if it can), and the relations that it reads."""
-    from streambound.compiler import compile, not_on_spark
+    from streambound.compiler import compile
 
     job = compile(query.sql, catalog, query.name)
     occurrences = job.statement.occurrences if job.statement is not None else ()
-    return not_on_spark(job), sorted({o.relation.name for o in occurrences})
+    return job.unplanned, sorted({o.relation.name for o in occurrences})
 
 
 def keep_out(

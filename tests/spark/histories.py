@@ -22,6 +22,7 @@ from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 from streambound.spark.emit import arrow_type
 from streambound.spark.ordered import encoded
 from streambound.synopsis.plan import Plan
@@ -82,12 +83,12 @@ def write(relation: Relation, rows: Rows, folder: Path, part: int | None, files:
         pq.write_table(table(relation, rows[number::files]), target / f"part-{number:05}.parquet")
 
 
-def read_answers(folder: Path, query: Query) -> dict[str, Counter[tuple[Any, ...]]]:
+def read_answers(folder: Path, query: Query | Statement) -> dict[str, Counter[tuple[Any, ...]]]:
     """The answer rows (encoded) with their counts, by partition name."""
     found = {}
     for file in sorted(folder.glob(f"{KEY}=*/*.parquet")):
         *columns, counts = (c.to_pylist() for c in pq.ParquetFile(file).read().columns)
-        kinds = [query.type_of(o.term) for o in query.select]
+        kinds = [kind for _, kind in query.outputs]
         rows = zip(*([k.encode(v) for v in c] for k, c in zip(kinds, columns, strict=True)), strict=True)
         found[file.parent.name.removeprefix(f"{KEY}=")] = Counter(
             {row: int(n) for row, n in zip(rows, counts, strict=True)}

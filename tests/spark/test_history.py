@@ -259,16 +259,17 @@ def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
     for relation in plain.relations:
         histories.write(relation, [{"ts": "2026-01-01 00:00:00", "A": 1}], tmp_path, 0)
     sql = {
-        "ending": "SELECT S.A, T.A FROM S, T WHERE S.A = T.A AND T.ts < TIMESTAMP '2026-01-02 00:00:00'",
+        "forgetful": "SELECT S.ts FROM S, T WHERE T.ts <= S.ts"
+        " UNION SELECT TIMESTAMP '2026-01-02 00:00:00' FROM T",
         "plain": "SELECT DISTINCT A FROM S WHERE A IN (1, 2)",
     }
     answers = evaluate_history(
         None, [Registered(n, text) for n, text in sql.items()], catalog, output=tmp_path / "out"
     )
-    ending, other = answers
+    forgetful, other = answers
     assert other.answer_rows == 1
-    assert ending.verdict == "bounded" and isinstance(ending.error, PlanError)
-    assert str(ending.error).startswith("ending: bounded, but it cannot be evaluated yet: ")
+    assert forgetful.verdict == "bounded" and isinstance(forgetful.error, PlanError)
+    assert str(forgetful.error).startswith("forgetful: bounded, but it cannot be evaluated yet: ")
 
 
 @pytest.mark.usefixtures("in_process")

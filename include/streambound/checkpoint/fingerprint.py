@@ -45,6 +45,12 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def united(parts: Iterable[tuple[int, bool, str]]) -> str:
+    """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts."""
+    document = {"version": VERSION, "parts": [list(part) for part in parts]}
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
 def _described(thing: Any) -> Any:
     if isinstance(thing, Query):
         return _query(thing)

@@ -34,7 +34,11 @@ Make = Callable[[Query, Mapping[str, list[Encoded]]], Engine]
 
 
 class EndingPass:
-    """Evaluates a query with streams that end; ``peak_units`` is the most that was ever stored."""
+    """Evaluates a query with streams that end; ``peak_units`` is the most that was ever stored.
+
+    Until the streams end it has the tuples that are ``held``; afterwards ``ended`` are their rows, and
+    ``later`` is the engine that goes on. ``now`` is the last moment of which a tuple counted.
+    """
 
     def __init__(
         self,
@@ -47,11 +51,13 @@ class EndingPass:
         self.order = order or Order()
         self.static = dict(static)
         self.fixed = static_sources(plan.query, static)
+        self.ended: dict[str, list[Encoded]] = {}
         self.held: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
         self.join = MatchJoin(_joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
+        self.now: int | None = None
         self.peak_units = 0
 
     @property
@@ -83,6 +89,7 @@ class EndingPass:
         if first is None:
             return {}
         self.order.follow(self.query.occurrence(first).relation, batch.moment, batch.partition)
+        self.now = batch.moment
         if self.later is None and batch.moment > self.plan.last:
             self._end()
         found = self._held(batch, arriving) if self.later is None else self.later.step(self._widened(batch))
@@ -95,13 +102,18 @@ class EndingPass:
         found: dict[Row, int] = {}
         for sources in with_new(new, older):
             self.join.rows(self.query, [*sources, *self.fixed], found)
-        for (alias,), matches in new.items():
-            self.seen[alias].put(batch.moment, list(matches))
-        self.held.append(batch)
+        self.hold(batch, arriving)
         if self.query.distinct:
             found = {row: 1 for row in found if row not in self.answered}
             self.answered.update(found)
         return found
+
+    def hold(self, batch: Batch, arriving: Mapping[str, list[Match]] | None = None) -> None:
+        """Keep the tuples of a batch as they came."""
+        for alias in self.seen:
+            own = self._matches(alias, batch) if arriving is None else arriving[alias]
+            self.seen[alias].put(batch.moment, own)
+        self.held.append(batch)
 
     def _matches(self, alias: str, batch: Batch) -> list[Match]:
         """The tuples of an occurrence that meet the conditions on it alone."""
@@ -116,23 +128,30 @@ class EndingPass:
 
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
-        for alias in self.plan.finite:
-            occurrence = self.query.occurrence(alias)
-            own = [a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias}]
-            self.static[static_name(occurrence)] = [
-                widened_row(row, self.plan.shadows[alias])
-                for batch in self.held
-                for row in batch.tuples.get(occurrence.relation.name, ())
-                if passes(own, row)
-            ]
-        if self.plan.later.streams:
-            self.later = self.make(self.plan.later, self.static)
-            for batch in self.held:
-                self.later.step(self._widened(batch))
-        else:
-            self.later = _Answered(self.answered)
-        self.held, self.answered = [], set()
+        held = self.held
+        later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
+        for batch in held:
+            later.step(self._widened(batch))
+
+    def _last(self, alias: str) -> list[Encoded]:
+        """The tuples that came of an occurrence that has ended."""
+        own = [a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias}]
+        name = self.query.occurrence(alias).relation.name
+        return [
+            widened_row(row, self.plan.shadows[alias])
+            for batch in self.held
+            for row in batch.tuples.get(name, ())
+            if passes(own, row)
+        ]
+
+    def end(self, rows: Mapping[str, list[Encoded]]) -> Engine:
+        """Go on with the rows of the streams that have ended; returns the engine that does."""
+        self.ended = dict(rows)
+        static = {**self.static, **rows}
+        made = self.make(self.plan.later, static) if self.plan.later.streams else Answered(self.answered)
+        self.later, self.held, self.answered = made, [], set()
         self.seen = dict.fromkeys(self.seen, Matches())
+        return made
 
     def _widened(self, batch: Batch) -> Batch:
         """A batch with the columns that hold timestamps, of the streams that go on."""
@@ -151,7 +170,7 @@ def _joins(query: Query) -> tuple[Comparison, ...]:
     return tuple(a for a in pairs if not query.is_timestamp(a.left))
 
 
-class _Answered:
+class Answered:
     """The engine of a query all of whose streams have ended: the rows that it answered."""
 
     def __init__(self, rows: set[Row]) -> None:

@@ -88,6 +88,17 @@ class OnePass:
         kept = {alias: [r for reps in kept.values() for r in reps] for alias, kept in self.kept.items()}
         return self.joiner.exists({**self.static, **kept}, row)
 
+    def resume(self, tables: Mapping[str, Table]) -> None:
+        """Take up the tables of a state."""
+        self.tables = dict(tables)
+        self.kept = {
+            alias: {
+                bucket: representatives(table, [bucket])
+                for bucket in (table.counts if table.preserving else table.entries)
+            }
+            for alias, table in self.tables.items()
+        }
+
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
         for batch in batches:

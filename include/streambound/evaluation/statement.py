@@ -6,8 +6,8 @@ A row of a distinct block is new if some part has it for the first time and no o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import AnyPass, pass_of, static_values
@@ -50,19 +50,27 @@ class StatementPass:
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
-            found.update(_united(parts, new) if parts[0].query.distinct else _summed(new))
+            found.update(united(parts, new) if parts[0].query.distinct else summed(new))
         self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
         return dict(found)
 
 
-def _summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
+class Held(Protocol):
+    """The evaluation of a part."""
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row is an answer to what has arrived; for DISTINCT queries."""
+
+
+def summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
+    """The new rows of the parts of a block of bags."""
     found: Counter[Row] = Counter()
     for rows in new:
         found.update(rows)
     return found
 
 
-def _united(parts: list[AnyPass], new: list[dict[Row, int]]) -> dict[Row, int]:
+def united(parts: Sequence[Held], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:
     """The rows that no part had before. A part that has a row now that is not new in it had it before."""
     return {
         row: 1

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
-from streambound.checkpoint.fingerprint import fingerprint
 from streambound.checkpoint.holder import Holder, forget_holder, new_holder, read_holder, write_holder
 from streambound.checkpoint.inputs import Input
 from streambound.checkpoint.table import CheckpointTable
@@ -66,7 +65,7 @@ class Book:
     def __init__(
         self, job: Job, folder: Path, table: CheckpointTable | None, scope: str = "", recompute: bool = False
     ) -> None:
-        assert job.plan is not None and job.query is not None
+        assert job.plan is not None
         self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
         self.rows: dict[str, Checkpoint] = {}
         self._pending: list[Checkpoint] = []
@@ -77,7 +76,7 @@ class Book:
             forget_holder(folder)
             self.needs = read_all(job)
             return
-        self.fingerprint = fingerprint(job.query, job.plan, job.static)
+        self.fingerprint = job.plan.fingerprint(job.static)
         if not recompute:
             self.rows = {n: row for n, row in table.rows.items() if row.fingerprint == self.fingerprint}
         self.holder = self._held(table)
@@ -145,7 +144,7 @@ class Book:
         """Put in what is checkpointed of streams that were not read, or whose change comes too late."""
         before = states.tables_of(self._blob(row.partition, "segment"))
         for stream in streams:
-            aliases = [o.alias for o in self.plan.query.streams if o.relation.name == stream]
+            aliases = [key for key, relation in self.plan.shares.items() if relation.name == stream]
             need, old = self.needs[stream, row.partition], row.inputs.get(stream)
             if need is Need.READ or old is None:
                 continue

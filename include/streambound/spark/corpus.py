@@ -20,9 +20,10 @@ from streambound.evaluation.corpus import document, failed
 from streambound.evaluation.events import Answer, Encoded, batches, encode_static
 from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
-from streambound.query.model import History, Query, Relation
-from streambound.query.parse import parse
+from streambound.query.model import History, Relation
+from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
+from streambound.query.statement import Statement
 from streambound.spark.emit import arrow_type
 from streambound.spark.history import evaluate_history
 
@@ -45,7 +46,7 @@ def run_corpus(session: SparkSession, lines: Iterable[CorpusLine]) -> Iterator[t
 def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = parse(line.sql, line.catalog, line.id)
+    query = statement(line.sql, line.catalog, line.id)
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
     catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
@@ -65,8 +66,8 @@ def _placed(relation: Relation, folder: Path) -> Relation:
     return replace(relation, history=History(str(folder / relation.name), key))
 
 
-def _write_streams(query: Query, line: CorpusLine, folder: Path) -> list[Any]:
-    relations = {o.relation.name: o.relation for o in query.streams}
+def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any]:
+    relations = {o.relation.name: o.relation for o in query.arriving}
     markers = []
     for number, batch in enumerate(batches(query, line.events)):
         markers.append(batch.marker)
@@ -79,7 +80,7 @@ def _write_streams(query: Query, line: CorpusLine, folder: Path) -> list[Any]:
     return markers
 
 
-def _write_statics(query: Query, line: CorpusLine, folder: Path) -> None:
+def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
     relations = {o.relation.name: o.relation for o in query.statics}
     for name, rows in encode_static(query, line.static).items():
         _write(relations[name], rows, folder / name)
@@ -92,7 +93,7 @@ def _write(relation: Relation, rows: Iterable[Encoded], folder: Path) -> None:
     pq.write_table(pa.Table.from_pylist(decoded, schema=schema), folder / "part-00000.parquet")
 
 
-def _answers(query: Query, folder: Path, markers: list[Any]) -> Iterator[list[Answer]]:
+def _answers(query: Statement, folder: Path, markers: list[Any]) -> Iterator[list[Answer]]:
     for number, marker in enumerate(markers):
         file = folder / f"{KEY}={number:09d}" / "part-00000.parquet"
         if file.exists():

@@ -26,6 +26,7 @@ from streambound.checkpoint.boundary import Tally
 from streambound.errors import CountOverflow, StorageError
 from streambound.evaluation.events import Answer
 from streambound.query.model import Attribute, Query
+from streambound.query.statement import Statement
 from streambound.query.values import Family, Type
 from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
 from streambound.spark.ordered import DIGITS
@@ -38,15 +39,15 @@ COUNTS = pa.decimal128(DIGITS, 0)
 _MODULUS = 1 << 256
 
 
-def answer_schema(query: Query) -> pa.Schema:
+def answer_schema(query: Query | Statement) -> pa.Schema:
     """The columns of an answer file: those of SELECT, numbered where names repeat, and ``count``."""
     fields, taken = [], {COUNT}
-    for output in query.select:
-        name, again = output.name, 2
+    for output, kind in query.outputs:
+        name, again = output, 2
         while name.lower() in taken:
-            name, again = f"{output.name}_{again}", again + 1
+            name, again = f"{output}_{again}", again + 1
         taken.add(name.lower())
-        fields.append(pa.field(name, arrow_type(query.type_of(output.term))))
+        fields.append(pa.field(name, arrow_type(kind)))
     return pa.schema([*fields, pa.field(COUNT, COUNTS, nullable=False)])
 
 
@@ -70,19 +71,19 @@ _ARROW = {
 }
 
 
-def answer_table(query: Query, rows: Sequence[Answer]) -> pa.Table:
+def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
     """Answers as a table with the schema of an answer file.
 
     Raises:
         CountOverflow: a multiplicity has more than 38 digits.
     """
     schema = answer_schema(query)
-    columns = [[answer.row[i] for answer in rows] for i in range(len(query.select))]
+    columns = [[answer.row[i] for answer in rows] for i in range(len(query.outputs))]
     arrays = [pa.array(c, schema.field(i).type) for i, c in enumerate(columns)]
     return pa.Table.from_arrays([*arrays, _counts(query, [a.count for a in rows])], schema=schema)
 
 
-def _counts(query: Query, counts: Sequence[int]) -> pa.Array:
+def _counts(query: Query | Statement, counts: Sequence[int]) -> pa.Array:
     if any(count >= 10**DIGITS for count in counts):
         raise CountOverflow(
             f"an answer row has a multiplicity of more than {DIGITS} digits",

@@ -7,25 +7,36 @@ checkpoints hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import OnePass
+from streambound.evaluation.order import Order
+from streambound.evaluation.statement import summed
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Query
 from streambound.spark import states
 from streambound.spark.matches import Matches
-from streambound.spark.relations import arrivals
-from streambound.synopsis.answer import representatives
+from streambound.spark.relations import arrivals, counted_rows
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import loads
-from streambound.synopsis.state import Bucket, Table, units
+from streambound.synopsis.state import Table, units
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 
 Static = Mapping[str, list[Encoded]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is taken in at once: of one moment, or (None) of a partition; ``take`` gives the new answers."""
+
+    moment: int | None
+    take: Callable[[], Mapping[Row, int]]
 
 
 class Evaluation(Protocol):
@@ -54,9 +65,14 @@ class Evaluation(Protocol):
         """Take up a state."""
 
 
-def evaluation_of(plan: Plan | TimedPlan, query: Query, static: Static) -> Evaluation:
-    """The evaluation of a plan, at the beginning."""
-    return Timed(plan, static) if isinstance(plan, TimedPlan) else Tabled(plan, query, static)
+class PartEvaluation(Evaluation, Protocol):
+    """The evaluation of one conjunction, which may be part of a statement."""
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """What ``advance`` does, step by step in order of time; each is to be taken."""
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
 
 
 def news(before: Table, new: Table) -> Table:
@@ -77,14 +93,27 @@ def news(before: Table, new: Table) -> Table:
     return found
 
 
-class Tabled:
-    """Tables of single streams, which merge; of a stateless plan there are none."""
+def evaluation_of(
+    plan: Plan | TimedPlan, query: Query, static: Static, order: Order | None = None, totalled: bool = True
+) -> PartEvaluation:
+    """The evaluation of a conjunction, at the beginning (see ``Tabled`` on ``totalled``)."""
+    if isinstance(plan, TimedPlan):
+        return Timed(plan, static, order or Order())
+    return Tabled(plan, query, static, totalled)
 
-    def __init__(self, plan: Plan, query: Query, static: Static) -> None:
+
+class Tabled:
+    """Tables of single streams, which merge; of a stateless plan there are none.
+
+    Args:
+        totalled: the final answer is kept beside the tables.
+    """
+
+    def __init__(self, plan: Plan, query: Query, static: Static, totalled: bool = True) -> None:
         self.plan, self.preserving = plan, not plan.query.distinct
         self.onepass = OnePass(query, static, plan)
         self.onepass.joiner = Matches(plan)
-        self.total: states.Total | None = None if plan.stateless else {}
+        self.total: states.Total | None = {} if totalled and not plan.stateless else None
 
     @property
     def units(self) -> int:
@@ -95,6 +124,15 @@ class Tabled:
     def peak_units(self) -> int:
         """The most that was ever stored."""
         return self.onepass.peak_units
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived."""
+        return self.onepass.holds(row)
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The one step of a partition."""
+        if not self.plan.empty:
+            yield Step(None, lambda: self.advance(partition, given))
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from a table an occurrence."""
@@ -122,16 +160,39 @@ class Tabled:
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up tables and the final answer."""
-        self.onepass.tables, self.total = states.load_state(self.plan, data)
-        self.onepass.kept = {
-            alias: {bucket: representatives(table, [bucket]) for bucket in _buckets(table)}
-            for alias, table in self.onepass.tables.items()
-        }
+        tables, total = states.load_state(self.plan, data)
+        self.onepass.resume(tables)
+        self.total = None if self.total is None else total
         self.onepass.peak_units = peak_units
 
 
-def _buckets(table: Table) -> Iterable[Bucket]:
-    return table.counts if table.preserving else table.entries
+class Filtered:
+    """A part of a statement that keeps nothing: tasks have computed its answers."""
+
+    total: states.Total | None = None
+    units = peak_units = 0
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def holds(self, row: Row) -> bool:
+        """Never asked: what keeps nothing is not distinct."""
+        raise AssertionError(f"{self.plan.query.name} keeps no rows")
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The one step of a partition."""
+        yield Step(None, lambda: self.advance(partition, given))
+
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition."""
+        return summed(counted_rows(self.plan.query, data) for data in given.values())
+
+    def dump(self) -> bytes:
+        """Nothing, as JSON."""
+        return b"{}"
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Nothing is taken up."""
 
 
 class Timed:
@@ -139,9 +200,9 @@ class Timed:
 
     total: states.Total | None = None
 
-    def __init__(self, plan: TimedPlan, static: Static) -> None:
+    def __init__(self, plan: TimedPlan, static: Static, order: Order) -> None:
         self.plan = plan
-        self.onepass = TimedPass(plan, static)
+        self.onepass = TimedPass(plan, static, order)
 
     @property
     def units(self) -> int:
@@ -153,6 +214,15 @@ class Timed:
         """The most that was ever stored."""
         return self.onepass.peak_units
 
+    def holds(self, row: Row) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived."""
+        return self.onepass.holds(row)
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """A step for each moment of which a tuple counts."""
+        for moment, arriving in arrivals(self.plan, given):
+            yield Step(moment, partial(self.onepass.take, moment, arriving, partition))
+
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from a relation an occurrence.
 
@@ -160,8 +230,8 @@ class Timed:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
         found: Counter[Row] = Counter()
-        for moment, arriving in arrivals(self.plan, given):
-            found.update(self.onepass.take(moment, arriving, partition))
+        for step in self.steps(partition, given):
+            found.update(step.take())
         return found
 
     def dump(self) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streambound.checkpoint.fingerprint import fingerprint
 from streambound.checkpoint.inspection import Files
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
@@ -16,7 +15,7 @@ def fingerprint_and_files(name: str, sql: str, catalog: Catalog) -> tuple[str | 
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
     job = prepare(name, sql, catalog, Range(), {})
-    if job.query is None or job.plan is None:
+    if job.plan is None:
         return None, {}
     files = {(stream, part.name): part.files for stream, parts in job.partitions.items() for part in parts}
-    return fingerprint(job.query, job.plan, job.static), files
+    return job.plan.fingerprint(job.static), files

@@ -15,7 +15,6 @@ from streambound.checkpoint.inputs import identity
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.prepare import Job
-from streambound.spark.readers import synopses_of
 
 
 class Need(Enum):
@@ -54,11 +53,10 @@ class Needs:
         lossy: bool,
         quarantined: Collection[Late],
     ) -> None:
-        assert job.plan is not None and job.query is not None
+        assert job.plan is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
         # An always empty answer needs no stream to be read.
-        occurrences = (job.query.occurrence(synopsis.alias) for synopsis in synopses_of(job.plan))
-        self.relations = {o.relation.name: o.relation for o in occurrences}
+        self.relations = {relation.name: relation for relation in job.plan.shares.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
         self._before = {(one.stream, one.partition): one for one in quarantined}

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from streambound.compiler import ENDING, compile, not_on_spark
+from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
-from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import Catalog
-from streambound.query.model import Query, Relation
+from streambound.query.model import Relation
 from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
-from streambound.spark.readers import Reader, Static, readers_of
+from streambound.query.statement import Statement
+from streambound.spark.plans import StatementPlan, statement_plan, timeless
+from streambound.spark.readers import Reader, Static, statement_readers
 from streambound.spark.summarise import Reading
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import plan_of
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,7 @@ class Job:
     name: str
     sql: str
     verdict: str
-    query: Query | None = None
-    plan: Plan | TimedPlan | None = None
+    plan: StatementPlan | None = None
     key: str | None = None
     static: Mapping[str, list[Encoded]] = field(default_factory=dict)
     static_files: tuple[Static, ...] = ()
@@ -77,58 +73,49 @@ def prepare(
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
     found = compile(sql, catalog, name)
-    assert found.verdict is not None
-    query, verdict = found.query, found.verdict.outcome.value
+    assert found.verdict is not None and found.statement is not None and found.decision is not None
+    statement, verdict = found.statement, found.verdict.outcome.value
     if not found.verdict.bounded:
-        return Job(name, sql, verdict, query)
-    if (unplanned := not_on_spark(found)) is not None:
-        raise _not_yet(name, unplanned)
-    assert query is not None
-    static = static_history(query)
-    plan = found.plans[0] if found.plans else plan_of(query, static_values(query, static))
-    if isinstance(plan, EndingPlan):
-        raise _not_yet(name, ENDING)
-    if isinstance(plan, TimedPlan):
-        _refuse_timeless(plan)
+        return Job(name, sql, verdict)
+    if found.unplanned is not None:
+        raise PlanError(
+            f"bounded, but it cannot be evaluated yet: {found.unplanned}",
+            subject=name,
+            fix="choose other queries, or see streambound check",
+        )
+    static = static_history(statement)
+    plan = statement_plan(statement, found.decision.parts, static)
+    _refuse_timeless(plan)
+    files = _static_files(statement)
     if growing:
-        key = _one_key(query, _relations(query, static=False))
-        return Job(name, sql, verdict, query, plan, key, static, _static_files(query))
-    key, partitions, missing = _partitions(query, chosen, excluded)
-    files = _static_files(query)
-    return Job(name, sql, verdict, query, plan, key, static, files, partitions, missing, chosen)
+        key = _one_key(statement, _relations(statement, static=False))
+        return Job(name, sql, verdict, plan, key, static, files)
+    key, partitions, missing = _partitions(statement, chosen, excluded)
+    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen)
 
 
-def _not_yet(name: str, why: str) -> PlanError:
-    return PlanError(
-        f"bounded, but it cannot be evaluated yet: {why}",
-        subject=name,
-        fix="choose other queries, or see streambound check",
-    )
-
-
-def _refuse_timeless(plan: TimedPlan) -> None:
+def _refuse_timeless(plan: StatementPlan) -> None:
     """Histories are put in order by the timestamps of all streams.
 
     Raises:
         DataError: a stream declares none.
     """
-    for synopsis in plan.streams:
-        relation = plan.query.occurrence(synopsis.alias).relation
-        if relation.timestamp is None:
+    for part in plan.parts:
+        if (relation := timeless(part.plan)) is not None:
             raise DataError(
                 f"stream {relation.name} declares no application timestamp, which this query needs to put"
                 " its tuples in order with those of the others",
-                subject=plan.query.name,
+                subject=plan.statement.name,
                 fix="declare timestamp: COLUMN in the stream catalog",
             )
 
 
-def _relations(query: Query, static: bool) -> list[Relation]:
-    found = query.statics if static else query.streams
+def _relations(query: Statement, static: bool) -> list[Relation]:
+    found = query.statics if static else query.arriving
     return list({o.relation.name: o.relation for o in found}.values())
 
 
-def _static_files(query: Query) -> tuple[Static, ...]:
+def _static_files(query: Statement) -> tuple[Static, ...]:
     return tuple(_static(relation) for relation in _relations(query, static=True))
 
 
@@ -137,7 +124,7 @@ def _static(relation: Relation) -> Static:
 
 
 def _partitions(
-    query: Query, chosen: Range, excluded: Excluded
+    query: Statement, chosen: Range, excluded: Excluded
 ) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
     relations = _relations(query, static=False)
     key = _one_key(query, relations)
@@ -150,7 +137,7 @@ def _partitions(
     return key, partitions, tuple(missing)
 
 
-def _one_key(query: Query, relations: Iterable[Relation]) -> str | None:
+def _one_key(query: Statement, relations: Iterable[Relation]) -> str | None:
     keys = {r.name: r.history.partition_by if r.history else None for r in relations if r.history}
     if len(set(keys.values())) > 1:
         listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
@@ -168,9 +155,9 @@ def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:
     readers: dict[str, list[Reader]] = {}
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
-        assert job.plan is not None and job.query is not None
-        for relation in _relations(job.query, static=False):
+        assert job.plan is not None
+        for relation in _relations(job.plan.statement, static=False):
             about[relation.name] = (relation, job.key)
-        for stream, reader in readers_of(job.plan, output / job.name, job.static_files):
+        for stream, reader in statement_readers(job.plan, output / job.name, job.static_files):
             readers.setdefault(stream, []).append(reader)
     return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.query.model import Query, Relation
 from streambound.spark import engine
+from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
 from streambound.spark.statements import cell_statement, relation_statement, stateless_statement
 from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Reader:
     """One occurrence of a stream in one query, and the statements over each partition.
 
     Without ``answers`` (a folder) there is one statement a cell of ``synopsis``; with it one that computes
-    the answer rows, which are written below it. Of a ``timed`` query one computes what counts by timestamp.
+    the answer rows, which are written below it. Of a ``timed`` query one computes what counts by timestamp;
+    of a part that keeps nothing, ``counted`` with those of other parts, one that computes its answer rows.
     """
 
     query: Query
@@ -37,21 +39,35 @@ class Reader:
     statics: tuple[Static, ...] = ()
     answers: str | None = None
     timed: bool = False
+    counted: bool = False
 
 
-def synopses_of(plan: Plan | TimedPlan) -> tuple[StreamSynopsis, ...]:
-    """What counts of each occurrence of a stream in a plan."""
-    return plan.streams if isinstance(plan, TimedPlan) else plan.synopses
+def statement_readers(
+    plan: StatementPlan, answers: Path, statics: Sequence[Static]
+) -> list[tuple[str, Reader]]:
+    """(stream, reader) of every occurrence of a stream in the parts of a statement."""
+    found = []
+    for part in plan.parts:
+        aside = not plan.stateless and keeps_nothing(part.plan)
+        for stream, reader in readers_of(part.plan, answers, statics, aside):
+            found.append((stream, replace(reader, alias=part.label + reader.alias)))
+    return found
 
 
-def readers_of(plan: Plan | TimedPlan, answers: Path, statics: Sequence[Static]) -> list[tuple[str, Reader]]:
-    """(stream, reader) of every occurrence of a stream in a plan."""
-    if isinstance(plan, TimedPlan):
-        return [_timed_reader(plan, synopsis) for synopsis in plan.streams]
+def readers_of(
+    plan: AnyPlan, answers: Path, statics: Sequence[Static], counted: bool = False
+) -> list[tuple[str, Reader]]:
+    """(stream, reader) of every occurrence of a stream in a plan.
+
+    Args:
+        counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
+    """
+    if not isinstance(plan, Plan):
+        return [_timed_reader(plan.query, synopsis) for synopsis in synopses_of(plan)]
     query, found = plan.query, []
     for synopsis in plan.synopses:
         if plan.stateless:
-            made = [stateless_statement(plan)]
+            made = [stateless_statement(plan, outward=counted)]
         else:
             made = [cell_statement(plan, synopsis, n) for n in range(len(synopsis.cells))]
         reader = Reader(
@@ -61,19 +77,21 @@ def readers_of(plan: Plan | TimedPlan, answers: Path, statics: Sequence[Static])
             synopsis=synopsis,
             statements=tuple(engine.Query(s.sql(), s.lookups) for s in made),
             statics=tuple(statics) if plan.stateless else (),
-            answers=str(answers) if plan.stateless else None,
+            answers=str(answers) if plan.stateless and not counted else None,
+            counted=counted,
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))
     return found
 
 
-def _timed_reader(plan: TimedPlan, synopsis: StreamSynopsis) -> tuple[str, Reader]:
-    relation, made = plan.query.occurrence(synopsis.alias).relation, relation_statement(plan, synopsis)
-    mentioned = {a.column for a in plan.query.mentioned if a.occurrence == synopsis.alias}
+def _timed_reader(query: Query, synopsis: StreamSynopsis) -> tuple[str, Reader]:
+    relation, made = query.occurrence(synopsis.alias).relation, relation_statement(query, synopsis)
+    mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
+    carried = {a.column for a in synopsis.carried}
     return relation.name, Reader(
-        query=plan.query,
+        query=query,
         alias=synopsis.alias,
-        columns=tuple(sorted({*mentioned, str(relation.timestamp)})),
+        columns=tuple(sorted({*mentioned, *carried, str(relation.timestamp)})),
         synopsis=synopsis,
         statements=(engine.Query(made.sql(), made.lookups),),
         timed=True,

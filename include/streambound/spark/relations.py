@@ -1,7 +1,8 @@
 """What counts of a partition by timestamp: from tasks to the evaluation of a query with time conditions.
 
 The canonical bytes of an occurrence's share are JSON, ``[[moment, [value, ...], multiplicity], ...]``: the
-accepted tuples in order of time, only the columns that may matter to an answer, equal ones once.
+accepted tuples in order of time, only the columns that may matter to an answer, equal ones once. The answers
+of a part that keeps nothing are ``[[[value, ...], multiplicity], ...]``.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streambound.errors import DataError
+from streambound.query.model import Attribute, Query
 from streambound.spark.ordered import encoded
-from streambound.synopsis.match_join import Match
+from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.serial import plain, value_of
 from streambound.synopsis.timed import TimedPlan
 
@@ -32,6 +34,26 @@ def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
             )
         found[part].append([encoded(moment), [plain(encoded(value)) for value in values], count])
     return [_text(sorted(rows, key=lambda row: (row[0], _text(row)))) for rows in found]
+
+
+def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
+    """The canonical bytes of each partition's answers, from rows (partition, columns, multiplicity)."""
+    found: list[list[Any]] = [[] for _ in range(parts)]
+    for part, *values, count in rows:
+        found[part].append([[plain(encoded(value)) for value in values], count])
+    return [_text(sorted(rows, key=_text)) for rows in found]
+
+
+def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
+    """The answer rows in such bytes, with their multiplicities."""
+    at = {attribute: place for place, attribute in enumerate(query.projected)}
+    found: dict[Row, int] = {}
+    for body, count in json.loads(data):
+        values = [value_of(value) for value in body]
+        terms = (o.term for o in query.select)
+        row = tuple(values[at[term]] if isinstance(term, Attribute) else term.value for term in terms)
+        found[row] = found.get(row, 0) + count
+    return found
 
 
 def _text(thing: Any) -> bytes:

@@ -20,7 +20,6 @@ from streambound.spark import ordered
 from streambound.spark.clauses import Clauses, Lookup
 from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout, layout
-from streambound.synopsis.timed import TimedPlan
 
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
@@ -114,15 +113,19 @@ def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
     return select
 
 
-def stateless_statement(plan: Plan) -> Statement:
+def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
     Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
+
+    Args:
+        outward: columns are as result sets return them, not as files hold them.
     """
     synopsis, query = plan.synopses[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
-    columns = [_part(), *((f"c{i}", build.column(a)) for i, a in enumerate(query.projected))]
+    shown = build.outward if outward else build.column
+    columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
     select = _grouped(columns, []).from_(ordered.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(
@@ -136,11 +139,11 @@ def stateless_statement(plan: Plan) -> Statement:
     return Statement(select.order_by(*order), tuple(build.lookups))
 
 
-def relation_statement(plan: TimedPlan, synopsis: StreamSynopsis) -> Statement:
+def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n."""
-    timestamp = plan.query.occurrence(synopsis.alias).relation.timestamp
+    timestamp = query.occurrence(synopsis.alias).relation.timestamp
     assert timestamp is not None
-    build = Clauses(plan.query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
+    build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
     columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
     columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(synopsis.carried)]
     select = _grouped(columns, []).from_(ordered.table(TUPLES))

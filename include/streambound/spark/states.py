@@ -49,7 +49,8 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     """The tables and the final answer at a boundary."""
     body = json.loads(data)
     preserving = not plan.query.distinct
-    tables = {s.alias: loads(s, preserving, _text(body["tables"][s.alias])) for s in plan.synopses}
+    synopses = () if plan.stateless else plan.synopses
+    tables = {s.alias: loads(s, preserving, _text(body["tables"][s.alias])) for s in synopses}
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total
 

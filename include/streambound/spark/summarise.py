@@ -29,7 +29,7 @@ from streambound.spark.engine import Engine, translated
 from streambound.spark.ordered import encoded
 from streambound.spark.promises import Promise, check_statement, promises
 from streambound.spark.readers import Reader
-from streambound.spark.relations import by_time
+from streambound.spark.relations import by_time, counted
 from streambound.spark.statements import static_table
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
@@ -172,6 +172,10 @@ def _of_reader(
     if reader.timed:
         relations = by_time(session.rows(reader.statements[0]), len(found))
         results = [replace(one, table=data) for one, data in zip(base, relations, strict=True)]
+    elif reader.counted:
+        _define_statics(session, reader)
+        answers = counted(session.rows(reader.statements[0]), len(found))
+        results = [replace(one, table=data) for one, data in zip(base, answers, strict=True)]
     elif reader.answers is None:
         tables = summary_tables(session, reader, len(found))
         results = [replace(one, table=dumps(t)) for one, t in zip(base, tables, strict=True)]
@@ -216,8 +220,7 @@ def _answers(
 ) -> list[emit.Digest]:
     """Write the answers of each partition; what was written is told by its digest."""
     assert reader.answers is not None
-    for static in reader.statics:
-        session.static(static_table(static.relation.name), static.relation, static.files)
+    _define_statics(session, reader)
     schema, folder = emit.answer_schema(reader.query), Path(reader.answers)
     paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
     digests = [emit.Digest() for _ in paths]
@@ -229,6 +232,11 @@ def _answers(
         if not digest.rows:
             emit.write_answers(path, schema, ())
     return digests
+
+
+def _define_statics(session: Engine, reader: Reader) -> None:
+    for static in reader.statics:
+        session.static(static_table(static.relation.name), static.relation, static.files)
 
 
 def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -18,11 +18,11 @@ from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Segment
 from streambound.spark.distinct import distinct_rows
-from streambound.spark.evaluations import evaluation_of
 from streambound.spark.needs import Need
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.summarise import Summary
+from streambound.spark.united import statement_evaluation
 from streambound.synopsis.serial import digest
 
 
@@ -35,9 +35,10 @@ class Walk:
     """
 
     def __init__(self, job: Job, book: Book, rows_read: int = 0, publish: bool = True) -> None:
-        assert job.plan is not None and job.query is not None
-        self.job, self.plan, self.query, self.folder, self.book = job, job.plan, job.query, book.folder, book
-        self.evaluation = evaluation_of(self.plan, self.query, job.static)
+        assert job.plan is not None
+        self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
+        self.statement = job.plan.statement
+        self.evaluation = statement_evaluation(self.plan, job.static)
         self.digest = emit.Digest()
         self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
@@ -131,7 +132,7 @@ class Walk:
 
     def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Digest:
         counts = self.evaluation.advance(partition, given)
-        table = emit.answer_table(self.query, answers(self.query, partition, counts))
+        table = emit.answer_table(self.statement, answers(self.statement, partition, counts))
         return emit.write_answers(path, table.schema, table.to_batches())
 
     def reached(self) -> str | None:
@@ -179,17 +180,17 @@ class Walk:
 
     def _total(self) -> None:
         if self.evaluation.total is None:
-            rows = distinct_rows(emit.answer_schema(self.query), self.written)
+            rows = distinct_rows(emit.answer_schema(self.statement), self.written)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()
         if any(count >= 10**DIGITS for count in self.evaluation.total.values()):
             raise CountOverflow(
                 f"an answer row has, over all partitions, a multiplicity of more than {DIGITS} digits",
-                subject=self.query.name,
+                subject=self.statement.name,
                 fix="evaluate fewer partitions, or use SELECT DISTINCT",
             )
-        table = emit.answer_table(self.query, answers(self.query, None, self.evaluation.total))
+        table = emit.answer_table(self.statement, answers(self.statement, None, self.evaluation.total))
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))
 

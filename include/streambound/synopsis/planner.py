@@ -52,15 +52,12 @@ def not_planned(query: Query) -> str | None:
     return None
 
 
-_LATER = "are still to come on Spark (--engine onepass has them)"
-
-
 def not_distributed(query: Query) -> str | None:
-    """Why a query has no plan of tables of single streams, the only ones that Spark evaluates so far."""
+    """Why a query has no plan of tables of single streams; ``timed_planner.plan_of`` makes it another."""
     if time_conditions(query):
-        return f"plans of queries that compare timestamps with each other {_LATER}"
+        return "it compares timestamps with each other"
     if distinct_timestamps(query):
-        return f"plans of DISTINCT queries that project a timestamp {_LATER}"
+        return "its DISTINCT rows have a timestamp"
     return None
 
 

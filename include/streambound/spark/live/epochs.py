@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import StreamboundError
-from streambound.query.model import Query
 from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
 from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
 from streambound.spark.live.places import Place
-from streambound.spark.live.start import Start
+from streambound.spark.live.start import Start, alone
 from streambound.spark.prepare import Job, readings_of
 from streambound.spark.summarise import Task, error_of
 from streambound.synopsis.timed import TimedPlan
@@ -42,10 +41,9 @@ class Epochs:
         places: Mapping[str, Place],
         memory_mb: int,
     ) -> None:
-        assert job.plan is not None and job.query is not None
         self.session, self.job, self.folder, self.places = session, job, folder, places
-        self.plan, self.memory_mb = job.plan, memory_mb
-        self.query: Query = job.query
+        self.memory_mb = memory_mb
+        self.query, self.plan = alone(job)
         self.error: StreamboundError | None = None
         self.answer = self._known(start)
 

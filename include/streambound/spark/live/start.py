@@ -13,16 +13,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from streambound.checkpoint.boundary import Checkpoint, chained
-from streambound.checkpoint.fingerprint import fingerprint
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
-from streambound.errors import DataError, QueryError, StorageError
-from streambound.query.model import Relation
+from streambound.errors import DataError, PlanError, QueryError, StorageError
+from streambound.query.model import Query, Relation
 from streambound.query.partitions import Partition, history_folder, present_partitions
 from streambound.spark import emit
 from streambound.spark.live.step import Beginning
 from streambound.spark.prepare import Job
-from streambound.spark.readers import synopses_of
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.timed import TimedPlan
 
 NOTE = "_live.json"
 
@@ -56,8 +56,8 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
         QueryError: the folder is of another plan.
         StorageError: the disk refuses.
     """
-    assert job.query is not None
-    mine = fingerprint(job.query, job.plan, job.static)
+    assert job.plan is not None
+    mine = job.plan.fingerprint(job.static)
     found = None if anew else _noted(folder / NOTE)
     if found is not None:
         if found.fingerprint != mine:
@@ -98,16 +98,32 @@ def _clear(folder: Path) -> None:
 
 def relations_of(job: Job) -> dict[str, Relation]:
     """The streams that the plan needs, by name."""
-    assert job.plan is not None and job.query is not None
-    found = (job.query.occurrence(synopsis.alias).relation for synopsis in synopses_of(job.plan))
-    return {relation.name: relation for relation in found}
+    assert job.plan is not None
+    return {relation.name: relation for relation in job.plan.shares.values()}
+
+
+def alone(job: Job) -> tuple[Query, Plan | TimedPlan]:
+    """The query and the plan that run live.
+
+    Raises:
+        PlanError: there are several, or the plan changes as streams end.
+    """
+    found = None if job.plan is None else job.plan.alone
+    if found is None:
+        raise PlanError(
+            "statements with OR across columns or UNION, and joins with a stream that ends, are evaluated"
+            " over histories, not live",
+            subject=job.name,
+            fix="leave out --live",
+        )
+    return found
 
 
 def beginning_of(job: Job, start: Start) -> Beginning:
     """What micro-batches need to begin there."""
-    assert job.plan is not None and job.query is not None
+    query, plan = alone(job)
     state = None if start.state is None else start.state.encode()
-    return Beginning(job.plan, job.query, job.static, tuple(relations_of(job)), state, start.peak_units)
+    return Beginning(plan, query, job.static, tuple(relations_of(job)), state, start.peak_units)
 
 
 def _after_checkpoint(job: Job, checkpoints: str, mine: str) -> Start:

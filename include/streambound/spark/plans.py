@@ -1,0 +1,144 @@
+"""What is evaluated of a statement: the plans of its parts, and which streams each has a share of.
+
+A conjunctive query has one part. The parts of a statement with OR or UNION are evaluated side by side; an
+occurrence of a stream is then named with the label of its part before its alias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streambound.boundedness.statements import Part
+from streambound.checkpoint.fingerprint import fingerprint, united
+from streambound.evaluation.events import Encoded
+from streambound.evaluation.onepass import static_values
+from streambound.query.model import Attribute, Kind, Occurrence, Query, Relation
+from streambound.query.statement import Statement
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.statement import united_plans
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan
+
+Static = Mapping[str, list[Encoded]]
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """A conjunction of a statement: the number of its block, its label, and its plan."""
+
+    block: int
+    label: str
+    query: Query
+    plan: AnyPlan
+
+    @property
+    def shares(self) -> dict[str, Relation]:
+        """The stream of each share that it takes of a partition."""
+        found = {s.alias: self.plan.query.occurrence(s.alias) for s in synopses_of(self.plan)}
+        return {self.label + alias: occurrence.relation for alias, occurrence in found.items()}
+
+    def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Of the shares of all parts those of this one, by alias."""
+        return {key[len(self.label) :]: given[key] for key in self.shares if key in given}
+
+
+@dataclass(frozen=True)
+class StatementPlan:
+    """A bounded statement with the plans of its parts; without parts its answer is always empty."""
+
+    statement: Statement
+    parts: tuple[PartPlan, ...]
+
+    @property
+    def units(self) -> int | None:
+        """Stored values and counts in the worst case; None if there is no number."""
+        sizes = [part.plan.units for part in self.parts]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
+    @property
+    def stateless(self) -> bool:
+        """Whether tasks write the answers, and nothing is kept."""
+        return len(self.parts) == 1 and keeps_nothing(self.parts[0].plan)
+
+    @property
+    def alone(self) -> tuple[Query, Plan | TimedPlan] | None:
+        """The query and plan of a conjunction whose plan does not change as streams end; None of others."""
+        plan = self.parts[0].plan if len(self.parts) == 1 else None
+        return None if plan is None or isinstance(plan, EndingPlan) else (self.parts[0].query, plan)
+
+    @property
+    def shares(self) -> dict[str, Relation]:
+        """The stream of each share that is taken of a partition; an always empty answer takes none."""
+        return {key: relation for part in self.parts for key, relation in part.shares.items()}
+
+    def fingerprint(self, static: Static) -> str:
+        """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
+        found = [(p.block, p.query.distinct, _fingerprint(p, static)) for p in self.parts]
+        return found[0][2] if len(found) == 1 else united(found)
+
+
+def _fingerprint(part: PartPlan, static: Static) -> str:
+    mine = {o.relation.name for o in part.query.statics}
+    return fingerprint(part.query, part.plan, {n: rows for n, rows in static.items() if n in mine})
+
+
+def statement_plan(statement: Statement, parts: tuple[Part, ...], static: Static) -> StatementPlan:
+    """The plan of a bounded statement.
+
+    Raises:
+        PlanError: a part has none.
+    """
+    found = []
+    for block in dict.fromkeys(part.block for part in parts):
+        queries = [part.query for part in parts if part.block == block]
+        plans = united_plans([(query, static_values(query, static)) for query in queries])
+        found += [(block, query, plan) for query, plan in zip(queries, plans, strict=True)]
+    labels = [f"{number} " if len(found) > 1 else "" for number in range(len(found))]
+    made = (PartPlan(b, label, query, plan) for label, (b, query, plan) in zip(labels, found, strict=True))
+    return StatementPlan(statement, tuple(made))
+
+
+def keeps_nothing(plan: AnyPlan) -> bool:
+    """Whether each tuple is answered at once."""
+    return isinstance(plan, Plan) and plan.stateless
+
+
+def synopses_of(plan: AnyPlan) -> tuple[StreamSynopsis, ...]:
+    """What counts of each occurrence of a stream in a plan; of a stream of a plan that ends, once."""
+    if isinstance(plan, EndingPlan):
+        first = {o.relation.name: o for o in reversed(plan.query.arriving)}
+        return tuple(_held(plan.query, occurrence) for occurrence in first.values())
+    return plan.streams if isinstance(plan, TimedPlan) else plan.synopses
+
+
+def _held(query: Query, first: Occurrence) -> StreamSynopsis:
+    """All tuples that may matter of a stream, under whichever alias."""
+    relation = first.relation
+    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
+    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
+    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
+    return StreamSynopsis(
+        alias=first.alias,
+        filters=tuple(own) if len(aliases) == 1 else (),
+        required=(),
+        derived=(),
+        members=(),
+        carried=tuple(Attribute(first.alias, column) for column in sorted({*mentioned, _stamp(relation)})),
+        cells=(),
+    )
+
+
+def _stamp(relation: Relation) -> str:
+    assert relation.timestamp is not None
+    return relation.timestamp
+
+
+def timeless(plan: AnyPlan) -> Relation | None:
+    """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
+    if isinstance(plan, Plan):
+        return None
+    streams = (o.relation for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
+    return next((relation for relation in streams if relation.timestamp is None), None)

@@ -1,0 +1,183 @@
+"""Statements with OR and UNION, and streams that end, over partitions: the answers of the definition.
+
+Groups: random statements; timestamps; streams that end; nights; one real session.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.spark import histories
+from tests.spark.conftest import run_here
+from tests.spark.histories import Registered
+from tests.spark.moments import Rows, cut, expected, last_boundary, write, write_statics
+from tests.spark.nights import from_scratch, left, night
+from tests.strategies import Case, events, statements, static, timed_events
+
+from streambound.boundedness.statements import decide
+from streambound.errors import PlanError
+from streambound.evaluation.events import Encoded, encode_static
+from streambound.evaluation.statement import StatementPass
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import statement
+from streambound.query.statement import Statement
+from streambound.spark import history
+from streambound.spark.history import evaluate_history
+
+TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
+# Each with a part of every kind: tables, timed, nothing kept, ending; bags and sets; rows that are forgotten.
+UNITED = [
+    "SELECT A FROM S WHERE A > 0 UNION ALL SELECT B FROM T WHERE B > 0 AND B <= 3",
+    "SELECT S.B FROM S, T WHERE S.ts < T.ts AND S.B = T.B AND S.B IN (0, 1) UNION ALL SELECT A FROM S",
+    "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 0 AND S.A < 3 UNION SELECT B FROM T WHERE B IN (1, 2)",
+    "SELECT S.A FROM S, T WHERE S.ts < T.ts AND S.A IN (1, 2) UNION SELECT B FROM T WHERE B IN (1, 2)",
+    "SELECT S.ts FROM S, T WHERE T.ts <= S.ts UNION SELECT S.ts FROM S, U WHERE U.ts <= S.ts + 3",
+    "SELECT DISTINCT S.A FROM S, T WHERE (S.ts < T.ts OR S.B = 1) AND S.A BETWEEN 0 AND 1",
+    "SELECT S.A FROM S, T WHERE T.ts < 4 AND S.A = T.A UNION ALL SELECT B FROM U",
+    "SELECT S.A FROM S, T WHERE T.ts < 4 AND S.A = T.A AND S.A < 3 AND S.A > -2"
+    " UNION SELECT S.A FROM S, T WHERE S.ts < T.ts AND S.A IN (0, 1, 3)",
+]
+ENDING = [
+    "SELECT S.A FROM S, T WHERE T.ts < 4",
+    "SELECT S.A, T.B FROM S, T WHERE T.ts < 4 AND S.A = T.A AND T.ts <= S.ts - 2",
+    "SELECT DISTINCT S.A FROM S, T WHERE T.ts < 4 AND S.A = T.A",
+    "SELECT DISTINCT 1 FROM S, T, U WHERE T.ts <= 4 AND S.A < T.A AND T.A < U.A",
+    "SELECT U.A FROM S, T, U WHERE T.ts <= 3 AND S.ts < U.ts AND T.ts + 1 < S.ts AND S.A = T.A",
+    "SELECT DISTINCT S.A FROM S WHERE S.ts < 5",
+    "SELECT DISTINCT S.A, x.A FROM S, S x WHERE S.ts < 5 AND x.A = S.A",
+]
+MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("date", "decimal(3,1)", "timestamp")]
+
+
+def timed_case(sql: str) -> Case:
+    catalog = catalog_from_mapping(TIMED)
+    return Case(TIMED, sql, catalog, statement(sql, catalog))
+
+
+def planned(case: Case, statics: dict[str, list[Encoded]]) -> Statement:
+    """The statement; the test is abandoned if it has no plan (tests/evaluation holds when)."""
+    assert isinstance(case.query, Statement)
+    assume(decide(case.query).verdict.bounded)
+    try:
+        StatementPass(case.query, statics)
+    except PlanError:
+        assume(False)
+    return case.query
+
+
+def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
+    """The answers of each partition are those of the definition."""
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "run_tasks", run_here)
+        folder = Path(name)
+        catalog = write_statics(case, statics, folder)
+        for number, part in enumerate(parts):
+            write(case, number, part, folder)
+        (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=folder / "out")
+        assert answer.error is None, answer.error
+        found = histories.read_answers(folder / "out" / "q", case.query)
+    wanted = expected(case, parts, encode_static(case.query, statics))
+    assert found == wanted, case.sql
+    total = sum(found.values(), type(next(iter(found.values())))()) if found else {}
+    assert (answer.answer_rows, answer.answer_count) == (len(total), sum(total.values()))
+    assert answer.peak_units is not None and (answer.units is None or answer.peak_units <= answer.units)
+
+
+@pytest.mark.parametrize("types", MIXES, ids="-".join)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
+@given(data=st.data())
+def test_random_statements(types: tuple[str, ...], data: st.DataObject) -> None:
+    case = data.draw(statements(types))
+    statics = data.draw(static(case))
+    planned(case, encode_static(case.query, statics))
+    parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
+    agrees(case, parts, statics)
+
+
+@pytest.mark.parametrize("sql", [*UNITED, *ENDING])
+@settings(max_examples=settings.default.max_examples // 4)
+@given(data=st.data())
+def test_timestamps(sql: str, data: st.DataObject) -> None:
+    case = timed_case(sql)
+    agrees(case, cut(data, data.draw(timed_events(case))), {})
+
+
+@pytest.mark.parametrize("sql", [*UNITED[1:5], *UNITED[6:], *ENDING[1:6]])
+@settings(max_examples=settings.default.max_examples // 8)
+@given(data=st.data())
+def test_any_cut_into_partitions_and_nights(sql: str, data: st.DataObject) -> None:
+    """Each night a partition; the answers and boundaries are those of one evaluation, whatever the cut."""
+    case, query = timed_case(sql), Registered("q", sql)
+    rows = data.draw(timed_events(case))
+    boundaries = []
+    for parts in (cut(data, rows), cut(data, rows)):
+        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(history, "run_tasks", run_here)
+            folder = Path(name)
+            catalog = histories.placed(case.catalog, folder)
+            for number, part in enumerate(parts):
+                write(case, number, part, folder)
+                answer = night([query], catalog, folder / "nightly")["q"]
+                assert answer.error is None, answer.error
+            assert answer.started_after == (str(number - 1) if number else None)
+            assert left(folder / "nightly", "q") == from_scratch([query], catalog, folder / "whole")["q"]
+            boundaries.append(last_boundary(folder / "nightly"))
+    assert boundaries[0] == boundaries[1], sql
+
+
+def row(stream: str, ts: int, a: int = 1) -> dict[str, Any]:
+    return {"stream": stream, "A": a, "B": 0, "ts": ts}
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> None:
+    case = timed_case(UNITED[1])
+    query = Registered("q", case.sql)
+    catalog = histories.placed(case.catalog, tmp_path)
+    for number, rows in enumerate([[row("S", 1)], [row("S", 4)], [row("T", 5)]]):
+        write(case, number, rows, tmp_path)
+        night([query], catalog, tmp_path / "nightly")
+    write(case, 1, [row("S", 4), row("S", 4, a=2)], tmp_path)
+    answer = night([query], catalog, tmp_path / "nightly")["q"]
+    assert (answer.started_after, answer.read_partitions, answer.answer_count) == ("0", ("1",), 6)
+    assert left(tmp_path / "nightly", "q") == from_scratch([query], catalog, tmp_path / "whole")["q"]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_parts_of_a_statement_share_the_order_of_time(tmp_path: Path) -> None:
+    case = timed_case(UNITED[4])
+    write(case, 0, [row("S", 2), row("T", 5)], tmp_path)
+    write(case, 1, [row("U", 3)], tmp_path)
+    catalog = histories.placed(case.catalog, tmp_path)
+    found = night([Registered("q", case.sql)], catalog, tmp_path / "home")["q"]
+    assert "partition 1 of U has a row of 3, but the partitions before it reach 5" in str(found.error)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_statement_without_answers(tmp_path: Path) -> None:
+    case = timed_case("SELECT A FROM S WHERE A > 2 AND A < 1 UNION SELECT B FROM T WHERE B <> B")
+    write(case, 0, [row("S", 2)], tmp_path)
+    catalog = histories.placed(case.catalog, tmp_path)
+    found = night([Registered("q", case.sql)], catalog, tmp_path / "home")["q"]
+    assert (found.error, found.answer_count, found.peak_units) == (None, 0, 0)
+
+
+@pytest.mark.spark
+def test_in_a_session(spark: Any, tmp_path: Path) -> None:
+    sqls = {"union": UNITED[1], "ending": ENDING[1]}
+    rows = [[row("S", 1), row("T", 2)], [row("S", 3), row("T", 4)], [row("S", 5), row("T", 6)]]
+    cases = {name: timed_case(sql) for name, sql in sqls.items()}
+    for number, part in enumerate(rows):
+        write(cases["union"], number, part, tmp_path)
+    catalog = histories.placed(cases["union"].catalog, tmp_path)
+    queries = [Registered(name, sql) for name, sql in sqls.items()]
+    answers = {a.query: a for a in evaluate_history(spark, queries, catalog, output=tmp_path / "out")}
+    for name, case in cases.items():
+        assert answers[name].error is None, answers[name].error
+        found = histories.read_answers(tmp_path / "out" / name, case.query)
+        assert found == expected(case, rows, {}), name
