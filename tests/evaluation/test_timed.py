@@ -307,6 +307,20 @@ def test_a_row_that_one_select_forgets_does_not_come_anew_from_another() -> None
     assert [[a.row for a in marker] for marker in answers] == [[(1,)], [], [(3,)], []]
 
 
+def test_nor_where_streams_end() -> None:
+    catalog = catalog_from_mapping(paper_mapping("S", "U", "F", "G"))
+    sql = (
+        "SELECT S.ts FROM S, F WHERE S.A = F.A AND F.ts < 3"
+        " UNION SELECT S.ts FROM S, U, G WHERE U.ts <= S.ts + 3 AND S.A = G.A AND G.ts < 3"
+    )
+    found = statement(sql, catalog)
+    arrivals = (("F", 1), ("G", 1), ("S", 5), ("S", 6), ("U", 7), ("U", 8))
+    arriving = list(batches(found, [{"stream": name, "A": 0, "ts": ts} for name, ts in arrivals]))
+    answers = list(StatementPass(found, {}).run(arriving))
+    assert answers == list(reference(found, arriving, {}))
+    assert [[a.row for a in marker] for marker in answers] == [[], [(5,)], [(6,)], [], []]
+
+
 def test_a_union_that_forgets_only_some_rows_is_refused() -> None:
     catalog = catalog_from_mapping(paper_mapping("S", "T"))
     sql = "SELECT S.ts FROM S, T WHERE T.ts <= S.ts UNION SELECT S.A FROM S WHERE S.A IN (1, 2)"

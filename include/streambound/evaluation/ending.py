@@ -29,8 +29,8 @@ class Engine(Protocol):
         """Whether a row is an answer to what has arrived."""
 
 
-# Makes the engine of a query with the rows of its static relations.
-Make = Callable[[Query, Mapping[str, list[Encoded]]], Engine]
+# Makes the engine of a query with the rows of its static relations, which remembers rows for so long.
+Make = Callable[[Query, Mapping[str, list[Encoded]], int], Engine]
 
 
 class EndingPass:
@@ -148,7 +148,8 @@ class EndingPass:
         """Go on with the rows of the streams that have ended; returns the engine that does."""
         self.ended = dict(rows)
         static = {**self.static, **rows}
-        made = self.make(self.plan.later, static) if self.plan.later.streams else Answered(self.answered)
+        later, linger = self.plan.later, self.plan.linger
+        made = self.make(later, static, linger) if later.streams else Answered(self.answered)
         self.later, self.held, self.answered = made, [], set()
         self.seen = dict.fromkeys(self.seen, Matches())
         return made

@@ -41,13 +41,13 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
 AnyPass: TypeAlias = "OnePass | TimedPass | EndingPass"
 
 
-def one_pass(query: Query, static: Mapping[str, list[Encoded]]) -> AnyPass:
-    """The engine that a bounded query needs.
+def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0) -> AnyPass:
+    """The engine that a bounded query needs; ``linger`` is that of ``plan_of``.
 
     Raises:
         PlanError: there is no plan.
     """
-    return pass_of(plan_of(query, static_values(query, static)), query, static)
+    return pass_of(plan_of(query, static_values(query, static), linger), query, static)
 
 
 def pass_of(

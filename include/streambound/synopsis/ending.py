@@ -15,7 +15,7 @@ from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Column, Comparison, Kind, Occurrence, Query
-from streambound.synopsis.clock import time_conditions
+from streambound.synopsis.clock import Clock, time_conditions
 
 # (column, shift): a column that holds the timestamp plus a shift.
 Shadow = tuple[str, int]
@@ -27,7 +27,7 @@ class EndingPlan:
     """A query of which the ``finite`` occurrences end: after ``last`` none of their tuples comes.
 
     ``later`` is the query with them as static relations; ``shadows`` are the columns that its relations
-    have besides, by alias.
+    have besides, by alias. ``linger`` is that of the plan which goes on (see ``timed``).
     """
 
     query: Query
@@ -35,6 +35,22 @@ class EndingPlan:
     last: int
     later: Query
     shadows: Shadows
+    linger: int = 0
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The outputs after whose timestamp a row cannot come again, and how long after."""
+        if not self.later.distinct:
+            return {}
+        clock = Clock(tuple(o.alias for o in self.later.streams), time_conditions(self.later))
+        terms = ((place, output.term) for place, output in enumerate(self.later.select))
+        return {
+            place: max(self.linger, clock.reach(term.occurrence))
+            for place, term in terms
+            if isinstance(term, Attribute)
+            and self.later.is_timestamp(term)
+            and clock.completes(term.occurrence)
+        }
 
     @property
     def units(self) -> None:
@@ -67,7 +83,7 @@ def ends(query: Query) -> dict[str, int]:
     return found
 
 
-def ending_plan(query: Query) -> EndingPlan | None:
+def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
     """The plan of a query with streams that end; None if none does, or a finite one may still come."""
     query = folded(query)
     last = ends(query)
@@ -85,7 +101,7 @@ def ending_plan(query: Query) -> EndingPlan | None:
             _plain(compared[a]) if isinstance(a, Comparison) and a in compared else a for a in query.where
         ),
     )
-    return EndingPlan(query, finite, max(last.values()), later, shadows)
+    return EndingPlan(query, finite, max(last.values()), later, shadows, linger)
 
 
 # A comparison of two timestamps, each plus a shift.

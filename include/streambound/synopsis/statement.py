@@ -8,6 +8,7 @@ from streambound.boundedness.statements import Part, decide
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import StaticValues
 from streambound.synopsis.timed import TimedPlan
@@ -43,7 +44,7 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
         PlanError: a part has no plan, or only some parts forget rows.
     """
     plans = [plan_of(query, values) for query, values in parts]
-    ends = [plan.ends if isinstance(plan, TimedPlan) and not plan.empty else {} for plan in plans]
+    ends = [{} if isinstance(plan, Plan) or _empty(plan) else plan.ends for plan in plans]
     if len(plans) < 2 or not any(ends):
         return plans
     if len({frozenset(found) for found in ends}) > 1:
@@ -53,6 +54,10 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
         )
     linger = max(after for found in ends for after in found.values())
     return [plan_of(query, values, linger) for query, values in parts]
+
+
+def _empty(plan: TimedPlan | EndingPlan) -> bool:
+    return isinstance(plan, TimedPlan) and plan.empty
 
 
 def plans_of(parts: Sequence[Part]) -> tuple[AnyPlan, ...]:

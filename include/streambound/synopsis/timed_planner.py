@@ -53,7 +53,7 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
     try:
         return timed_plan(query, static_values, linger) if needs_time(query) else plan(query, static_values)
     except PlanError:
-        ending = ending_plan(query)
+        ending = ending_plan(query, linger)
         if ending is None or not exact(query).bounded:
             raise
         return ending
