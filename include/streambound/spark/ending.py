@@ -116,7 +116,7 @@ def dump_engine(engine: Engine) -> bytes:
     if isinstance(engine, TimedPass):
         return dump_timed(engine.state, engine.answered)
     if isinstance(engine, OnePass):
-        return states.dump_state(engine.tables, {})
+        return states.dump_state({} if engine.plan.stateless else engine.tables, {})
     assert isinstance(engine, Answered)
     return _text(_rows(engine.rows))
 
