@@ -23,6 +23,9 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.partitions import Range
+from streambound.spark.live.start import alone
+from streambound.spark.prepare import prepare
 from streambound.synopsis.timed import TimedPlan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -163,3 +166,16 @@ def test_a_timeless_stream_and_an_unbounded_query_are_refused(tmp_path: Path) ->
 
     with pytest.raises(PlanError, match="unbounded"):
         live(Classic(), Registered("q", case.sql), flat(case.catalog, tmp_path), output=tmp_path / "out")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT S.A FROM S UNION ALL SELECT T.A FROM T", "SELECT S.A, T.A FROM S, T WHERE T.ts < 3"]
+)
+def test_statements_and_streams_that_end_are_not_evaluated_live(sql: str, tmp_path: Path) -> None:
+    bodies = {n: {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"} for n in "ST"}
+    catalog = catalog_from_mapping(bodies)
+    for relation in catalog.relations:
+        histories.write(relation, [{"A": 1, "ts": 1}], tmp_path, None)
+    job = prepare("q", sql, flat(catalog, tmp_path), Range(), {}, growing=True)
+    with pytest.raises(PlanError, match="not live"):
+        alone(job)
