@@ -9,8 +9,8 @@ The same input gives the same files. A range of days replaces just these partiti
 whole or not at all, so a run may be stopped and repeated at any time. `docs/data.md` says how times are
 derived and what happens to missing values.
 
-Each day that is new or has changed is announced by an event of the asset `flight_days` with the day as its
-partition key, which starts `materialize_synopses`.
+Days that are new or have changed are announced by events of the asset `flight_months`, one a month with the
+month as its partition key, which start `materialize_synopses`.
 
 **Schedule**: none, the data never changes. Unpausing starts nothing: run it by hand.
 """
@@ -23,7 +23,7 @@ from typing import Any
 from airflow.sdk import dag, task
 
 from streambound_airflow import forms
-from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_DAYS, FLIGHT_HISTORY
+from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_HISTORY, FLIGHT_MONTHS
 
 
 @dag(
@@ -49,14 +49,15 @@ def ingest_flights() -> None:
         context["outlet_events"][FLIGHT_HISTORY].extra = done["rows"]
         return done["days"]
 
-    # An event without a day would start nothing but a warning.
-    @task(outlets=[FLIGHT_DAYS])
+    # An event without a month would start nothing but a warning.
+    @task(outlets=[FLIGHT_MONTHS])
     def announce(days: list[str], **context: Any) -> None:
         from airflow.sdk.exceptions import AirflowSkipException
 
         if not days:
             raise AirflowSkipException("no day is new or has changed")
-        context["outlet_events"][FLIGHT_DAYS].add_partitions(days)
+        context["outlet_events"][FLIGHT_MONTHS].add_partitions(sorted({day[:7] for day in days}))
+        context["outlet_events"][FLIGHT_MONTHS].extra = {"days": days}
 
     @task(outlets=[ABSTRACT_HISTORY])
     def generate_abstract() -> None:

@@ -15,8 +15,8 @@
 Published answers stay as they are until `evaluate_history`. One run at a time; an evaluation of the same
 query that still runs elsewhere is waited for.
 
-**Schedule**: whenever days of flights arrive or change (asset `flight_days`, one event a day with the day as
-its partition key); the days of one year that arrive together are one run, whose partition key is the year.
+**Schedule**: whenever days of flights arrive or change (asset `flight_months`, one event a month with the
+month as its partition key); what arrives together of one year is one run, whose partition key is the year.
 Such a run is skipped as long as a query has not been checked: the verdicts start its first evaluation.
 The DAG has no start date: unpausing it starts nothing.
 """
@@ -32,17 +32,17 @@ from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRul
 
 from streambound import settings
 from streambound_airflow import forms
-from streambound_airflow.assets import FLIGHT_DAYS, SYNOPSES
+from streambound_airflow.assets import FLIGHT_MONTHS, SYNOPSES
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import EvaluateHistoryOperator
 
-BY_YEAR = StartOfYearMapper(input_format="%Y-%m-%d")
+BY_YEAR = StartOfYearMapper(input_format="%Y-%m")
 
 
 @dag(
     dag_id="materialize_synopses",
     doc_md=__doc__,
-    schedule=PartitionedAssetTimetable(assets=FLIGHT_DAYS, default_partition_mapper=BY_YEAR),
+    schedule=PartitionedAssetTimetable(assets=FLIGHT_MONTHS, default_partition_mapper=BY_YEAR),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=3),

@@ -75,7 +75,7 @@ def test_the_evaluation_waits_for_verdicts_or_the_night(parsed: dict[str, Any]) 
     assert dags["validate_queries"]["tasks"]["summarise"]["outlets"] == ["verdicts"]
     assert dags["evaluate_history"]["tasks"]["record"]["outlets"] == ["answers"]
     assert dags["ingest_flights"]["tasks"]["ingest"]["outlets"] == ["flight_history"]
-    assert dags["ingest_flights"]["tasks"]["announce"]["outlets"] == ["flight_days"]
+    assert dags["ingest_flights"]["tasks"]["announce"]["outlets"] == ["flight_months"]
     assert dags["ingest_flights"]["next_run"] is None
 
 
