@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.cli import live
+from streambound.cli import live, relations
 from streambound.cli.options import command, refuse_file, refuse_ignored
 from streambound.errors import QueryError
 
@@ -38,6 +38,7 @@ def add_parser(commands: Any) -> None:
         "--recompute", action="store_true", help="evaluate everything, whatever is checkpointed"
     )
     live.add_options(parser)
+    relations.add_option(parser)
     parser.add_argument(
         "--corpus", type=Path, metavar="FILE", help="queries with their events, as JSON lines"
     )
@@ -45,6 +46,7 @@ def add_parser(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     live.refuse_options(options)
+    relations.refuse_options(options)
     if options.corpus is not None:
         given = {
             "QUERY": options.query is not None,
@@ -55,6 +57,7 @@ def _run(options: argparse.Namespace) -> int:
             "--to": options.last is not None,
             "--recompute": options.recompute,
             "--live": options.live,
+            "--relations": options.relations is not None,
         }
         refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
         return _run_corpus(options.corpus, options.engine)
@@ -64,6 +67,8 @@ def _run(options: argparse.Namespace) -> int:
 
     query, catalog = one(options.query, options.catalog)
     refuse_file("--output", options.output)
+    if options.relations is not None:
+        return relations.run_relations(query, catalog, options)
     if options.live:
         _use_input(options.input)
         return live.run_live(query, catalog, options)

@@ -63,7 +63,8 @@ def static_history(query: Query | Statement) -> dict[str, list[Encoded]]:
     """The rows of the static relations of a query, encoded, by relation name."""
     relations = {o.relation.name: o.relation for o in query.statics}
     return {
-        name: [row for part in find_partitions(r) for row in _rows(r, part)] for name, r in relations.items()
+        name: [row for part in find_partitions(r) for row in rows_of(r, part)]
+        for name, r in relations.items()
     }
 
 
@@ -84,7 +85,7 @@ class _Arrival(tuple[Any, str, Encoded]):
 
 
 def _arrivals(relation: Relation, partition: Partition) -> Iterator[_Arrival]:
-    for row in _rows(relation, partition):
+    for row in rows_of(relation, partition):
         moment = row[relation.timestamp] if relation.timestamp is not None else 0
         yield _Arrival((moment, relation.name, row))
 
@@ -102,7 +103,12 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
-def _rows(relation: Relation, partition: Partition) -> Iterator[Encoded]:
+def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
+    """The rows of a partition's files, encoded.
+
+    Raises:
+        DataError: a file is corrupt or does not fit the catalog.
+    """
     columns = [column.name for column in relation.columns]
     for file in map(str, partition.files):
         faults = footers(relation, columns, [file]).faults

@@ -26,6 +26,7 @@ from streambound.spark.clauses import Lookup
 from streambound.spark.statements import PART, TUPLES
 
 FILES = "files"
+GIVEN = "streambound given"
 FETCHED = 10_000
 MEMORY_MB = 1024
 
@@ -54,7 +55,7 @@ class Engine:
         Raises:
             DataError: a file cannot be read.
         """
-        body = _ordered_columns(relation, columns, [file for files in parts for file in files])
+        body = _ordered_columns(relation, columns, _scan([file for files in parts for file in files]))
         body = body.select(exp.alias_(_part(parts), PART, quoted=True))
         self._define(TUPLES, relation, body, copied)
         try:
@@ -62,11 +63,32 @@ class Engine:
         finally:
             self.connection.execute(f"DROP {'TABLE' if copied else 'VIEW'} {TUPLES}")
 
+    @contextmanager
+    def batch(self, relation: Relation, given: pa.RecordBatch) -> Iterator[None]:
+        """Rows in memory as ``tuples``, of one partition.
+
+        Raises:
+            DataError: they cannot be evaluated.
+        """
+        known = {column.name for column in relation.columns}
+        columns = [name for name in given.schema.names if name in known]
+        self.connection.register(GIVEN, pa.Table.from_batches([given]))
+        source = exp.alias_(ordered.table(GIVEN), FILES, table=True, quoted=True)
+        body = _ordered_columns(relation, columns, source).select(
+            exp.alias_(exp.Literal.number(0), PART, quoted=True)
+        )
+        try:
+            self._define(TUPLES, relation, body, copied=True)
+            yield
+            self.connection.execute(f"DROP TABLE {TUPLES}")
+        finally:
+            self.connection.unregister(GIVEN)
+
     def static(self, name: str, relation: Relation, files: Sequence[str]) -> None:
         """Make the rows of a static relation known under a name, once."""
         if name not in self._statics:
             columns = [column.name for column in relation.columns]
-            self._define(name, relation, _ordered_columns(relation, columns, files), copied=True)
+            self._define(name, relation, _ordered_columns(relation, columns, _scan(files)), copied=True)
             self._statics.add(name)
 
     def _define(self, name: str, relation: Relation, body: exp.Select, copied: bool) -> None:
@@ -113,13 +135,13 @@ class Engine:
                 self.connection.unregister(name)
 
 
-def _ordered_columns(relation: Relation, columns: Sequence[str], files: Sequence[str]) -> exp.Select:
+def _ordered_columns(relation: Relation, columns: Sequence[str], source: exp.Expr) -> exp.Select:
     kinds = {name: relation.column(name).type for name in columns}
     found = [
         exp.alias_(ordered.normal(ordered.column(name, FILES), kind), name, quoted=True)
         for name, kind in kinds.items()
     ]
-    return exp.select(*found).from_(_scan(files))
+    return exp.select(*found).from_(source)
 
 
 def _scan(files: Sequence[str]) -> exp.Expr:

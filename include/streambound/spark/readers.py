@@ -43,13 +43,16 @@ class Reader:
 
 
 def statement_readers(
-    plan: StatementPlan, answers: Path, statics: Sequence[Static]
+    plan: StatementPlan, answers: Path | None, statics: Sequence[Static]
 ) -> list[tuple[str, Reader]]:
-    """(stream, reader) of every occurrence of a stream in the parts of a statement."""
+    """(stream, reader) of every occurrence of a stream in the parts of a statement.
+
+    Without a folder for ``answers`` the answer rows of a plan that keeps nothing go to the driver.
+    """
     found = []
     for part in plan.parts:
-        aside = not plan.stateless and keeps_nothing(part.plan)
-        for stream, reader in readers_of(part.plan, answers, statics, aside):
+        counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
+        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted):
             found.append((stream, replace(reader, alias=part.label + reader.alias)))
     return found
 

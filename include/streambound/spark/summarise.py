@@ -169,16 +169,9 @@ def _of_reader(
     errors = [next((own[name] for name in reader.columns if name in own), None) for own in faults]
     if all(errors):
         return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
-    if reader.timed:
-        relations = by_time(session.rows(reader.statements[0]), len(found))
-        results = [replace(one, table=data) for one, data in zip(base, relations, strict=True)]
-    elif reader.counted:
-        _define_statics(session, reader)
-        answers = counted(session.rows(reader.statements[0]), len(found))
-        results = [replace(one, table=data) for one, data in zip(base, answers, strict=True)]
-    elif reader.answers is None:
-        tables = summary_tables(session, reader, len(found))
-        results = [replace(one, table=dumps(t)) for one, t in zip(base, tables, strict=True)]
+    if reader.answers is None:
+        made = shares(session, reader, len(found))
+        results = [replace(one, table=data) for one, data in zip(base, made, strict=True)]
     else:
         digests = _answers(session, reading, reader, [task.partition for task, _ in found])
         results = [replace(one, answers=d) for one, d in zip(base, digests, strict=True)]
@@ -186,6 +179,16 @@ def _of_reader(
         result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
         for result, error in zip(results, errors, strict=True)
     ]
+
+
+def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
+    """What the driver gets of each partition in the current ``tuples``."""
+    if reader.timed:
+        return by_time(session.rows(reader.statements[0]), parts)
+    if reader.counted:
+        _define_statics(session, reader)
+        return counted(session.rows(reader.statements[0]), parts)
+    return [dumps(table) for table in summary_tables(session, reader, parts)]
 
 
 def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
