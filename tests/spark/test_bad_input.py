@@ -18,11 +18,13 @@ from streambound.evaluation.events import Answer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
+from streambound.query.statement import whole
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
+from streambound.spark.plans import PartPlan, StatementPlan
 from streambound.spark.prepare import Job
 from streambound.spark.summarise import Summary, Task, error_of, error_text
 from streambound.spark.walk import Walk
@@ -166,7 +168,8 @@ PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
 
 def walk_of(made: Plan, folder: Path) -> Walk:
     parts = {stream: (Partition("0", ()),) for stream in ("S", "T")}
-    job = Job("pair", PAIR.sql, "bounded", PAIR, made, histories.KEY, partitions=parts)
+    whole_plan = StatementPlan(whole(PAIR), (PartPlan(0, "", PAIR, made),))
+    job = Job("pair", PAIR.sql, "bounded", whole_plan, histories.KEY, partitions=parts)
     return Walk(job, Book(job, folder, None))
 
 

@@ -231,6 +231,7 @@ def test_one_is_told_in_the_singular(abstract: tuple[Catalog, Path], tmp_path: P
     assert told == [
         "1 query over 1 partition of 1 stream",
         "1 of 1 partition read",
+        "one: 1 marker up to 00001, 1,000 rows, 1 unit",
         "one: 1 row from 1 partition",
     ]
 
