@@ -78,8 +78,8 @@ class Checkpoint:
             "units": self.units,
             "peak_units": self.peak_units,
             "rows": self.rows,
-            "new": asdict(self.new),
-            "total": asdict(self.total),
+            "new": vars(self.new),
+            "total": vars(self.total),
         }
         return digest_of(json.dumps(body, sort_keys=True).encode())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,20 +106,26 @@ def day_of(text: str) -> dt.date | None:
     return (moment.astimezone(dt.UTC) if moment.tzinfo else moment).date()
 
 
-def partitions_in(relation: Relation, chosen: Range) -> tuple[Partition, ...]:
+Listing = Callable[[Relation], tuple[Partition, ...]]
+
+
+def partitions_in(relation: Relation, chosen: Range, listing: Listing | None = None) -> tuple[Partition, ...]:
     """The partitions of a relation's history that are in a range, in order of their names; may be none.
 
     Raises:
         DataError: no history is declared, there is nothing in it, or an end of the range is no day.
     """
     key = relation.history.partition_by if relation.history else None
-    return tuple(part for part in find_partitions(relation) if chosen.holds(key, part.name))
+    found = (listing or find_partitions)(relation)
+    return tuple(part for part in found if chosen.holds(key, part.name))
 
 
 def choose_partitions(
-    relation: Relation, chosen: Range, excluded: Collection[str] = ()
+    relation: Relation, chosen: Range, excluded: Collection[str] = (), listing: Listing | None = None
 ) -> tuple[Partition, ...]:
     """The partitions to be read of a stream: those in the range, without the excluded.
+
+    ``listing`` lists a history once for many queries; by default the folder is looked at.
 
     None are left if all in the range are excluded, which the caller tells.
 
@@ -127,7 +133,7 @@ def choose_partitions(
         DataError: no partition is in the range at all, or one of them has no files or is named after no
             day where days are declared.
     """
-    found = partitions_in(relation, chosen)
+    found = partitions_in(relation, chosen, listing)
     if not found:
         raise DataError(
             f"stream {relation.name} has no partition {chosen}", fix="choose another range (--from, --to)"

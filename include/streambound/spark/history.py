@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -20,7 +20,7 @@ from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Range
+from streambound.query.partitions import Listing, Range, find_partitions
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Damaged
@@ -99,7 +99,9 @@ def evaluate_history(
     folder = output or settings.answers_root()
     chosen = Range(first, last)
     _refuse_twins(queries)
-    found = {q.name: _job(q, catalog, chosen, excluded or {}) for q in queries}
+    # Queries share streams, and a long history takes a while to list.
+    listing = cache(find_partitions)
+    found = {q.name: _job(q, catalog, chosen, excluded or {}, listing) for q in queries}
     jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
     done: dict[str, HistoryAnswer] = {}
     with ExitStack() as held:
@@ -170,13 +172,15 @@ def _refuse_twins(queries: Sequence[Registered]) -> None:
         raise QueryError(f"several queries are named {', '.join(twins)}", fix="rename one of the files")
 
 
-def _job(query: Registered, catalog: Catalog, chosen: Range, excluded: Excluded) -> Job | StreamboundError:
+def _job(
+    query: Registered, catalog: Catalog, chosen: Range, excluded: Excluded, listing: Listing
+) -> Job | StreamboundError:
     # A registered file that cannot be read comes with its error instead of a text.
     unreadable: StreamboundError | None = getattr(query, "error", None)
     if unreadable is not None:
         return unreadable.about(query.name)
     try:
-        return prepare(query.name, query.sql, catalog, chosen, excluded)
+        return prepare(query.name, query.sql, catalog, chosen, excluded, listing=listing)
     except StreamboundError as error:
         return error.about(query.name)
 

@@ -13,7 +13,14 @@ from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions, partitions_in
+from streambound.query.partitions import (
+    Listing,
+    Partition,
+    Range,
+    choose_partitions,
+    find_partitions,
+    partitions_in,
+)
 from streambound.query.statement import Statement
 from streambound.spark.plans import StatementPlan, statement_plan, timeless
 from streambound.spark.readers import Reader, Static, statement_readers
@@ -65,9 +72,17 @@ Excluded = Mapping[str, Mapping[str, str]]
 
 
 def prepare(
-    name: str, sql: str, catalog: Catalog, chosen: Range, excluded: Excluded, growing: bool = False
+    name: str,
+    sql: str,
+    catalog: Catalog,
+    chosen: Range,
+    excluded: Excluded,
+    growing: bool = False,
+    listing: Listing | None = None,
 ) -> Job:
     """The job of a query; of ``growing`` histories the partitions are left open.
+
+    ``listing`` lists a history once for many queries.
 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
@@ -90,7 +105,7 @@ def prepare(
     if growing:
         key = _one_key(statement, _relations(statement, static=False))
         return Job(name, sql, verdict, plan, key, static, files)
-    key, partitions, missing = _partitions(statement, chosen, excluded)
+    key, partitions, missing = _partitions(statement, chosen, excluded, listing)
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen)
 
 
@@ -124,15 +139,15 @@ def _static(relation: Relation) -> Static:
 
 
 def _partitions(
-    query: Statement, chosen: Range, excluded: Excluded
+    query: Statement, chosen: Range, excluded: Excluded, listing: Listing | None
 ) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
     relations = _relations(query, static=False)
     key = _one_key(query, relations)
     partitions, missing = {}, []
     for relation in relations:
         reasons = excluded.get(relation.name, {})
-        partitions[relation.name] = choose_partitions(relation, chosen, reasons)
-        here = [part.name for part in partitions_in(relation, chosen)] if reasons else []
+        partitions[relation.name] = choose_partitions(relation, chosen, reasons, listing)
+        here = [part.name for part in partitions_in(relation, chosen, listing)] if reasons else []
         missing += [Missing(relation.name, name, reasons[name]) for name in here if name in reasons]
     return key, partitions, tuple(missing)
 
