@@ -60,6 +60,11 @@ def quarantine_root() -> Path:
     return home() / "quarantine"
 
 
+def caches_root() -> Path:
+    """Folder of the nightly benchmarks of caches: one file a query."""
+    return home() / "caches"
+
+
 def quality_root() -> Path:
     """Folder of the Great Expectations context and its Data Docs."""
     return home() / "quality"

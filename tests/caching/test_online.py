@@ -51,6 +51,7 @@ def knowing(chances: list[list[float]], alpha: float = 4.0, seed: int = 3) -> Ex
         numbers.copy(),
         1.0,
         alpha,
+        1 / np.expm1(1 / alpha),
         seed,
     )
 

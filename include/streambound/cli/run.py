@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
     from streambound.query.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
+    from streambound.spark.k_memory import Memory
 
 ENGINES = ("spark", "onepass", "reference")
 
@@ -34,6 +35,10 @@ def add_parser(commands: Any) -> None:
         "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
     )
     parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition")
+    parser.add_argument(
+        "--memory", type=int, metavar="K", help="evaluate an unbounded equijoin in K tuples of memory"
+    )
+    parser.add_argument("--policy", metavar="NAME", help="for --memory, instead of what was benchmarked")
     parser.add_argument(
         "--recompute", action="store_true", help="evaluate everything, whatever is checkpointed"
     )
@@ -56,6 +61,8 @@ def _run(options: argparse.Namespace) -> int:
             "--from": options.first is not None,
             "--to": options.last is not None,
             "--recompute": options.recompute,
+            "--memory": options.memory is not None,
+            "--policy": options.policy is not None,
             "--live": options.live,
             "--relations": options.relations is not None,
         }
@@ -67,6 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 
     query, catalog = one(options.query, options.catalog)
     refuse_file("--output", options.output)
+    _refuse_memory(options)
     if options.relations is not None:
         return relations.run_relations(query, catalog, options)
     if options.live:
@@ -85,6 +93,16 @@ def _refuse_recompute(options: argparse.Namespace) -> None:
             f"--recompute cannot be given with {', '.join(given)}: no checkpoints are kept then",
             fix="leave out --recompute: everything is evaluated",
         )
+
+
+def _refuse_memory(options: argparse.Namespace) -> None:
+    if options.policy is not None and options.memory is None:
+        raise QueryError("--policy says how a memory is kept", fix="give --memory K as well")
+    given = {"--live": options.live, "--relations": options.relations is not None}
+    if options.memory is not None and (others := [name for name, is_given in given.items() if is_given]):
+        raise QueryError(f"--memory is not for {', '.join(others)}", fix="evaluate the history alone")
+    if options.memory is not None and options.engine != "spark":
+        raise QueryError(f"--memory is not for --engine {options.engine}", accepted="--engine spark")
 
 
 def _run_corpus(path: Path, engine: str) -> int:
@@ -115,6 +133,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     from streambound.spark.session import session
 
     _use_input(options.input)
+    memory = None if options.memory is None else _memory(query, options)
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
             spark,
@@ -126,6 +145,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
             # Of histories and answers that lie elsewhere no checkpoints are kept.
             checkpoints=None if options.input else settings.checkpoints_of(options.output),
             recompute=options.recompute,
+            memory=None if memory is None else {query.name: memory},
             progress=_tell,
         )
     if answer.error is not None:
@@ -135,6 +155,17 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
         print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
         return 2
     return 0
+
+
+def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
+    from streambound.kmemory.choice import Choice
+    from streambound.kmemory.night import read
+    from streambound.spark.k_memory import Memory
+
+    if options.memory < 1:
+        raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")
+    choice = None if options.policy is None else Choice(options.policy, why="chosen by --policy")
+    return Memory(options.memory, read(settings.caches_root(), query.name), choice)
 
 
 def _tell(message: str) -> None:

@@ -6,7 +6,7 @@ ones count, day by day. The choice is by a stated rule (``choose``): the best me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -176,6 +176,12 @@ class Judged:
         found = {"policy": self.contender.policy, "alpha": self.contender.alpha, "size": self.size}
         return {**found, "kept": self.kept, "mean": self.mean, "half": self.half}
 
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Judged:
+        """What ``to_json`` made an object of."""
+        contender = Contender(found["policy"], found["alpha"])
+        return cls(contender, found["size"], found["kept"], found["mean"], found["half"])
+
 
 def judged(trials: Sequence[Trial]) -> Judged:
     """The mean over days and runs of one contender at one size."""
@@ -207,17 +213,21 @@ def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
     for contender in sorted(means, key=lambda contender: contender.rank):
         if contender == top:
             return top, f"{_named(top)} keeps the most: {means[top]:.1f} results a held-out day"
-        lead = _lead(by_contender[top], by_contender[contender])
-        if lead.mean() <= _half(lead):
+        ahead, half = lead(by_contender[top], by_contender[contender])
+        if ahead <= half:
             why = f"{_named(contender)} keeps {means[contender]:.1f} results a held-out day, which cannot be"
             return contender, f"{why} told from the {means[top]:.1f} of {_named(top)}, and is simpler"
     raise AssertionError("the best is among them")
 
 
-def _lead(top: list[int], other: list[int]) -> Any:
-    """Day by day, what the first keeps more; runs of one that has fewer are repeated."""
+def lead(top: Sequence[int], other: Sequence[int]) -> tuple[float, float]:
+    """What the first keeps more, day by day: the mean, and half of its 95% interval.
+
+    Runs of the one that has fewer are repeated.
+    """
     days = max(len(top), len(other))
-    return np.resize(np.array(top, np.float64), days) - np.resize(np.array(other, np.float64), days)
+    more = np.resize(np.array(top, np.float64), days) - np.resize(np.array(other, np.float64), days)
+    return float(more.mean()), _half(more)
 
 
 def _named(contender: Contender) -> str:
@@ -247,6 +257,11 @@ class Fit:
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
         return dict(vars(self), drifted=self.drifted)
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Fit:
+        """What ``to_json`` made an object of."""
+        return cls(found["stream"], found["kind"], found["held_out"], found["now"])
 
 
 def fits(case: Case, models: tuple[KeyModel, KeyModel]) -> tuple[Fit, Fit]:

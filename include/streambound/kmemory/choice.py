@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.caching.keys import KeyModel
@@ -33,7 +33,7 @@ class Choice:
     models: tuple[KeyModel, KeyModel] | None = None
     pace: float = 1.0
     seed: int = 0
-    why: str = "no benchmark has chosen a policy yet"
+    why: str = field(default="no benchmark has chosen a policy yet", compare=False)
 
     def __post_init__(self) -> None:
         if self.policy not in ONLINE:

@@ -184,6 +184,7 @@ class MemoryPass:
             np.array([first, second]),
             choice.pace,
             choice.alpha or 1.0,
+            float(1 / np.expm1(1 / (choice.alpha or 1.0))),
             choice.seed,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,13 @@ from streambound.spark.prepare import Missing
 class HistoryAnswer:
     """What evaluating a query over its history gave.
 
-    ``verdict`` is bounded, unbounded, unknown or invalid; only a bounded query without ``error`` has
-    answers. ``answer_rows`` counts different rows and ``answer_count`` their multiplicities;
-    ``peak_units`` is the most that the driver's tables held; ``rows`` counts the rows of all streams that the
-    answers rest on; ``seconds`` from the start of the evaluation to this answer. Of this run alone are
-    ``rows_read``, ``read_partitions``, and ``started_after``: the partition at whose boundary the evaluation
-    took up a checkpoint (None: from the beginning). ``late`` are the versions of partitions in quarantine.
+    ``verdict`` is bounded, unbounded, unknown or invalid; a query without ``error`` has answers if it is
+    bounded, or if it is evaluated in a ``memory``, which says under which policy and how complete they are.
+    ``answer_rows`` counts different rows and ``answer_count`` their multiplicities; ``peak_units`` is the
+    most that the driver's tables held; ``rows`` counts the rows of all streams that the answers rest on;
+    ``seconds`` from the start of the evaluation to this answer. Of this run alone are ``rows_read``,
+    ``read_partitions``, and ``started_after``: the partition at whose boundary the evaluation took up a
+    checkpoint (None: from the beginning). ``late`` are the versions of partitions in quarantine.
     """
 
     query: str
@@ -39,6 +41,7 @@ class HistoryAnswer:
     streams: tuple[str, ...] = ()
     digest: str | None = None
     seconds: float = 0.0
+    memory: Mapping[str, Any] | None = None
     error: StreamboundError | None = None
 
     @property
@@ -66,5 +69,6 @@ class HistoryAnswer:
             "late": [vars(late) for late in self.late],
             "digest": self.digest,
             "seconds": round(self.seconds, 3),
+            "memory": None if self.memory is None else dict(self.memory),
             "error": None if self.error is None else self.error.one_line(),
         }

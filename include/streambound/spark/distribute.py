@@ -72,10 +72,10 @@ def run_tasks(
     schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
     with _watched(session, len(groups), len(tasks), progress):
-        return [summary_of(row) for row in _collected(frame)]
+        return [summary_of(row) for row in collected(frame)]
 
 
-def _collected(frame: Any) -> list[dict[str, Any]]:
+def collected(frame: Any) -> list[dict[str, Any]]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

@@ -26,6 +26,7 @@ from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
+from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Excluded, Job, prepare, readings_of
 from streambound.spark.summarise import Summary
 from streambound.spark.walk import Walk
@@ -66,6 +67,7 @@ def evaluate_history(
     checkpoints: str | None = None,
     recompute: bool = False,
     publish: bool = True,
+    memory: Mapping[str, Memory] | None = None,
     progress: Progress = _silent,
     memory_mb: int = MEMORY_MB,
 ) -> list[HistoryAnswer]:
@@ -86,6 +88,7 @@ def evaluate_history(
         recompute: evaluate everything, whatever is checkpointed, and take in what is in quarantine.
         publish: put the final answers in their places; without it only the checkpoints move on, with the
             new answers of the partitions that they settle, in smaller commits.
+        memory: by name, the memory in which unbounded equijoins are evaluated; others are left out.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 
@@ -100,8 +103,8 @@ def evaluate_history(
     chosen = Range(first, last)
     _refuse_twins(queries)
     # Queries share streams, and a long history takes a while to list.
-    listing = cache(find_partitions)
-    found = {q.name: _job(q, catalog, chosen, excluded or {}, listing) for q in queries}
+    listing, memories = cache(find_partitions), memory or {}
+    found = {q.name: _job(q, catalog, chosen, excluded or {}, listing, memories.get(q.name)) for q in queries}
     jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
     done: dict[str, HistoryAnswer] = {}
     with ExitStack() as held:
@@ -173,14 +176,19 @@ def _refuse_twins(queries: Sequence[Registered]) -> None:
 
 
 def _job(
-    query: Registered, catalog: Catalog, chosen: Range, excluded: Excluded, listing: Listing
+    query: Registered,
+    catalog: Catalog,
+    chosen: Range,
+    excluded: Excluded,
+    listing: Listing,
+    memory: Memory | None,
 ) -> Job | StreamboundError:
     # A registered file that cannot be read comes with its error instead of a text.
     unreadable: StreamboundError | None = getattr(query, "error", None)
     if unreadable is not None:
         return unreadable.about(query.name)
     try:
-        return prepare(query.name, query.sql, catalog, chosen, excluded, listing=listing)
+        return prepare(query.name, query.sql, catalog, chosen, excluded, listing=listing, memory=memory)
     except StreamboundError as error:
         return error.about(query.name)
 

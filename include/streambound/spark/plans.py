@@ -13,6 +13,7 @@ from streambound.boundedness.statements import Part
 from streambound.checkpoint.fingerprint import fingerprint, united
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import static_values
+from streambound.kmemory.plan import MemoryPlan
 from streambound.query.model import Attribute, Kind, Occurrence, Query, Relation
 from streambound.query.statement import Statement
 from streambound.synopsis.ending import EndingPlan
@@ -31,7 +32,7 @@ class PartPlan:
     block: int
     label: str
     query: Query
-    plan: AnyPlan
+    plan: AnyPlan | MemoryPlan
 
     @property
     def shares(self) -> dict[str, Relation]:
@@ -67,7 +68,11 @@ class StatementPlan:
     def alone(self) -> tuple[Query, Plan | TimedPlan] | None:
         """The query and plan of a conjunction whose plan does not change as streams end; None of others."""
         plan = self.parts[0].plan if len(self.parts) == 1 else None
-        return None if plan is None or isinstance(plan, EndingPlan) else (self.parts[0].query, plan)
+        return (
+            None
+            if plan is None or isinstance(plan, (EndingPlan, MemoryPlan))
+            else (self.parts[0].query, plan)
+        )
 
     @property
     def shares(self) -> dict[str, Relation]:
@@ -101,17 +106,22 @@ def statement_plan(statement: Statement, parts: tuple[Part, ...], static: Static
     return StatementPlan(statement, tuple(made))
 
 
-def keeps_nothing(plan: AnyPlan) -> bool:
+def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPlan:
+    """An equijoin in k tuples of memory, as a statement of one part."""
+    return StatementPlan(statement, (PartPlan(0, "", plan.query, plan),))
+
+
+def keeps_nothing(plan: AnyPlan | MemoryPlan) -> bool:
     """Whether each tuple is answered at once."""
     return isinstance(plan, Plan) and plan.stateless
 
 
-def synopses_of(plan: AnyPlan) -> tuple[StreamSynopsis, ...]:
+def synopses_of(plan: AnyPlan | MemoryPlan) -> tuple[StreamSynopsis, ...]:
     """What counts of each occurrence of a stream in a plan; of a stream of a plan that ends, once."""
     if isinstance(plan, EndingPlan):
         first = {o.relation.name: o for o in reversed(plan.query.arriving)}
         return tuple(_held(plan.query, occurrence) for occurrence in first.values())
-    return plan.streams if isinstance(plan, TimedPlan) else plan.synopses
+    return plan.streams if isinstance(plan, (TimedPlan, MemoryPlan)) else plan.synopses
 
 
 def _held(query: Query, first: Occurrence) -> StreamSynopsis:
@@ -136,7 +146,7 @@ def _stamp(relation: Relation) -> str:
     return relation.timestamp
 
 
-def timeless(plan: AnyPlan) -> Relation | None:
+def timeless(plan: AnyPlan | MemoryPlan) -> Relation | None:
     """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
     if isinstance(plan, Plan):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
+from streambound.kmemory.plan import memory_plan
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.partitions import (
@@ -22,7 +23,8 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
-from streambound.spark.plans import StatementPlan, statement_plan, timeless
+from streambound.spark.k_memory import Memory
+from streambound.spark.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.spark.readers import Reader, Static, statement_readers
 from streambound.spark.summarise import Reading
 
@@ -79,10 +81,12 @@ def prepare(
     excluded: Excluded,
     growing: bool = False,
     listing: Listing | None = None,
+    memory: Memory | None = None,
 ) -> Job:
     """The job of a query; of ``growing`` histories the partitions are left open.
 
-    ``listing`` lists a history once for many queries.
+    ``listing`` lists a history once for many queries. A query that is not bounded has a plan only with a
+    ``memory``, and if it is an equijoin.
 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
@@ -91,7 +95,12 @@ def prepare(
     assert found.verdict is not None and found.statement is not None and found.decision is not None
     statement, verdict = found.statement, found.verdict.outcome.value
     if not found.verdict.bounded:
-        return Job(name, sql, verdict)
+        if memory is None:
+            return Job(name, sql, verdict)
+        plan = _in_memory(statement, memory)
+        refuse_timeless(plan)
+        key, partitions, missing = _partitions(statement, chosen, excluded, listing)
+        return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
     if found.unplanned is not None:
         raise PlanError(
             f"bounded, but it cannot be evaluated yet: {found.unplanned}",
@@ -100,7 +109,7 @@ def prepare(
         )
     static = static_history(statement)
     plan = statement_plan(statement, found.decision.parts, static)
-    _refuse_timeless(plan)
+    refuse_timeless(plan)
     files = _static_files(statement)
     if growing:
         key = _one_key(statement, _relations(statement, static=False))
@@ -109,7 +118,12 @@ def prepare(
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen)
 
 
-def _refuse_timeless(plan: StatementPlan) -> None:
+def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
+    plan = memory_plan(statement, memory.size)
+    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), statement)
+
+
+def refuse_timeless(plan: StatementPlan) -> None:
     """Histories are put in order by the timestamps of all streams.
 
     Raises:

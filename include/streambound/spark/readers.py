@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streambound.kmemory.plan import MemoryPlan
 from streambound.query.model import Query, Relation
 from streambound.spark import engine
 from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
@@ -58,7 +59,7 @@ def statement_readers(
 
 
 def readers_of(
-    plan: AnyPlan, answers: Path, statics: Sequence[Static], counted: bool = False
+    plan: AnyPlan | MemoryPlan, answers: Path, statics: Sequence[Static], counted: bool = False
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
@@ -66,7 +67,7 @@ def readers_of(
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
     """
     if not isinstance(plan, Plan):
-        return [_timed_reader(plan.query, synopsis) for synopsis in synopses_of(plan)]
+        return [timed_reader(plan.query, synopsis) for synopsis in synopses_of(plan)]
     query, found = plan.query, []
     for synopsis in plan.synopses:
         if plan.stateless:
@@ -87,7 +88,8 @@ def readers_of(
     return found
 
 
-def _timed_reader(query: Query, synopsis: StreamSynopsis) -> tuple[str, Reader]:
+def timed_reader(query: Query, synopsis: StreamSynopsis) -> tuple[str, Reader]:
+    """(stream, reader) of an occurrence whose tuples are wanted by time."""
     relation, made = query.occurrence(synopsis.alias).relation, relation_statement(query, synopsis)
     mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
     carried = {a.column for a in synopsis.carried}

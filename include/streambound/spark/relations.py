@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streambound.errors import DataError
+from streambound.kmemory.evaluation import Tuple
 from streambound.query.model import Attribute, Query
 from streambound.spark.ordered import encoded
 from streambound.synopsis.match_join import Match, Row
@@ -54,6 +55,15 @@ def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
         row = tuple(values[at[term]] if isinstance(term, Attribute) else term.value for term in terms)
         found[row] = found.get(row, 0) + count
     return found
+
+
+def tuples_of(side: int, data: bytes) -> list[Tuple]:
+    """The tuples of one side of an equijoin in such bytes, in order of time."""
+    return [
+        Tuple(side, moment, tuple(map(value_of, row)))
+        for moment, row, count in json.loads(data)
+        for _ in range(count)
+    ]
 
 
 def _text(thing: Any) -> bytes:

@@ -14,9 +14,11 @@ from itertools import groupby
 
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
+from streambound.kmemory.plan import MemoryPlan
 from streambound.spark import states
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.spark.k_memory import KMemory
 from streambound.spark.plans import PartPlan, StatementPlan, Static
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
@@ -32,6 +34,8 @@ def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
 
 def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> PartEvaluation:
     plan = part.plan
+    if isinstance(plan, MemoryPlan):
+        return KMemory(plan, order)
     if isinstance(plan, EndingPlan):
         return Ending(plan, static, order)
     if isinstance(plan, Plan) and plan.stateless and not alone:

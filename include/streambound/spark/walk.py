@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.errors import CountOverflow, StreamboundError
@@ -18,6 +19,7 @@ from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Segment
 from streambound.spark.distinct import distinct_rows
+from streambound.spark.k_memory import KMemory
 from streambound.spark.needs import Need
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
@@ -214,8 +216,16 @@ class Walk:
             streams=tuple(job.partitions),
             digest=str(self.digest) if done else None,
             seconds=seconds,
+            memory=self._memory() if done else None,
             error=None if self.error is None else self.error.about(job.name),
         )
+
+    def _memory(self) -> Mapping[str, Any] | None:
+        """How complete the answer of an unbounded query is."""
+        if not isinstance(self.evaluation, KMemory):
+            return None
+        self._restore()
+        return self.evaluation.report()
 
     def _missing(self) -> tuple[Missing, ...]:
         late = (Missing(one.stream, one.partition, one.reason) for one in self.book.late)

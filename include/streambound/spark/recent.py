@@ -1,0 +1,122 @@
+"""The recent past of the streams of unbounded equijoins, as a benchmark of caches sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambound.compiler import compile
+from streambound.errors import PlanError, StreamboundError
+from streambound.kmemory.benchmark import Case
+from streambound.kmemory.choice import Choice
+from streambound.kmemory.evaluation import Tuple, by_time
+from streambound.kmemory.plan import MemoryPlan, memory_plan
+from streambound.query.catalog import Catalog
+from streambound.query.model import Relation
+from streambound.query.partitions import Partition, Range, choose_partitions
+from streambound.spark import emit
+from streambound.spark.distribute import Progress, run_tasks
+from streambound.spark.plans import memory_statement_plan
+from streambound.spark.prepare import refuse_timeless
+from streambound.spark.readers import Reader, timed_reader
+from streambound.spark.relations import tuples_of
+from streambound.spark.summarise import Reading, Summary, Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def plan_for(name: str, sql: str, catalog: Catalog, size: int, choice: Choice | None = None) -> MemoryPlan:
+    """The plan of a query in ``size`` tuples.
+
+    Raises:
+        StreamboundError: it is invalid, bounded, no equijoin, or a stream of it has no timestamps.
+    """
+    found = compile(sql, catalog, name)
+    assert found.statement is not None and found.verdict is not None
+    if found.verdict.bounded:
+        raise PlanError(
+            "it is bounded and needs no cache: it is evaluated exactly",
+            subject=name,
+            fix="evaluate it without a memory",
+        )
+    plan = memory_plan(found.statement, size, choice)
+    refuse_timeless(memory_statement_plan(plan, found.statement))
+    return plan
+
+
+def recent_cases(
+    session: SparkSession,
+    plans: Mapping[str, MemoryPlan],
+    days: int,
+    held_out: int,
+    last: str | None,
+    progress: Progress,
+) -> dict[str, Case | StreamboundError]:
+    """The recent past of the streams of each query: its last ``days`` partitions, some of them held out.
+
+    Raises:
+        StorageError: Spark lost the job.
+    """
+    tasks: dict[tuple[str, str], Task] = {}
+    readers: dict[str, list[Reader]] = {}
+    about: dict[str, Relation] = {}
+    chosen: dict[str, tuple[str, ...]] = {}
+    found: dict[str, Case | StreamboundError] = {}
+    for name, plan in plans.items():
+        try:
+            mine = _recent(plan, days, last)
+        except StreamboundError as error:
+            found[name] = error.about(name)
+            continue
+        chosen[name] = tuple(sorted({part.name for parts in mine.values() for part in parts}))
+        for relation in {o.relation.name: o.relation for o in plan.query.streams}.values():
+            about[relation.name] = relation
+            for part in mine[relation.name]:
+                _add(tasks, relation.name, part, name)
+        for synopsis in plan.streams:
+            stream, reader = timed_reader(plan.query, synopsis)
+            readers.setdefault(stream, []).append(reader)
+    readings = {s: Reading(about[s], None, tuple(found)) for s, found in readers.items()}
+    progress(f"{emit.counted(len(tasks), 'partition')} for {emit.counted(len(chosen), 'query')}")
+    summaries = run_tasks(session, list(tasks.values()), readings, progress)
+    for name, names in chosen.items():
+        try:
+            found[name] = _case(plans[name], names, held_out, [s for s in summaries if s.query == name])
+        except StreamboundError as error:
+            found[name] = error.about(name)
+    return found
+
+
+def _recent(plan: MemoryPlan, days: int, last: str | None) -> dict[str, tuple[Partition, ...]]:
+    """The newest partitions of each stream of a query."""
+    relations = {o.relation.name: o.relation for o in plan.query.streams}
+    found = {name: choose_partitions(relation, Range(None, last)) for name, relation in relations.items()}
+    names = sorted({part.name for parts in found.values() for part in parts})[-days:]
+    return {name: tuple(part for part in parts if part.name in names) for name, parts in found.items()}
+
+
+def _add(tasks: dict[tuple[str, str], Task], stream: str, part: Partition, query: str) -> None:
+    at = (stream, part.name)
+    known = tasks.get(at)
+    if known is not None:
+        tasks[at] = replace(known, queries=known.queries | {query})
+        return
+    files = tuple(map(str, part.files))
+    tasks[at] = Task(stream, part.name, files, sum(Path(f).stat().st_size for f in files), frozenset([query]))
+
+
+def _case(plan: MemoryPlan, days: tuple[str, ...], held_out: int, summaries: list[Summary]) -> Case:
+    rows: list[tuple[Tuple, int]] = []
+    aliases = [synopsis.alias for synopsis in plan.streams]
+    for one in sorted(summaries, key=lambda s: (s.partition, aliases.index(s.alias))):
+        if one.error is not None:
+            raise one.error
+        assert one.table is not None
+        rows += [(row, days.index(one.partition)) for row in tuples_of(aliases.index(one.alias), one.table)]
+    order = {id(row): day for row, day in rows}
+    ordered = by_time(row for row, _ in rows)
+    of_row = tuple(order[id(row)] for row in ordered)
+    return Case(plan, tuple(ordered), of_row, days, min(held_out, max(len(days) // 2, 1)))
