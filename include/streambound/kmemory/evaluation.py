@@ -80,11 +80,10 @@ class MemoryPass:
         found = []
         for side, synopsis in enumerate(self.plan.streams):
             name = self.query.occurrence(synopsis.alias).relation.name
-            found += [
-                Tuple(side, batch.moment, tuple(row[a.column] for a in synopsis.carried))
-                for row in batch.tuples.get(name, ())
-                if accepts(synopsis, row)
-            ]
+            accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
+            values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
+            # In canonical order: which tuples of one moment are kept must not depend on how they came.
+            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_text)]
         return self.advance(found)
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -197,7 +196,11 @@ class MemoryPass:
 
 def key_text(key: Iterable[Any]) -> str:
     """A key as canonical text: equal keys of either stream have equal texts, whatever their types."""
-    return json.dumps([plain(_whole(value)) for value in key], separators=(",", ":"), ensure_ascii=False)
+    return _text(map(_whole, key))
+
+
+def _text(values: Iterable[Any]) -> str:
+    return json.dumps([plain(value) for value in values], separators=(",", ":"), ensure_ascii=False)
 
 
 def _whole(value: Any) -> Any:
