@@ -48,7 +48,10 @@ def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
     finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
     if finite:
-        return f"plans over finite streams ({', '.join(finite)}) that no condition ends are still to come"
+        return (
+            f"no condition says when the finite streams ({', '.join(finite)}) end: until then every tuple"
+            " would have to be kept (compare their timestamps with a constant)"
+        )
     return None
 
 
