@@ -37,6 +37,7 @@ BOUNDED = [
     "q9_distinct",
 ]
 UNBOUNDED = [
+    "aircraft_rotation",
     "delay_pairs",
     "flight_recovery",
     "rotation_delays",

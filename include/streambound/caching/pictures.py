@@ -14,6 +14,9 @@ COLOURS = {
     "life": "tab:orange",
     "prob": "tab:green",
     "rand": "tab:red",
+    "lru": "tab:purple",
+    "lfu": "tab:brown",
+    "fifo": "tab:pink",
 }
 
 

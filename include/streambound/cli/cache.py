@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streambound.cli.cache_advise import add_advise
 from streambound.cli.cache_bench import add_bench
 from streambound.errors import QueryError
 
@@ -21,6 +22,7 @@ def add_parser(commands: Any) -> None:
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_simulate(subcommands)
     add_bench(subcommands)
+    add_advise(subcommands)
 
 
 def _add_simulate(subcommands: Any) -> None:

@@ -1,0 +1,73 @@
+"""How much memory keeps a share of a query's results, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streambound.kmemory.advice import Advice, Reaches, Share
+from streambound.report.tables import aligned
+
+HEADINGS = ("tuples", "units", "policy", "kept", "optimum")
+NUMBERS = ("tuples", "units", "kept", "optimum")
+
+
+def advice_text(advice: Advice) -> str:
+    """The answer, what it rests on, each size that was tried, and why its policy was chosen."""
+    return "\n".join(_lines(advice))
+
+
+def _lines(advice: Advice) -> Iterator[str]:
+    night = advice.night
+    yield f"{night.query}: {_answer(advice)}"
+    yield f"  {_optimum(advice)}"
+    yield (
+        f"  on the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}, with"
+        f" {night.possible:,} results; a memory for all {night.tuples:,} tuples of these days keeps each"
+    )
+    if night.drifted:
+        yield "  its streams had drifted from what was known of them the night before"
+    yield ""
+    yield aligned(HEADINGS, [_row(share) for share in advice.shares], NUMBERS)
+    yield ""
+    for share in advice.shares:
+        yield f"k = {share.of.size:,}: {share.of.choice.why}"
+        if share.ahead:
+            yield f"  not chosen, though more were kept: {_ahead(share)}"
+
+
+def _answer(advice: Advice) -> str:
+    target, largest = f"{100 * advice.target:.10g}% of its results", advice.shares[-1]
+    if advice.chosen is None:
+        most = f"{largest.of.size:,} tuples ({largest.of.units:,} units), the most that were tried"
+        kept = f"keep {largest.kept:.1%} under {largest.of.choice.policy}"
+        return f"no memory that was tried keeps {target}; {most}, {kept}"
+    (share,) = (one for one in advice.shares if one.of.size == advice.chosen.size)
+    kept = f"they keep {share.kept:.1%} under {share.of.choice.policy}"
+    return f"{_size(advice.chosen)} keep {target}: {kept}{_estimate(advice.chosen)}"
+
+
+def _optimum(advice: Advice) -> str:
+    if advice.optimum is None:
+        largest = advice.shares[-1]
+        kept = f"the optimum keeps {largest.optimum:.1%} in {largest.of.size:,} tuples"
+        return f"nor can any policy at these sizes: {kept}"
+    return f"the optimum reaches it in {_size(advice.optimum)}{_estimate(advice.optimum)}"
+
+
+def _size(found: Reaches) -> str:
+    return f"{found.size:,} tuples ({found.units:,} units)"
+
+
+def _estimate(found: Reaches) -> str:
+    if found.estimated is None:
+        return ""
+    return f"; {found.estimated:,} may do (an estimate: a line between the sizes that were tried)"
+
+
+def _row(share: Share) -> tuple[str, ...]:
+    of = share.of
+    return f"{of.size:,}", f"{of.units:,}", of.choice.policy, f"{share.kept:.1%}", f"{share.optimum:.1%}"
+
+
+def _ahead(share: Share) -> str:
+    return ", ".join(f"{policy} {kept:.1%}" for policy, kept in share.ahead)

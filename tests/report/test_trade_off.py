@@ -1,0 +1,50 @@
+"""The picture of a query's caches: every policy, the optimum and the choice are on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+from tests.kmemory.nights import USUAL, night, of_size
+
+from streambound.errors import DataError
+from streambound.kmemory.choice import Choice
+from streambound.report.trade_off import draw
+
+
+def text_of(path: Path) -> str:
+    """What an SVG says; matplotlib names each text in a comment beside its outlines."""
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_picture_names_what_is_on_it(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "q.svg"
+    draw(night(*USUAL), path)
+    found = text_of(path)
+    for text in ("optimum", "chosen", "lru", "fifo", "chosen: fifo, 85.0%", "14,000 units"):
+        assert f"<!-- {text} -->" in found, text
+    assert "<!-- q: 4 held-out days to 2026-01-10, 1,000 results -->" in found
+    first = path.read_bytes()
+    draw(night(*USUAL), path)
+    assert path.read_bytes() == first
+
+
+def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
+    stands = replace(USUAL[0], choice=Choice("rand"), chosen=None, kept=600)
+    draw(night(stands), tmp_path / "q.svg")
+    assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
+
+
+def test_many_sizes_and_another_format(tmp_path: Path) -> None:
+    sizes = [of_size(size, 900, {"lru": 10 * at}, "lru") for at, size in enumerate(range(10, 150, 10))]
+    draw(night(*sizes), tmp_path / "q.png")
+    height, width, _ = matplotlib.image.imread(tmp_path / "q.png").shape
+    assert (width, height) == (1_200, 750)
+
+
+def test_without_results_there_is_no_picture(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no results"):
+        draw(night(*USUAL, results=0), tmp_path / "q.svg")
+    assert not list(tmp_path.iterdir())
