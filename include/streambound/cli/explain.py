@@ -28,9 +28,26 @@ def _explain(options: argparse.Namespace) -> int:
     print(verdict_text(report, query.sql, whole=True))
     if report.verdict == "bounded":
         print(plan_text(compile(query.sql, catalog, query.name)))
+    if report.verdict == "unbounded" and _fits_memory(query.sql, catalog, query.name):
+        print(
+            f"  in K tuples of memory it has a part of its answer: streambound run {options.query} --memory K"
+        )
     if options.steps and report.verdict != "invalid":
         print(_steps(query.sql, catalog, query.name))
     return exit_code([report.verdict])
+
+
+def _fits_memory(sql: str, catalog: Catalog, name: str) -> bool:
+    """Whether an unbounded query runs in k tuples of memory."""
+    from streambound.errors import PlanError
+    from streambound.kmemory.equijoin import equijoin
+    from streambound.query.parse import statement
+
+    try:
+        query = equijoin(statement(sql, catalog, name)).query
+    except PlanError:
+        return False
+    return all(o.relation.timestamp is not None for o in query.streams)
 
 
 def _steps(sql: str, catalog: Catalog, name: str) -> str:

@@ -150,6 +150,8 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
         )
     if answer.error is not None:
         raise answer.error
+    if memory is not None and answer.verdict == "bounded":
+        _tell(f"{query.name} is bounded: it was evaluated exactly, and --memory made no difference")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
