@@ -140,10 +140,13 @@ def _formula(draw: st.DrawFn, columns: list[tuple[str, str]], depth: int) -> str
 
 
 @st.composite
-def timed_cases(draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = False) -> Case:
+def timed_cases(
+    draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = False, orders: bool = False
+) -> Case:
     """A random query over two to four streams whose application timestamps are compared.
 
-    With ``types`` columns are of these, sometimes there is a static relation, and more are bounded.
+    With ``types`` columns are of these, sometimes there is a static relation, and more are bounded. With
+    ``orders`` duplicates are preserved, and timestamps compared without offsets.
     """
     names = ["S", "T", "U", "V"][: draw(st.integers(2, 4))]
     columns = ["A", "B"] if len(names) < 4 else ["A"]
@@ -153,7 +156,7 @@ def timed_cases(draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = Fa
         streams = {n: {**draw(_relation(types)), "timestamp": "ts"} for n in names}
         for name in names:
             streams[name]["columns"]["ts"] = "int"
-    if types and draw(st.integers(0, 2)) == 0:
+    if types and not orders and draw(st.integers(0, 2)) == 0:
         streams["R"] = {**draw(_relation(types)), "kind": "static"}
     ordinary = [
         (f"{n}.{c}", kind) for n, b in streams.items() for c, kind in b["columns"].items() if c != "ts"
@@ -169,13 +172,13 @@ def timed_cases(draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = Fa
         atoms += [f"{one}.ts <= {other}.ts + {after}", f"{other}.ts <= {one}.ts + {before}"]
     for _ in range(draw(st.integers(1, 4))):
         one, other = draw(st.permutations(names))[:2]
-        offset = draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
+        offset = "" if orders else draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
         atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<', '<=', '=', '<>']))} {other}.ts{offset}")
     if draw(st.integers(0, 5)) == 0:
         atoms.append(f"{draw(st.sampled_from(names))}.ts < 9")
     projected = ["1", "1", *(c for c, _ in ordinary), f"{names[0]}.ts"]
     select = draw(st.lists(st.sampled_from(projected), min_size=1, max_size=2))
-    distinct = "DISTINCT " if draw(st.booleans()) else ""
+    distinct = "DISTINCT " if not orders and draw(st.booleans()) else ""
     sql = f"SELECT {distinct}{', '.join(select)} FROM {', '.join(streams)} WHERE {' AND '.join(atoms)}"
     catalog = catalog_from_mapping(streams)
     return Case(streams, sql, catalog, parse(sql, catalog))

@@ -83,6 +83,11 @@ def write(relation: Relation, rows: Rows, folder: Path, part: int | None, files:
         pq.write_table(table(relation, rows[number::files]), target / f"part-{number:05}.parquet")
 
 
+def write_file(relation: Relation, rows: Rows, file: Path, compression: str = "snappy") -> None:
+    """Rows as one file."""
+    pq.write_table(table(relation, rows), file, compression=compression)
+
+
 def read_answers(folder: Path, query: Query | Statement) -> dict[str, Counter[tuple[Any, ...]]]:
     """The answer rows (encoded) with their counts, by partition name."""
     found = {}

@@ -19,8 +19,8 @@ from streambound.query.model import Query, Relation
 from streambound.query.values import NotANumber
 from streambound.synopsis.serial import plain
 
-# To be raised when the same plan comes to mean another state, or other answers.
-VERSION = 1
+# To be raised when the same plan comes to mean another state or segment, or other answers.
+VERSION = 2
 # The user's own spelling: of constants, of offsets.
 _SPELLING = ("text", "offset_text")
 

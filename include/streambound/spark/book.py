@@ -8,8 +8,8 @@ Without a table no checkpoints are kept: everything is read and evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
@@ -19,6 +19,7 @@ from streambound.checkpoint.table import CheckpointTable
 from streambound.spark import emit, states
 from streambound.spark.needs import Need, Needs, read_all
 from streambound.spark.prepare import Job
+from streambound.spark.shares import Segment, changed, irretrievable, segment_of
 from streambound.spark.summarise import Summary
 from streambound.synopsis.serial import digest
 
@@ -30,22 +31,6 @@ PENDING_BYTES = 32 << 20
 
 class Damaged(Exception):
     """A checkpoint that is needed turned out to be damaged: the book is to be opened again without it."""
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it."""
-
-    partition: str
-    inputs: Mapping[str, Input]
-    digest: str
-    kept: bytes | None
-    answered: emit.Digest | None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows of all its streams."""
-        return sum(one.rows for one in self.inputs.values())
 
 
 class Book:
@@ -126,6 +111,8 @@ class Book:
         known = {s for s in streams if self.needs[s, partition] is Need.KNOWN}
         if row is not None and known == set(streams) == set(row.inputs):
             return Segment(partition, row.inputs, row.segment_digest, None, emit.digest_of(row.new))
+        if self.job.segments is not None:
+            return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
         inputs = {
             s: Input(self.needs.identities[s, partition], found[0].rows) for s, found in read.items() if found
@@ -136,7 +123,33 @@ class Book:
         tables = {x.alias: x.table for found in read.values() for x in found if x.table is not None}
         if row is not None and (known or any(self.needs[s, partition] is Need.COMPARE for s in streams)):
             self._from_checkpoint(row, streams, inputs, tables)
-        return _segment(partition, inputs, tables)
+        return segment_of(partition, inputs, tables)
+
+    def _together(
+        self, partition: str, row: Checkpoint | None, streams: Sequence[str], summaries: Sequence[Summary]
+    ) -> Segment:
+        """A partition that was read as a whole.
+
+        Raises:
+            DataError: a stream's share is to be taken in, and another's is no longer as it was checkpointed.
+        """
+        rows = {x.stream: x.rows for x in summaries}
+        tables = {x.alias: x.table for x in summaries if x.table is not None}
+        inputs = {s: Input(self.needs.identities[s, partition], rows[s]) for s in streams if s in rows}
+        needs = {s: self.needs[s, partition] for s in streams}
+        compared = [s for s in streams if needs[s] is Need.COMPARE]
+        if row is not None and compared:
+            before = states.tables_of(self._blob(partition, "segment"))
+            for stream in compared:
+                if changed(self.plan, stream, (row.inputs[stream], before), (inputs[stream], tables)):
+                    self._quarantine(stream, partition)
+        replaced = [s for s in streams if self.needs.replaced(s, partition)]
+        if row is None or not replaced:
+            return segment_of(partition, inputs, tables)
+        if set(row.inputs) != set(streams) or Need.READ in needs.values():
+            raise irretrievable(partition, replaced)
+        mine = {s: one if s in replaced else inputs.get(s, one) for s, one in row.inputs.items()}
+        return Segment(partition, mine, row.segment_digest, None, emit.digest_of(row.new))
 
     def _from_checkpoint(
         self, row: Checkpoint, streams: Iterable[str], inputs: dict[str, Input], tables: dict[str, bytes]
@@ -144,17 +157,14 @@ class Book:
         """Put in what is checkpointed of streams that were not read, or whose change comes too late."""
         before = states.tables_of(self._blob(row.partition, "segment"))
         for stream in streams:
-            aliases = [key for key, relation in self.plan.shares.items() if relation.name == stream]
             need, old = self.needs[stream, row.partition], row.inputs.get(stream)
             if need is Need.READ or old is None:
                 continue
             if need is Need.COMPARE:
-                same = old.rows == inputs[stream].rows and all(
-                    before.get(a) == tables.get(a) for a in aliases
-                )
-                if same:
+                if not changed(self.plan, stream, (old, before), (inputs[stream], tables)):
                     continue
                 self._quarantine(stream, row.partition)
+            aliases = [key for key, relation in self.plan.shares.items() if relation.name == stream]
             inputs[stream] = old
             tables.update({a: before[a] for a in aliases if a in before})
 
@@ -276,8 +286,3 @@ class Book:
     def chain(self, before: str, segment: Segment) -> str:
         """The chain at the boundary after a partition."""
         return chained(before, segment.partition, segment.inputs, segment.digest)
-
-
-def _segment(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> Segment:
-    kept = states.segment(tables)
-    return Segment(partition, inputs, digest(kept), kept)

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from streambound.errors import StorageError
 from streambound.spark import emit
-from streambound.spark.engine import MEMORY_MB, opened
+from streambound.spark.engine import MEMORY_MB, Engine, opened
+from streambound.spark.joint import Joint, summarise_joint
 from streambound.spark.summarise import Reading, Summary, Task, error_of, error_text, summarise
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.binary(): "binar
 def run_tasks(
     session: SparkSession,
     tasks: Sequence[Task],
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, Reading | Joint],
     progress: Progress,
     memory_mb: int = MEMORY_MB,
 ) -> list[Summary]:
@@ -134,7 +135,7 @@ def cores(session: SparkSession) -> int:
 
 
 def _mapper(
-    groups: list[list[list[Task]]], readings: dict[str, Reading], memory_mb: int
+    groups: list[list[list[Task]]], readings: dict[str, Reading | Joint], memory_mb: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -145,15 +146,19 @@ def _mapper(
 
 
 def summarise_group(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
+    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
     """A record batch (see FIELDS) for each batch of partitions."""
     with opened(memory_mb) as engine:
         for batch in group:
-            rows = [
-                _row(summary) for summary in summarise(engine, readings[batch[0].stream].by(batch[0]), batch)
-            ]
+            rows = [_row(summary) for summary in _summaries(engine, readings[batch[0].stream], batch)]
             yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+
+
+def _summaries(engine: Engine, reading: Reading | Joint, batch: Sequence[Task]) -> Iterator[Summary]:
+    if isinstance(reading, Joint):
+        return summarise_joint(engine, reading, batch)
+    return summarise(engine, reading.by(batch[0]), batch)
 
 
 def _row(summary: Summary) -> dict[str, Any]:

@@ -108,6 +108,16 @@ class Engine:
             while portion := result.fetchmany(FETCHED):
                 yield from portion
 
+    def table(self, query: Query) -> pa.Table:
+        """The rows of a statement as one Arrow table.
+
+        Raises:
+            DataError: the statement fails on this data.
+        """
+        with translated(None), self._lookups(query.lookups):
+            found: pa.Table = self.connection.sql(query.sql).to_arrow_table()
+            return found
+
     def batches(self, query: Query) -> Generator[pa.RecordBatch, None, None]:
         """The rows of a statement as Arrow batches.
 

@@ -27,7 +27,7 @@ from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
 from streambound.spark.k_memory import Memory
-from streambound.spark.prepare import Excluded, Job, prepare, readings_of
+from streambound.spark.prepare import Excluded, Job, joints_of, prepare, readings_of
 from streambound.spark.summarise import Summary
 from streambound.spark.walk import Walk
 from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
@@ -200,9 +200,11 @@ def _evaluate(
     books = {name: walk.book for name, walk in walks.items()}
     jobs = [book.job for book in books.values()]
     waiting = steps(books)
-    streams = {task.stream for step in waiting for task in step.tasks}
-    readings = {stream: found for stream, found in readings_of(jobs, folder).items() if stream in streams}
-    total = sum(len(step.tasks) for step in waiting)
+    tasks = [task for step in waiting for task in step.tasks]
+    names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
+    made = readings_of(jobs, folder) | joints_of(jobs)
+    readings = {name: found for name, found in made.items() if name in names}
+    total = sum(len(task.streams) for task in tasks)
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
@@ -211,7 +213,7 @@ def _evaluate(
         tasks = [task for step in wave for task in step.tasks]
         summaries = run_tasks(session, tasks, readings, progress, memory_mb) if tasks else []
         _walk(walks, wave, summaries, damaged)
-        read += len(tasks)
+        read += sum(len(task.streams) for task in tasks)
         progress(f"{read:,} of {emit.counted(total, 'partition')} read")
         for walk in walks.values():
             if (reached := walk.reached()) is not None:
@@ -227,7 +229,8 @@ def _walk(
         at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
     for step in wave:
         for query in step.queries:
-            found = (at.get((task.stream, step.partition, query), ()) for task in step.tasks)
+            mine = (stream for task in step.tasks if query in task.queries for stream in task.streams)
+            found = (at.get((stream, step.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:
                     walks[query].take(step.partition, chain.from_iterable(found))

@@ -77,6 +77,23 @@ class Needs:
     def __getitem__(self, at: tuple[str, str]) -> Need:
         return self._found[at]
 
+    def together(self, partition: str) -> list[str]:
+        """The streams to read where a partition is summarised over all of them; none if it is known.
+
+        One that is known, but whose checkpointed version is in the files no longer, cannot be read again.
+        """
+        streams = self.streams(partition)
+        row = self.rows.get(partition)
+        needs = {self._found[stream, partition] for stream in streams}
+        if needs == {Need.KNOWN} and row is not None and set(row.inputs) == set(streams):
+            return []
+        return [stream for stream in streams if not self.replaced(stream, partition)]
+
+    def replaced(self, stream: str, partition: str) -> bool:
+        """Whether what is checkpointed of a partition's share is in its files no longer."""
+        late = self.late.get((stream, partition))
+        return late is not None and late.earlier
+
     def streams(self, partition: str) -> list[str]:
         """The streams of which a partition is evaluated."""
         return self._streams.get(partition, [])

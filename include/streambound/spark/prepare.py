@@ -23,10 +23,13 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
+from streambound.spark.joint import Joint, joint_name, joint_of
 from streambound.spark.k_memory import Memory
 from streambound.spark.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.spark.readers import Reader, Static, statement_readers
 from streambound.spark.summarise import Reading
+from streambound.synopsis.segments import SegmentPlan, segment_plan
+from streambound.synopsis.timed import TimedPlan
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Missing:
 class Job:
     """A query to be evaluated: its plan, what it reads, and what is kept out.
 
-    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated.
+    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``segments`` the
+    partitions are summarised over all streams together.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Job:
     partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     chosen: Range = field(default_factory=Range)
+    segments: SegmentPlan | None = None
 
     def gone(self, partition: str) -> bool:
         """Whether a partition is asked for, but no longer there."""
@@ -115,7 +120,13 @@ def prepare(
         key = _one_key(statement, _relations(statement, static=False))
         return Job(name, sql, verdict, plan, key, static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
-    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen)
+    segments = _segments(plan)
+    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, segments)
+
+
+def _segments(plan: StatementPlan) -> SegmentPlan | None:
+    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
+    return segment_plan(alone) if isinstance(alone, TimedPlan) else None
 
 
 def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
@@ -179,12 +190,19 @@ def _one_key(query: Statement, relations: Iterable[Relation]) -> str | None:
     return next(iter(keys.values()), None)
 
 
+def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:
+    """What is done with partitions of all streams of a query together, by the name of the reading."""
+    return {joint_name(job.name): joint_of(job.segments) for job in jobs if job.segments is not None}
+
+
 def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:
-    """What is done with the partitions of each stream, by its name."""
+    """What is done with the partitions of each stream, by its name; for queries that read each alone."""
     readers: dict[str, list[Reader]] = {}
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
         assert job.plan is not None
+        if job.segments is not None:
+            continue
         for relation in _relations(job.plan.statement, static=False):
             about[relation.name] = (relation, job.key)
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files):

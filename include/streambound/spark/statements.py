@@ -10,7 +10,7 @@ tables. Nodes are sqlglot's, so another dialect can render them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -76,9 +76,12 @@ def _ends(build: Clauses, shape: Layout) -> list[Named]:
 
 
 def _grouped(groups: Sequence[Named], ends: Sequence[Named]) -> exp.Select:
-    columns: list[Named] = [*groups, (COUNT, exp.Count(this=exp.Star())), *ends]
-    select = exp.select(*(exp.alias_(e, name, quoted=True) for name, e in columns))
+    select = _selected([*groups, (COUNT, exp.Count(this=exp.Star())), *ends])
     return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+
+
+def _selected(columns: list[Named]) -> exp.Select:
+    return exp.select(*(exp.alias_(e, name, quoted=True) for name, e in columns))
 
 
 def _part() -> Named:
@@ -141,12 +144,23 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
 
 def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n."""
+    return _counting(query, synopsis, lambda columns: _grouped(columns, []))
+
+
+def tuple_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+    """The tuples that count of one occurrence: p, t (timestamp), c* (carried columns)."""
+    return _counting(query, synopsis, _selected)
+
+
+def _counting(
+    query: Query, synopsis: StreamSynopsis, select_of: Callable[[list[Named]], exp.Select]
+) -> Statement:
     timestamp = query.occurrence(synopsis.alias).relation.timestamp
     assert timestamp is not None
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
     columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
     columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(synopsis.carried)]
-    select = _grouped(columns, []).from_(ordered.table(TUPLES))
+    select = select_of(columns).from_(ordered.table(TUPLES))
     conditions = build.accepted(synopsis)
     return Statement(select.where(*conditions) if conditions else select, tuple(build.lookups))
 

@@ -61,7 +61,8 @@ class Task:
     """A partition of a stream: its name, files, and their size in bytes.
 
     ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
-    ones.
+    ones. A query that is summarised over all its streams together has their ``shares`` in one task, the files
+    by stream; ``stream`` is the name of the reading then.
     """
 
     stream: str
@@ -70,6 +71,12 @@ class Task:
     size: int
     queries: frozenset[str]
     aside: frozenset[str] = frozenset()
+    shares: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it reads."""
+        return tuple(stream for stream, _ in self.shares) or (self.stream,)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,19 @@ from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
 from streambound.spark.k_memory import KMemory
 from streambound.spark.plans import PartPlan, StatementPlan, Static
+from streambound.spark.segmented import Segmented
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.segments import SegmentPlan
 
 
-def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
-    """The evaluation of a statement, at the beginning."""
+def statement_evaluation(
+    plan: StatementPlan, static: Static, segments: SegmentPlan | None = None
+) -> Evaluation:
+    """The evaluation of a statement, at the beginning; by summaries of partitions where there are such."""
+    if segments is not None:
+        return Segmented(segments)
     if len(plan.parts) == 1:
         return _evaluation(plan.parts[0], static, Order(), alone=True)
     return United(plan, static)

@@ -17,12 +17,13 @@ from streambound.evaluation.events import answers
 from streambound.sources.partitions import write_table
 from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
-from streambound.spark.book import Book, Segment
+from streambound.spark.book import Book
 from streambound.spark.distinct import distinct_rows
 from streambound.spark.k_memory import KMemory
 from streambound.spark.needs import Need
 from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
+from streambound.spark.shares import Segment
 from streambound.spark.summarise import Summary
 from streambound.spark.united import statement_evaluation
 from streambound.synopsis.serial import digest
@@ -40,7 +41,7 @@ class Walk:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
         self.statement = job.plan.statement
-        self.evaluation = statement_evaluation(self.plan, job.static)
+        self.evaluation = statement_evaluation(self.plan, job.static, job.segments)
         self.digest = emit.Digest()
         self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from streambound.query.partitions import Partition
 from streambound.spark.book import Book
+from streambound.spark.joint import joint_name
 from streambound.spark.needs import Need
 from streambound.spark.summarise import Task
 
@@ -38,7 +40,8 @@ def steps(books: Mapping[str, Book]) -> list[Step]:
 def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     parts: dict[tuple[str, str, str], Partition] = {}
     needs: dict[tuple[str, str, str], dict[str, Need]] = {}
-    for name, book in books.items():
+    apart = {name: book for name, book in books.items() if book.job.segments is None}
+    for name, book in apart.items():
         for stream in book.needs.relations:
             for part in book.job.partitions[stream]:
                 need = book.needs[stream, part.name]
@@ -49,13 +52,36 @@ def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     found: dict[tuple[str, str], list[Task]] = {}
     for at, wanted in needs.items():
         found.setdefault(at[:2], []).append(_task(at[2], parts[at], wanted))
+    for name, book in books.items():
+        if book.job.segments is not None:
+            for partition in book.names:
+                if task := _joint_task(name, book, partition):
+                    found.setdefault((book.job.key or "", partition), []).append(task)
     return found
 
 
+def _joint_task(name: str, book: Book, partition: str) -> Task | None:
+    """A partition of all streams of a query, if any has to be read."""
+    streams = book.needs.together(partition)
+    if not streams:
+        return None
+    shares = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
+    files = tuple(file for _, mine in shares for file in mine)
+    return Task(joint_name(name), partition, files, _size(files), frozenset((name,)), shares=shares)
+
+
 def _task(stream: str, part: Partition, wanted: Mapping[str, Need]) -> Task:
-    size = sum(file.stat().st_size for file in part.files if file.exists())
+    files = _files(part)
     aside = frozenset(query for query, need in wanted.items() if need is Need.COMPARE)
-    return Task(stream, part.name, tuple(map(str, part.files)), size, frozenset(wanted), aside)
+    return Task(stream, part.name, files, _size(files), frozenset(wanted), aside)
+
+
+def _files(part: Partition) -> tuple[str, ...]:
+    return tuple(map(str, part.files))
+
+
+def _size(files: Iterable[str]) -> int:
+    return sum(file.stat().st_size for file in map(Path, files) if file.exists())
 
 
 def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -87,7 +87,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
         if query.is_timestamp(attribute) and not clock.completes(attribute.occurrence):
             raise PlanError(f"no plan was found: {attribute} has no end", subject=query.name)
     streams = frozenset(clock.streams)
-    answers = tuple(_splits(clock, streams))
+    answers = tuple(splits_of(clock, streams))
     planner = _Planner(query, facts, clock)
     return TimedPlan(
         query=query,
@@ -102,11 +102,24 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
     )
 
 
+def tables_of(query: Query, clock: Clock, sets: Iterable[Streams]) -> tuple[MatchSynopsis, ...]:
+    """The tables of any sets of streams, whichever come first in time; without static relations.
+
+    Raises:
+        PlanError: one has no finite size.
+    """
+    facts = known(_without_time(query, clock), {})
+    if facts is None:
+        return ()
+    planner = _Planner(query, facts, clock)
+    return tuple(planner.synopsis(streams) for streams in sets)
+
+
 def _without_time(query: Query, clock: Clock) -> Query:
     return replace(query, where=tuple(atom for atom in query.where if atom not in clock.conditions))
 
 
-def _splits(clock: Clock, streams: Streams) -> Iterator[Split]:
+def splits_of(clock: Clock, streams: Streams) -> Iterator[Split]:
     """The ways to make a match of a closed set of streams: what is kept of it is closed as well."""
     inside = [c for c in clock.composites if c <= streams]
     for size in range(1, len(inside) + 1):
@@ -124,7 +137,7 @@ def _needed(clock: Clock, answers: tuple[Split, ...]) -> list[Streams]:
         streams = pending.pop()
         if streams not in found:
             found.add(streams)
-            pending.extend(chain.from_iterable(split.kept for split in _splits(clock, streams)))
+            pending.extend(chain.from_iterable(split.kept for split in splits_of(clock, streams)))
     return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
 
 
@@ -150,7 +163,7 @@ class _Planner:
             streams=tuple(alias for alias in self.clock.streams if alias in streams),
             cells=tuple(dict.fromkeys(self._cells(streams))),
             ages=tuple(age for age in ages if age[1] > 0),
-            splits=tuple(_splits(self.clock, streams)),
+            splits=tuple(splits_of(self.clock, streams)),
         )
 
     def _age(self, alias: str, streams: Streams) -> tuple[str, int, int]:

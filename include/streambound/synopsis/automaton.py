@@ -1,0 +1,122 @@
+"""What each tuple of a segment adds to the counts of its summary, as tables of numbers.
+
+Tuples that no condition tells apart are one *code*. A segment's counts are then numbers in one vector: of
+each code at the current timestamp, and of each entry of each set's table. When a code arrives it adds to
+some entries (targets) the product of some other numbers (factors) as they stood before: what is kept of
+the other parts, and the codes of the same timestamp that conditions allow with it. Codes of the last
+stream add to a vector of their own, which nothing else depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streambound.query.conditions import holds
+from streambound.synopsis.clock import Composite
+from streambound.synopsis.match_join import Match, Matches, Source
+from streambound.synopsis.matches import MatchLayout, Values
+from streambound.synopsis.segments import SegmentPlan
+from streambound.synopsis.state import ANY, Bucket
+from streambound.synopsis.timed import Split, Streams
+
+# The number at this position is always 1.
+ONE = 0
+Target = tuple[Streams, Bucket]
+
+
+@dataclass
+class Automaton:
+    """Positions and products.
+
+    ``starts`` has for each stream the position of its first code; ``counts`` and ``completions`` are the
+    entries whose counts are kept, by position after the codes, and those of sets with the last stream.
+    ``products`` has for each position of a code the (target, factors) that it adds to.
+    """
+
+    starts: dict[str, int]
+    codes: int
+    counts: dict[Target, int] = field(default_factory=dict)
+    completions: dict[Target, int] = field(default_factory=dict)
+    products: dict[int, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
+
+
+def automaton(plan: SegmentPlan, codes: Mapping[str, Sequence[Values]]) -> Automaton:
+    """The automaton for tuples of some codes: by stream, the values of one tuple of each."""
+    return _Builder(plan, codes).build()
+
+
+def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
+    """A tuple with the comparisons that hold for all like it; None if it is part of no match at all."""
+    (profile,) = (s for s in plan.profiles if s.streams == (alias,))
+    found = dict(values)
+    cells = [cell for cell in profile.cells if MatchLayout(cell, True).accepts(values)]
+    found.update(((own, other), ANY) for cell in cells for own, _, other in cell.settled)
+    return found if cells else None
+
+
+class _Builder:
+    def __init__(self, plan: SegmentPlan, codes: Mapping[str, Sequence[Values]]) -> None:
+        self.plan = plan
+        self.positions: dict[int, int] = {}
+        starts, position = {}, ONE + 1
+        self.arriving: dict[str, Matches] = {}
+        self.kept: dict[Streams, Matches] = {}
+        for alias, reps in codes.items():
+            matches = [Match(values, {alias: 0}) for values in reps]
+            starts[alias] = position
+            self.positions.update((id(match), position + i) for i, match in enumerate(matches))
+            self.arriving[alias] = Matches(matches)
+            position += len(matches)
+        self.found = Automaton(starts, position)
+
+    def build(self) -> Automaton:
+        for profile in self.plan.profiles:
+            streams = frozenset(profile.streams)
+            layouts = [MatchLayout(cell, True) for cell in profile.cells]
+            for split in profile.splits:
+                if at_once(self.plan, split.new):
+                    self._split(streams, layouts, split)
+            if self.plan.last not in streams:
+                self.kept[streams] = self._standing(streams, layouts)
+        return self.found
+
+    def _split(self, streams: Streams, layouts: Sequence[MatchLayout], split: Split) -> None:
+        new = sorted(alias for composite in split.new for alias in composite)
+        first = self.plan.last if self.plan.last in new else new[0]
+        assert first is not None
+        sources: list[Source] = [(frozenset((alias,)), self.arriving[alias]) for alias in new]
+        sources += [(part, self.kept[part]) for part in split.kept]
+        for owners, _ in self.plan.join.owners(sources):
+            values: Values = {}
+            for match in owners.values():
+                values.update(match.values)
+            code = self.positions[id(owners[first])]
+            others = {self.positions[id(match)] for match in owners.values()} - {code}
+            for number, shape in enumerate(layouts):
+                if shape.accepts(values):
+                    target = self._position((streams, (number, shape.bucket(values))))
+                    self.found.products.setdefault(code, []).append((target, tuple(sorted(others))))
+
+    def _position(self, target: Target) -> int:
+        if self.plan.last in target[0]:
+            return self.found.completions.setdefault(target, len(self.found.completions))
+        return self.found.counts.setdefault(target, self.found.codes + len(self.found.counts))
+
+    def _standing(self, streams: Streams, layouts: Sequence[MatchLayout]) -> Matches:
+        matches = []
+        for (of, (number, key)), position in self.found.counts.items():
+            if of == streams:
+                matches.append(Match(layouts[number].match(key, ()), {}))
+                self.positions[id(matches[-1])] = position
+        return Matches(matches)
+
+
+def at_once(plan: SegmentPlan, new: tuple[Composite, ...]) -> bool:
+    """Whether tuples of one timestamp may be in one match."""
+    streams = frozenset().union(*new)
+    return all(
+        holds(atom.op, 0, atom.offset)
+        for atom in plan.plan.clock.conditions
+        if {a.occurrence for a in atom.attributes} <= streams
+    )
