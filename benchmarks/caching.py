@@ -20,7 +20,7 @@ import numpy as np
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from streambound.caching.contract import Memory
-from streambound.caching.experiments import draw
+from streambound.caching.experiments.joined import draw
 from streambound.caching.knowledge import knowing
 from streambound.caching.policies import NAMED
 from streambound.caching.policies.opt_offline import optima

@@ -21,14 +21,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """``function`` compiled by numba when it is first called; arrays in, arrays filled in place."""
+    """``function`` compiled by numba when it is first called; arrays in, arrays filled in place.
+
+    It runs without Python's lock, so that threads run kernels at the same time.
+    """
     kept = config.CACHE_DIR
     folder = _folder()
     if folder is None:
-        return cast(Function, numba.njit(function))
+        return cast(Function, numba.njit(nogil=True)(function))
     try:
         config.CACHE_DIR = folder
-        return cast(Function, numba.njit(cache=True)(function))
+        return cast(Function, numba.njit(cache=True, nogil=True)(function))
     finally:
         config.CACHE_DIR = kept
 

@@ -1,17 +1,25 @@
-"""``streambound cache bench``: the experiments of section 6, as numbers and pictures."""
+"""``streambound cache bench``: the experiments of section 6, as numbers, a report and pictures."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
-from functools import partial
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from streambound.errors import QueryError
 
-CONFIGS = ("tower", "roof", "floor", "walk")
+if TYPE_CHECKING:
+    from typing import Any
+
+    from streambound.caching.experiments.cells import Cell, Counted
+    from streambound.caching.experiments.sweep import Task
+
+CONFIGS = ("tower", "roof", "floor", "walk", "real")
 
 
 def add_bench(subcommands: Any) -> None:
@@ -20,33 +28,107 @@ def add_bench(subcommands: Any) -> None:
     parser = subcommands.add_parser("bench", help=text, description=text)
     parser.add_argument("--config", default=",".join(CONFIGS), metavar="C[,C...]", help=", ".join(CONFIGS))
     parser.add_argument("--runs", type=int, default=50, metavar="N", help="of each configuration (50)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write figures.jsonl and pictures there")
+    parser.add_argument(
+        "--flow-expect", type=int, default=0, metavar="N", help="runs with FlowExpect, seconds each (0)"
+    )
+    parser.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="threads of this process, or Spark"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write figures.jsonl, runs.parquet, report.md, pictures there"
+    )
     parser.set_defaults(run=_bench)
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from streambound.caching.experiments import experiment
-    from streambound.caching.pictures import picture
+    from streambound.caching.experiments.cells import cells
+    from streambound.caching.experiments.report import report
+    from streambound.caching.experiments.sweep import allocation_tasks, flow_expect_tasks, tasks
 
+    configs = _checked(options)
+    counted, told = _measured("sweep", tasks(configs, options.runs), options.engine)
+    if options.flow_expect:
+        more, costs = _measured("FlowExpect", flow_expect_tasks(configs, options.flow_expect), options.engine)
+        counted, told = counted + more, told + costs
+    if options.out is not None and "tower" in configs:
+        more, costs = _measured("allocation", allocation_tasks(options.runs), options.engine)
+        counted, told = counted + more, told + costs
+    found = cells(counted)
+    for cell in found:
+        print(json.dumps(cell.to_json()), flush=True)
+    lines = [*report(counted), *told]
+    print("\n".join(lines), file=sys.stderr)
+    if options.out is not None:
+        _write(options.out, configs, counted, found, lines)
+    return 0
+
+
+def _checked(options: argparse.Namespace) -> list[str]:
     configs = [name.strip() for name in options.config.split(",")]
     if unknown := [name for name in configs if name not in CONFIGS]:
         raise QueryError(f"there is no configuration {unknown[0]!r}", accepted=", ".join(CONFIGS))
     if options.runs < 1:
         raise QueryError(f"--runs is {options.runs}", accepted="1 or more")
-    lines = []
-    for config in configs:
-        cells = list(experiment(config, options.runs, progress=partial(_tell, config)))
-        for cell in cells:
-            lines.append(json.dumps(cell.to_json()))
-            print(lines[-1], flush=True)
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            picture(cells, options.out / f"{config}.png")
-    if options.out is not None:
-        (options.out / "figures.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0
+    if options.flow_expect < 0:
+        raise QueryError(f"--flow-expect is {options.flow_expect}", accepted="0 or more")
+    if "real" in configs:
+        from streambound.caching.experiments.real import temperatures
+
+        # Whether they are there is said before anything takes long.
+        temperatures()
+    return configs
 
 
-def _tell(config: str, run: int) -> None:
+def _measured(what: str, tasks: Sequence[Task], engine: str) -> tuple[list[Counted], list[str]]:
+    """What tasks count, and a line on what they cost."""
+    started = time.perf_counter()
+    found = _swept(what, tasks, engine)
+    seconds = time.perf_counter() - started
     if sys.stderr.isatty():
-        print(f"\r{config}: {run} runs", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    line = f"{what}: {len(found):,} numbers of {len(tasks)} tasks in {seconds:.0f} s ({engine})"
+    return found, [f"{line}; peak memory of this process {peak:,.0f} MiB."]
+
+
+def _swept(what: str, tasks: Sequence[Task], engine: str) -> list[Counted]:
+    def tell(done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{what}: {done} of {of} tasks", end="", file=sys.stderr, flush=True)
+
+    if engine == "local":
+        from streambound.caching.experiments.sweep import swept
+
+        return swept(tasks, tell)
+    from streambound.spark.session import session
+    from streambound.spark.sweep import swept_on_spark
+
+    with session("streambound cache bench") as spark:
+        return swept_on_spark(spark, tasks, tell)
+
+
+def _write(
+    folder: Path,
+    configs: Sequence[str],
+    counted: Sequence[Counted],
+    found: Sequence[Cell],
+    lines: Sequence[str],
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from streambound.caching.illustrations import illustrations, surfaces, varied
+    from streambound.caching.pictures import pictures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = "".join(json.dumps(cell.to_json()) + "\n" for cell in found)
+    (folder / "figures.jsonl").write_text(numbers, encoding="utf-8")
+    (folder / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = pa.Table.from_pylist([each._asdict() for each in counted])
+    pyarrow.parquet.write_table(table, folder / "runs.parquet")
+    pictures(found, folder)
+    illustrations(folder)
+    if "real" in configs:
+        surfaces(folder)
+    if "tower" in configs:
+        varied(found, folder)

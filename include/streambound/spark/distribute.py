@@ -72,11 +72,21 @@ def run_tasks(
     mapped = _mapper(groups, dict(readings), memory_mb)
     schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
-    with _watched(session, len(groups), len(tasks), progress):
+
+    def tell(done: int) -> None:
+        about = done * len(tasks) // len(groups)
+        progress(f"about {about} of {emit.counted(len(tasks), 'partition')} read")
+
+    with watched(session, len(groups), tell):
         return [summary_of(row) for row in collected(frame)]
 
 
 def collected(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a data frame.
+
+    Raises:
+        StorageError: Spark lost the job.
+    """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -195,10 +205,10 @@ def summary_of(row: Mapping[str, Any]) -> Summary:
 
 
 @contextmanager
-def _watched(session: SparkSession, groups: int, tasks: int, progress: Progress) -> Iterator[None]:
-    """Report from a thread how far the job is, where Spark tells (not on Spark Connect)."""
+def watched(session: SparkSession, groups: int, tell: Callable[[int], None]) -> Iterator[None]:
+    """Tell from a thread how many of a job's groups are done, where Spark says so (not on Spark Connect)."""
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(session, groups, tasks, progress, done), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(session, groups, tell, done), daemon=True)
     watcher.start()
     try:
         yield
@@ -207,7 +217,7 @@ def _watched(session: SparkSession, groups: int, tasks: int, progress: Progress)
         watcher.join(POLL_SECONDS)
 
 
-def _watch(session: SparkSession, groups: int, tasks: int, progress: Progress, done: threading.Event) -> None:
+def _watch(session: SparkSession, groups: int, tell: Callable[[int], None], done: threading.Event) -> None:
     from pyspark.errors import PySparkAttributeError
 
     try:
@@ -220,4 +230,4 @@ def _watch(session: SparkSession, groups: int, tasks: int, progress: Progress, d
         finished = max((s.numCompletedTasks for s in stages if s and s.numTasks == groups), default=0)
         if finished > told:
             told = finished
-            progress(f"about {told * tasks // groups} of {emit.counted(tasks, 'partition')} read")
+            tell(told)

