@@ -1,7 +1,10 @@
 """
 ### The bounded queries over the history, on Spark
 
-1. **choose**: the chosen queries whose newest verdict is *bounded*; the others are named with the reason.
+1. **choose**: the chosen queries whose newest verdict is *bounded*, and unbounded equijoins whose file has
+   the line `-- cache size: N`: these are evaluated in N tuples of memory, under the policy that
+   `benchmark_caches` chose last, and recorded with the share of their results that is kept. The others are
+   named with the reason.
 2. **quality**: one mapped task a stream that these queries read. A partition that breaks a promise of
    the catalog is named and **kept out**, unless *Include failed partitions* is switched on.
 3. **evaluate**: one Spark application for all queries; a partition that several queries read is read once.
@@ -14,7 +17,8 @@
 Answers are in `answers/QUERY`, checkpoints in `checkpoints/QUERY` (`streambound state QUERY`), quality
 pages in `quality/docs/index.html`, below the working folder.
 
-**Schedule**: whenever `validate_queries` has emitted `verdicts`, and every night at 04:00 UTC. The DAG has no
+**Schedule**: whenever `validate_queries` has emitted `verdicts` or `benchmark_caches` has emitted
+`cache_choices`, and every night at 04:00 UTC. The DAG has no
 start date and does not catch up: when it is unpaused for the first time nothing runs until the next night or
 the next verdicts. When it is unpaused again after a pause that missed nights, the latest missed night runs
 once.
@@ -30,7 +34,7 @@ from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, 
 
 from streambound import settings
 from streambound_airflow import forms
-from streambound_airflow.assets import ANSWERS, VERDICTS
+from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import EvaluateHistoryOperator
 
@@ -40,7 +44,7 @@ NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=time
 @dag(
     dag_id="evaluate_history",
     doc_md=__doc__,
-    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=[VERDICTS]),
+    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=VERDICTS | CACHE_CHOICES),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=3),

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streambound.errors import StorageError, StreamboundError
+from streambound.kmemory.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.spark.cache_application import run_benchmark
-from streambound.spark.cache_benchmark import DAYS, HELD_OUT, RUNS, SIZES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

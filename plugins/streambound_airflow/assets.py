@@ -14,4 +14,6 @@ ABSTRACT_HISTORY = Asset("abstract_history", uri="x-streambound://streams/abstra
 VERDICTS = Asset("verdicts", uri="x-streambound://results/verdicts", group=GROUP)
 # One event a query, with its name as partition key.
 SYNOPSES = Asset("synopses", uri="x-streambound://results/synopses", group=GROUP)
+# The policies that a benchmark of caches chose for unbounded queries.
+CACHE_CHOICES = Asset("cache_choices", uri="x-streambound://results/cache-choices", group=GROUP)
 ANSWERS = Asset("answers", uri="x-streambound://results/answers", group=GROUP)

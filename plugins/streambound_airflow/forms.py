@@ -1,6 +1,7 @@
 """The forms that a person fills in to start a run, and what all DAGs have in common.
 
-A DAG file is parsed every few seconds: the registry is listed here by file name and nothing is read.
+A DAG file is parsed every few seconds: queries are listed here by file name, and of the registry only the
+names of the streams are read.
 """
 
 from __future__ import annotations
@@ -25,6 +26,44 @@ DEFAULTS: dict[str, Any] = {
 def registered_names() -> list[str]:
     """The names of the registered queries: their files' names, sorted."""
     return sorted(path.stem for path in (settings.registry() / "queries").glob("*.sql"))
+
+
+def stream_names() -> list[str]:
+    """The names of the catalog's infinite streams, sorted; none if it is malformed, which the tasks tell."""
+    import yaml
+
+    try:
+        text = (settings.registry() / "streams.yml").read_text(encoding="utf-8")
+        found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["streams"]
+        return sorted(str(name) for name, about in found.items() if about.get("kind", "stream") == "stream")
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def several(names: list[str], title: str, description: str) -> Param:
+    """A choice of some of these names."""
+    items = {"type": "string", "enum": names} if names else {"type": "string"}
+    return Param(
+        [], type=["array", "null"], items=items, examples=names, title=title, description=description
+    )
+
+
+def whole(default: int, title: str, description: str) -> Param:
+    """A whole number, 1 or more."""
+    return Param(default, type="integer", minimum=1, title=title, description=description)
+
+
+def sizes(default: list[int]) -> Param:
+    """Numbers of tuples, 1 or more."""
+    return Param(
+        default,
+        type="array",
+        items={"type": "integer", "minimum": 1},
+        minItems=1,
+        uniqueItems=True,
+        title="Sizes",
+        description="How many tuples the cache holds, over both streams together; a list of numbers.",
+    )
 
 
 def queries() -> Param:

@@ -14,7 +14,7 @@ from streambound_airflow.selection import SUMMARY, run_folder
 
 if TYPE_CHECKING:
     from streambound.quality import AnswerSet
-    from streambound.results import Answer, Results
+    from streambound.results import Answer, CacheAnswer, Results
 
 JOB = "evaluate_history"
 log = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     sound = [body for query, body in sorted(summary.items()) if query not in failures]
     for body in sound:
         store.record_answer(_answer(run_id, body, chosen["reads"][body["query"]]))
+        if body.get("memory"):
+            store.record_cache_answer(_cache_answer(run_id, body))
         _tell(body)
     for quality in check_answer_sets([_answer_set(body) for body in sound], run_id):
         quality.record(store)
@@ -99,6 +101,14 @@ def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Ans
     )
 
 
+def _cache_answer(run_id: str, body: Mapping[str, Any]) -> CacheAnswer:
+    from streambound.results import CacheAnswer
+
+    names = ("size", "policy", "alpha", "why", "results", "estimated_results")
+    memory = {name: body["memory"][name] for name in (*names, "standard_error", "estimated_share")}
+    return CacheAnswer(run_id=run_id, query=body["query"], **memory)
+
+
 def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{one['stream']} {one['partition']}" for one in body["missing_partitions"])
 
@@ -111,7 +121,9 @@ def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
     name = str(body["query"])
     query = statement(body["sql"], load_catalog(settings.registry() / "streams.yml"), name)
     folder = settings.answers_root() / name
-    return AnswerSet(name, folder, query.projection == "eliminating", body["units"], body["peak_units"])
+    # In k tuples of memory nobody remembers which rows there have been: one may come again.
+    distinct = query.projection == "eliminating" and not body.get("memory")
+    return AnswerSet(name, folder, distinct, body["units"], body["peak_units"])
 
 
 def _tell(body: Mapping[str, Any]) -> None:
@@ -123,6 +135,18 @@ def _tell(body: Mapping[str, Any]) -> None:
         len(body["partitions"]),
         f", without {', '.join(missing)}" if missing else "",
     )
+    if memory := body.get("memory"):
+        share = memory["estimated_share"]
+        log.info(
+            "%s is unbounded: %s of about %s results (%s), in %s tuples under %s: %s",
+            body["query"],
+            f"{memory['results']:,}",
+            "an unknown number of" if share is None else f"{memory['estimated_results']:,.0f}",
+            "share unknown" if share is None else f"{share:.1%}",
+            f"{memory['size']:,}",
+            memory["policy"],
+            memory["why"],
+        )
 
 
 def conclude(store: Results, run_id: str, failures: Mapping[str, str] | None) -> None:

@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]:
     """The relations that each chosen query reads whose newest verdict is bounded; the others are logged.
 
+    An unbounded one is chosen too if its file says how many tuples may be cached (``-- cache size: N``); if
+    it asks for that in vain, the evaluation says why.
+
     A query that cannot be read any more, or that no longer fits the catalog, is logged and left out too.
 
     Raises:
@@ -56,7 +59,7 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
     if not reads:
         raise PlanError(
             "none of the chosen queries can be evaluated",
-            accepted="queries whose newest verdict is bounded",
+            accepted="queries whose newest verdict is bounded, or unbounded equijoins with -- cache size: N",
             fix="run validate_queries, or choose other queries",
         )
     for name, relations in reads.items():
@@ -71,14 +74,21 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
         return "not checked yet: run validate_queries"
     if verdict.sql != query.sql:
         return "changed since it was checked: run validate_queries"
-    if verdict.verdict == "bounded":
+    if verdict.verdict == "bounded" or (verdict.error is None and _has_memory(query)):
         return None
     why = verdict.error or "; ".join(str(reason.get("message")) for reason in verdict.reasons[:1])
     return f"{verdict.verdict}: {why}"
 
 
+def _has_memory(query: RegisteredQuery) -> bool:
+    from streambound.kmemory.requested import CACHE_SIZE
+    from streambound.query.parse import metadata
+
+    return CACHE_SIZE in dict(metadata(query.sql))
+
+
 def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list[str]]:
-    """Why a bounded query cannot be evaluated yet (None if it can), and the relations that it reads."""
+    """Why a bounded query cannot be evaluated yet (None if it can), and the relations that a query reads."""
     from streambound.compiler import compile
 
     job = compile(query.sql, catalog, query.name)

@@ -33,6 +33,7 @@ def described(dag: Any) -> dict[str, Any]:
         "params": {name: dag.params.get_param(name).schema for name in dag.params},
         "timetable": type(dag.timetable).__name__,
         "next_run": next_run(dag),
+        "waits_for": str(getattr(dag.timetable, "asset_condition", "")),
         "tasks": {
             task.task_id: {
                 "owner": task.owner,

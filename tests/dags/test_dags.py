@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from streambound.kmemory.offered import POLICIES
+
 pytestmark = pytest.mark.airflow
 
 ROOT = Path(__file__).resolve().parents[2]
-DAGS = ["evaluate_history", "ingest_flights", "materialize_synopses", "validate_queries"]
+DAGS = ["benchmark_caches", "evaluate_history", "ingest_flights", "materialize_synopses", "validate_queries"]
 # Tasks without a process of their own neither try again nor run out of time.
 EMPTY = {"all_passed"}
 
@@ -72,6 +74,10 @@ def test_unpausing_a_dag_starts_nothing_now(parsed: dict[str, Any], dag_id: str)
 def test_the_evaluation_waits_for_verdicts_or_the_night(parsed: dict[str, Any]) -> None:
     dags = parsed["dags"]
     assert dags["evaluate_history"]["timetable"] == "AssetOrTimeSchedule"
+    assert dags["benchmark_caches"]["tasks"]["record"]["outlets"] == ["cache_choices"]
+    waits_for = dags["evaluate_history"]["waits_for"]
+    # Any of the two, not both.
+    assert waits_for.startswith("AssetAny(") and "'verdicts'" in waits_for and "'cache_choices'" in waits_for
     assert dags["validate_queries"]["tasks"]["summarise"]["outlets"] == ["verdicts"]
     assert dags["evaluate_history"]["tasks"]["record"]["outlets"] == ["answers"]
     assert dags["ingest_flights"]["tasks"]["ingest"]["outlets"] == ["flight_history"]
@@ -93,6 +99,25 @@ def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
     }
     tasks = parsed["dags"]["materialize_synopses"]["tasks"]
     assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["materialize"]
+
+
+def test_the_form_of_the_benchmark_offers_what_there_is(parsed: dict[str, Any]) -> None:
+    params = parsed["dags"]["benchmark_caches"]["params"]
+    registered = sorted(path.stem for path in (ROOT / "include" / "registry" / "queries").glob("*.sql"))
+    assert params["queries"]["items"]["enum"] == params["queries"]["examples"] == registered
+    assert params["streams"]["items"]["enum"] == [
+        "S",
+        "T",
+        "arrivals",
+        "cancellations",
+        "departures",
+        "weather",
+    ]
+    assert params["policies"]["items"]["enum"] == list(POLICIES)
+    assert params["sizes"]["items"] == {"type": "integer", "minimum": 1}
+    assert [params[name]["minimum"] for name in ("days", "held_out", "runs")] == [1, 1, 1]
+    tasks = parsed["dags"]["benchmark_caches"]["tasks"]
+    assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["benchmark"]
 
 
 def test_mapped_tasks_have_readable_names(parsed: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import multiprocessing
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
 from streambound.errors import StorageError
-from streambound.results import Answer, Figure, QualityOutcome, Results, Run
+from streambound.results import Answer, CacheAnswer, CacheBenchmark, Figure, QualityOutcome, Results, Run
 from streambound.results import connection as connection_module
 from streambound.results.schema import METADATA, VERSION
 
@@ -161,6 +162,26 @@ def test_a_failed_write_leaves_nothing(results: Results) -> None:
     with pytest.raises(StorageError, match="NOT NULL"):
         results.record_figures([Figure("r", "good", 1), Figure("r", "bad", None)])  # type: ignore[arg-type]
     assert results.figures("r") == []
+
+
+def test_a_database_of_the_version_before_gets_the_tables_that_it_lacks(results: Results, url: str) -> None:
+    results.record_verdicts("r", [verdict("q1")])
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as raw:
+        raw.execute("UPDATE streambound_schema SET version = 1")
+        raw.execute("DROP TABLE cache_answers")
+        raw.execute("DROP TABLE cache_benchmarks")
+    again = Results(url)
+    assert [v.query for v in again.latest_verdicts()] == ["q1"]
+    answer = CacheAnswer("r", "q1", 500, "lru", "why", 7, estimated_results=9.5, estimated_share=0.75)
+    again.record_cache_answer(answer)
+    assert Results(url).latest_cache_answers() == again.cache_answers("r") == [answer]
+
+
+def test_the_benchmarks_of_a_run_replace_those_of_an_earlier_try(results: Results) -> None:
+    one = CacheBenchmark("r", "q", 5, "heeb, alpha 4 k", "2013-01-31", "heeb", 7, 9, 8, 4.0, 7 / 9, True, "w")
+    results.record_cache_benchmarks("r", [one, replace(one, size=6), replace(one, contender="lru")])
+    results.record_cache_benchmarks("r", [one])
+    assert results.cache_benchmarks("r") == [one]
 
 
 def test_another_schema_version_is_refused(results: Results, url: str) -> None:

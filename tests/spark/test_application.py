@@ -7,13 +7,22 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from spark_apps import evaluate_history as application
 
+from streambound.checkpoint.fingerprint import fingerprint
+from streambound.kmemory.choice import Choice
+from streambound.kmemory.night import Night, OfSize, write
+from streambound.query.catalog import load_catalog
 from streambound.sources.abstract import Shape, generate
+from streambound.spark.recent import plan_for
 
 CATALOG = """
 streams:
+  U: {timestamp: at, columns: {at: int, A: int}, history: {path: U, partition_by: part}}
+  W: {timestamp: at, columns: {at: int, A: int}, history: {path: W, partition_by: part}}
   S: {columns: {A: int, B: int, C: int}, history: {path: abstract_s, partition_by: part}}
   T: {columns: {D: int, E: int}, history: {path: abstract_t, partition_by: part}}
 """
@@ -90,3 +99,74 @@ def test_an_exclusion_of_another_shape(home: Path, capsys: pytest.CaptureFixture
     (home / "exclude.json").write_text('{"S": ["00001"]}')
     assert run(home, "--exclude", str(home / "exclude.json")) == 2
     assert "not a mapping of streams to partitions" in capsys.readouterr().err
+
+
+JOIN = "SELECT U.A FROM U, W WHERE U.A = W.A AND U.at < W.at"
+
+
+@pytest.fixture
+def moments(home: Path) -> Path:
+    """Two streams with ten values that come again and again."""
+    for number, stream in enumerate("UW"):
+        for part in range(2):
+            at = [40 * part + 2 * step + number for step in range(20)]
+            folder = home / "streams" / stream / f"part={part}"
+            folder.mkdir(parents=True)
+            table = pa.table({"at": at, "A": [moment // 2 * 3 % 10 for moment in at]})
+            pq.write_table(table, folder / "part-00000.parquet")
+    return home
+
+
+def register(home: Path, name: str, sql: str) -> None:
+    (home / "registry" / "queries" / f"{name}.sql").write_text(sql)
+
+
+def test_an_unbounded_equijoin_runs_in_the_memory_that_its_file_asks_for(moments: Path) -> None:
+    register(moments, "cached", f"-- owner: tests\n-- Cache size: 4\n{JOIN}")
+    register(moments, "plain", JOIN)
+    register(moments, "filtered", "-- cache size: 4\nSELECT A FROM U")
+    assert run(moments, "--queries", "cached,plain,filtered") == 0
+    found = summary(moments)
+    assert found["plain"]["digest"] is None and found["plain"]["memory"] is None
+    memory = found["cached"]["memory"]
+    assert (memory["size"], memory["policy"]) == (4, "lru") and 0 < memory["estimated_share"] < 1
+    assert found["cached"]["digest"] and "no benchmark" in memory["why"]
+    # A bounded query needs none: it is evaluated exactly.
+    assert found["filtered"]["verdict"] == "bounded" and found["filtered"]["memory"] is None
+
+
+def test_the_choice_of_the_last_benchmark_is_used(moments: Path) -> None:
+    register(moments, "cached", f"-- cache size: 4\n{JOIN}")
+    catalog = load_catalog(moments / "registry" / "streams.yml")
+    plan = plan_for("cached", JOIN, catalog, 4)
+    chosen = OfSize(4, 28, 9, (), Choice("fifo", why="it won"), 9)
+    key = fingerprint(plan.query, plan.streams, {})
+    write(moments / "caches", Night("cached", JOIN, key, ("0", "1"), 1, 40, 9, (chosen,), ()))
+    assert run(moments, "--queries", "cached") == 0
+    memory = summary(moments)["cached"]["memory"]
+    assert (memory["policy"], memory["why"]) == ("fifo", "it won")
+    (moments / "caches" / "cached.json").write_text("{")
+    assert run(moments, "--queries", "cached,q3") == 2
+    assert "no benchmark of caches can be read" in summary(moments)["cached"]["error"]
+    assert summary(moments)["q3"]["digest"]
+
+
+@pytest.mark.parametrize("size", ["many", "0", "-5", "1.5", "5 tuples", "\u0664"])
+def test_a_memory_that_is_no_number_of_tuples_fails_that_query_alone(moments: Path, size: str) -> None:
+    register(moments, "cached", f"-- cache size: {size}\n{JOIN}")
+    assert run(moments, "--queries", "cached,q3") == 2
+    error = summary(moments)["cached"]["error"]
+    assert f"cache size is {size!r}" in error and "-- cache size: 500" in error
+    assert summary(moments)["q3"]["digest"]
+
+
+def test_a_memory_that_is_given_twice_is_refused(moments: Path) -> None:
+    register(moments, "cached", f"-- cache size: 5\n-- cache size: 6\n{JOIN}")
+    assert run(moments, "--queries", "cached") == 2
+    assert "given 2 times: 5, 6" in summary(moments)["cached"]["error"]
+
+
+def test_a_memory_does_not_help_what_is_no_equijoin(moments: Path) -> None:
+    register(moments, "cached", "-- cache size: 5\nSELECT U.A FROM U, W WHERE U.A < W.A")
+    assert run(moments, "--queries", "cached") == 2
+    assert "no equality links columns" in summary(moments)["cached"]["error"]

@@ -19,10 +19,10 @@ from streambound.caching.online import Arrivals
 from streambound.errors import DataError
 from streambound.kmemory.choice import LEARNED, Choice
 from streambound.kmemory.evaluation import MemoryPass, Tuple, key_text, numbers_of
+from streambound.kmemory.offered import POLICIES
 from streambound.kmemory.plan import MemoryPlan
 
-# From the simplest on: of policies that are as good the first is chosen.
-SIMPLEST_FIRST = ("fifo", "lru", "lfu", "rand", "prob", "life", "heeb")
+SIMPLEST_FIRST = POLICIES
 # HEEB's alpha, in sizes of the cache.
 ALPHAS = (0.25, 1.0, 4.0, 16.0)
 # A model no longer fits when a tuple's mean log probability has dropped by so much.

@@ -4,6 +4,7 @@ The only room that imports great_expectations, inside functions: that import tak
 """
 
 from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_sets, check_answers
+from streambound.quality.caches import CachesQuality, check_cache_benchmarks
 from streambound.quality.metrics import Measures, measure
 from streambound.quality.run import StreamQuality, check_stream
 from streambound.query.partitions import Partition, find_partitions
@@ -11,11 +12,13 @@ from streambound.query.partitions import Partition, find_partitions
 __all__ = [
     "AnswerSet",
     "AnswersQuality",
+    "CachesQuality",
     "Measures",
     "Partition",
     "StreamQuality",
     "check_answer_sets",
     "check_answers",
+    "check_cache_benchmarks",
     "check_stream",
     "find_partitions",
     "measure",

@@ -114,3 +114,16 @@ ANSWER_PROMISES = [
         "units_over_bound", "Peak state is within the proven bound", "{found} units above the bound", most=0
     ),
 ]
+
+CACHE_PROMISES = [
+    Promise("over_optimum", "No policy keeps more than the optimum", "{found} beat the optimum", most=0),
+    Promise(
+        "optimum_over_possible",
+        "The optimum is at most what an unlimited memory finds",
+        "the optimum is more than an unlimited memory finds",
+        most=0,
+    ),
+    Promise("shares_outside", "Every share lies from 0 to 1", "{found} shares outside 0 to 1", most=0),
+    Promise("policies_missing", "Every policy was tried", "{found} policies were not tried", most=0),
+    Promise("chosen", "Exactly one is chosen", "{found} are chosen, not one", least=1, most=1),
+]

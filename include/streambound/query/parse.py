@@ -28,7 +28,7 @@ from streambound.query.union import outputs, united
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
 
-_METADATA = re.compile(r"--\s*([A-Za-z][\w-]*)\s*:\s*(.*\S)\s*$")
+_METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
 def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:

@@ -2,6 +2,8 @@
 
 from streambound.results.records import (
     Answer,
+    CacheAnswer,
+    CacheBenchmark,
     Figure,
     PartitionMetrics,
     QualityOutcome,
@@ -13,6 +15,8 @@ from streambound.results.store import Results
 
 __all__ = [
     "Answer",
+    "CacheAnswer",
+    "CacheBenchmark",
     "Figure",
     "PartitionMetrics",
     "QualityOutcome",

@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from streambound.errors import StorageError
-from streambound.results.schema import METADATA, SCHEMA, VERSION
+from streambound.results.schema import ADDED_TO, METADATA, SCHEMA, VERSION
 
 BUSY_SECONDS = 60
 DIALECTS = "sqlite:///FILE or postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE"
@@ -130,7 +130,7 @@ def _cure(reason: str) -> str:
 
 
 def prepare(engine: Engine) -> None:
-    """Creates the tables in an empty database, and refuses one of another version.
+    """Creates the tables in an empty database, adds what an older one lacks, and refuses any other.
 
     Raises:
         StorageError: the database has another schema version, or tables that are not ours.
@@ -147,6 +147,9 @@ def prepare(engine: Engine) -> None:
         if found is None:
             METADATA.create_all(connection)
             connection.execute(SCHEMA.insert().values(version=VERSION))
+        elif found in ADDED_TO:
+            METADATA.create_all(connection)
+            connection.execute(SCHEMA.update().values(version=VERSION))
         elif found != VERSION:
             raise _other_version(engine.url, found)
 

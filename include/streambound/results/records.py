@@ -110,10 +110,11 @@ class PartitionMetrics:
 
 @dataclass(frozen=True)
 class QualityOutcome:
-    """The data quality of a stream (``kind='stream'``) or of a query's answers (``kind='answers'``).
+    """The data quality of a stream (``kind='stream'``), of a query's answers (``kind='answers'``) or
+    of its benchmark of caches (``kind='caches'``).
 
     ``evaluated`` counts expectations. ``failed`` has one mapping a failed partition:
-    ``{"partition": "2013-01-02", "reasons": ["..."]}``, or one without partition for answers. ``docs`` is
+    ``{"partition": "2013-01-02", "reasons": ["..."]}``, or one without partition otherwise. ``docs`` is
     the Data Docs page.
     """
 
@@ -130,6 +131,55 @@ class QualityOutcome:
     def failed_partitions(self) -> tuple[str, ...]:
         """The names of the failed partitions."""
         return tuple(str(item["partition"]) for item in self.failed if "partition" in item)
+
+
+@dataclass(frozen=True)
+class CacheBenchmark:
+    """What one contender kept of a query's results in ``size`` tuples of memory, in one benchmark.
+
+    ``contender`` is the policy, with HEEB's ``alpha`` (in sizes of the cache); one named ``earlier ...`` is
+    the choice of an earlier night that stands. ``night`` is the last partition that was looked at. ``kept``
+    and the ``optimum`` are results on the held-out days, of which an unlimited memory makes ``possible``;
+    ``share`` is kept/possible, None where nothing is possible. ``why`` is said of the one that is ``chosen``.
+    ``drifted``: the streams have left the models of the choice before.
+    """
+
+    run_id: str
+    query: str
+    size: int
+    contender: str
+    night: str
+    policy: str
+    kept: int
+    possible: int
+    optimum: int
+    alpha: float | None = None
+    share: float | None = None
+    chosen: bool = False
+    why: str | None = None
+    drifted: bool = False
+    benchmarked_at: dt.datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True)
+class CacheAnswer:
+    """How complete the answer of an unbounded query is that was evaluated in ``size`` tuples of memory.
+
+    ``results`` were found of ``estimated_results`` (with a ``standard_error``; 0: they were counted); None
+    where nothing could be estimated. ``alpha`` is HEEB's.
+    """
+
+    run_id: str
+    query: str
+    size: int
+    policy: str
+    why: str
+    results: int
+    alpha: float | None = None
+    estimated_results: float | None = None
+    standard_error: float | None = None
+    estimated_share: float | None = None
+    evaluated_at: dt.datetime = field(default_factory=now)
 
 
 @dataclass(frozen=True)

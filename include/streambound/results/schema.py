@@ -27,7 +27,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-VERSION = 1
+# 2: the tables of caches.
+VERSION = 2
+# Versions whose databases lack nothing but whole tables, and are brought up to date by creating these.
+ADDED_TO = (1,)
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -162,4 +165,40 @@ FIGURES = Table(
     Column("name", Text, primary_key=True),
     Column("value", Float, nullable=False),
     Column("unit", Text, nullable=False),
+)
+
+CACHE_BENCHMARKS = Table(
+    "cache_benchmarks",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("query", Text, primary_key=True),
+    Column("size", BigInteger, primary_key=True),
+    Column("contender", Text, primary_key=True),
+    Column("benchmarked_at", Moment, nullable=False, index=True),
+    Column("night", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("alpha", Float),
+    Column("kept", BigInteger, nullable=False),
+    Column("possible", BigInteger, nullable=False),
+    Column("optimum", BigInteger, nullable=False),
+    Column("share", Float),
+    Column("chosen", Boolean, nullable=False),
+    Column("why", Text),
+    Column("drifted", Boolean, nullable=False),
+)
+
+CACHE_ANSWERS = Table(
+    "cache_answers",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("query", Text, primary_key=True),
+    Column("evaluated_at", Moment, nullable=False, index=True),
+    Column("size", BigInteger, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("alpha", Float),
+    Column("why", Text, nullable=False),
+    Column("results", BigInteger, nullable=False),
+    Column("estimated_results", Float),
+    Column("standard_error", Float),
+    Column("estimated_share", Float),
 )

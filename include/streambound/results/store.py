@@ -14,6 +14,8 @@ from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
 from streambound.results.records import (
     Answer,
+    CacheAnswer,
+    CacheBenchmark,
     Figure,
     PartitionMetrics,
     QualityOutcome,
@@ -22,9 +24,28 @@ from streambound.results.records import (
     VerdictRecord,
     now,
 )
-from streambound.results.schema import ANSWERS, FIGURES, PARTITION_METRICS, QUALITY, RUNS, VERDICTS
+from streambound.results.schema import (
+    ANSWERS,
+    CACHE_ANSWERS,
+    CACHE_BENCHMARKS,
+    FIGURES,
+    PARTITION_METRICS,
+    QUALITY,
+    RUNS,
+    VERDICTS,
+)
 
-Record = TypeVar("Record", Answer, Figure, PartitionMetrics, QualityOutcome, Run, VerdictRecord)
+Record = TypeVar(
+    "Record",
+    Answer,
+    CacheAnswer,
+    CacheBenchmark,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    Run,
+    VerdictRecord,
+)
 
 
 class Results:
@@ -56,6 +77,17 @@ class Results:
     def record_answer(self, answer: Answer) -> None:
         """Records what one query's evaluation gave."""
         self._write(ANSWERS, [answer])
+
+    def record_cache_answer(self, answer: CacheAnswer) -> None:
+        """Records how complete the answer of an unbounded query is."""
+        self._write(CACHE_ANSWERS, [answer])
+
+    def record_cache_benchmarks(self, run_id: str, benchmarks: Sequence[CacheBenchmark]) -> None:
+        """Records the benchmarks of one run; those of an earlier try are forgotten."""
+        table = CACHE_BENCHMARKS
+        with transaction(self._ready(), writing=True) as connection:
+            connection.execute(delete(table).where(table.c.run_id == run_id))
+            _upsert(connection, table, [asdict(one) for one in benchmarks])
 
     def record_quality(self, outcome: QualityOutcome) -> None:
         """Records the quality of a stream or of a query's answers."""
@@ -106,6 +138,21 @@ class Results:
     def answers(self, run_id: str) -> list[Answer]:
         """The answers of one run, by query."""
         return self._of_run(Answer, ANSWERS, run_id, ANSWERS.c.query)
+
+    def cache_answers(self, run_id: str) -> list[CacheAnswer]:
+        """How complete the answers of one run are that were made in k tuples of memory, by query."""
+        return self._of_run(CacheAnswer, CACHE_ANSWERS, run_id, CACHE_ANSWERS.c.query)
+
+    def cache_benchmarks(self, run_id: str) -> list[CacheBenchmark]:
+        """The benchmarks of caches of one run, by query, size and contender."""
+        columns = CACHE_BENCHMARKS.c
+        order = (columns.query, columns.size, columns.contender)
+        return self._of_run(CacheBenchmark, CACHE_BENCHMARKS, run_id, *order)
+
+    def latest_cache_answers(self) -> list[CacheAnswer]:
+        """The newest of each query, by query."""
+        table = CACHE_ANSWERS
+        return self._newest(CacheAnswer, table, table.c.evaluated_at, [table.c.query])
 
     def quality(self, run_id: str) -> list[QualityOutcome]:
         """The quality found by one run, by kind and subject."""

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streambound import settings
-from streambound.errors import DataError
-from streambound.query.registry import load_registry
+from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.kmemory.night import read
+from streambound.kmemory.requested import cache_size
+from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.emit import write_json
 from streambound.spark.history import evaluate_history
+from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
 
 
@@ -30,6 +33,9 @@ def run_application(
 ) -> int:
     """Evaluate the registered queries of the given names (all if none), and return the exit code.
 
+    An unbounded equijoin whose file says ``-- cache size: N`` is evaluated in N tuples, under the policy that
+    its last benchmark chose.
+
     Args:
         names: queries of the registry (``STREAMBOUND_REGISTRY``).
         first, last: partitions from and to, included.
@@ -45,10 +51,11 @@ def run_application(
     registry = load_registry(settings.registry())
     queries = registry.chosen(name.strip() for name in names)
     excluded = read_excluded(exclude)
+    memory, refused = memories(queries)
     with session("streambound evaluate_history") as spark:
-        answers = evaluate_history(
+        evaluated = evaluate_history(
             spark,
-            queries,
+            [query for query in queries if query.name not in refused],
             registry.catalog,
             first=first or None,
             last=last or None,
@@ -57,11 +64,29 @@ def run_application(
             checkpoints=settings.checkpoints_of(output),
             recompute=recompute,
             publish=publish,
+            memory=memory,
             progress=lambda message: print(message, flush=True),
         )
+    done = {answer.query: answer for answer in evaluated} | refused
+    answers = [done[query.name] for query in queries]
     if summary is not None:
         write_json(summary, {"run_id": run_id, "answers": [a.to_json() for a in answers]})
     return exit_code(answers)
+
+
+def memories(
+    queries: Sequence[RegisteredQuery],
+) -> tuple[dict[str, Memory], dict[str, HistoryAnswer]]:
+    """The memory of each query whose file asks for one, and the answers of those that ask in vain."""
+    found, refused = dict[str, Memory](), dict[str, HistoryAnswer]()
+    for query in queries:
+        try:
+            if (size := cache_size(query.name, query.sql)) is not None:
+                found[query.name] = Memory(size, read(settings.caches_root(), query.name))
+        except StreamboundError as error:
+            verdict = "invalid" if isinstance(error, QueryError) else "unbounded"
+            refused[query.name] = HistoryAnswer(query.name, query.sql, verdict, error=error)
+    return found, refused
 
 
 def exit_code(answers: Sequence[HistoryAnswer]) -> int:

@@ -9,9 +9,10 @@ from pathlib import Path
 from streambound import settings
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.kmemory.benchmark import SIMPLEST_FIRST
+from streambound.kmemory.offered import SIZES
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.cache_benchmark import SIZES, Failed, Wanted, benchmark_caches
+from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
 from streambound.spark.emit import write_json
 from streambound.spark.recent import plan_for
 from streambound.spark.session import session

@@ -29,6 +29,7 @@ from streambound.kmemory.benchmark import (
 )
 from streambound.kmemory.choice import Choice
 from streambound.kmemory.night import Night, decided, drifts, read, write
+from streambound.kmemory.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.kmemory.plan import MemoryPlan
 from streambound.query.catalog import Catalog
 from streambound.spark import emit
@@ -37,9 +38,6 @@ from streambound.spark.recent import plan_for, recent_cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-DAYS, HELD_OUT, RUNS = 28, 7, 3
-SIZES = (100, 500, 2_000)
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,12 @@ class Wanted:
         for name in ("days", "held_out", "runs"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name} is {getattr(self, name)}", accepted="a whole number, 1 or more")
+        if self.held_out >= self.days:
+            raise DataError(
+                f"{self.held_out} of {self.days} days are to be held out",
+                accepted="fewer than there are: the days before them are what policies learn from",
+                fix="give more days, or hold out fewer",
+            )
         if not self.sizes or min(self.sizes) < 1:
             raise DataError(f"sizes are {list(self.sizes)}", accepted="tuples, 1 or more")
         if not self.policies:

@@ -1,0 +1,139 @@
+"""
+### Which tuples are worth keeping, for queries that no finite memory answers in full
+
+1. **choose**: the chosen queries that are unbounded equijoins; the others are named with the reason. A form
+   that contradicts itself (more days held out than there are) is refused here, before anything runs.
+2. **benchmark**: one Spark application. It reads the last *Days* of the streams, learns from all but the
+   *held out* ones, and replays these under every policy at every size; the optimum is the ceiling. For each
+   query and size it chooses the policy that keeps the most, the simpler one if they cannot be told apart.
+3. **record**: what each policy kept, which is chosen and why; emits `cache_choices`.
+4. **check**: no policy beats the optimum, shares lie from 0 to 1, no cell is missing, one choice a size. Data
+   Docs are built.
+5. **all_chosen** fails naming every query that has no new choice.
+
+The choices are in `caches/QUERY.json`, below the working folder; `evaluate_history` uses them for queries
+whose file has the line `-- cache size: N`. **A benchmark that fails leaves the earlier choice standing.**
+
+**Schedule**: every night at 03:00 UTC. The DAG has no start date and does not catch up: when it is unpaused
+for the first time nothing runs until the next night. When it is unpaused again after a pause that
+missed nights, the latest missed night runs once.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import CronTriggerTimetable, TriggerRule, dag, task
+
+from streambound import settings
+from streambound.kmemory import offered
+from streambound_airflow import forms
+from streambound_airflow.assets import CACHE_CHOICES
+from streambound_airflow.spark_submit import BenchmarkCachesOperator
+
+
+@dag(
+    dag_id="benchmark_caches",
+    doc_md=__doc__,
+    schedule=CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=timedelta(0)),
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(hours=3),
+    default_args=forms.DEFAULTS,
+    tags=["streambound", "queries", "spark"],
+    params={
+        "queries": forms.several(
+            forms.registered_names(), "Queries", "Unbounded equijoins; all of them if none is chosen."
+        ),
+        "streams": forms.several(
+            forms.stream_names(), "Streams", "Only queries that read one of these; any if none is chosen."
+        ),
+        "sizes": forms.sizes(list(offered.SIZES)),
+        "policies": forms.several(
+            list(offered.POLICIES), "Policies", "Policies that take part; all of them if none is chosen."
+        ),
+        "days": forms.whole(offered.DAYS, "Days", "How many of the newest days of history are looked at."),
+        "held_out": forms.whole(
+            offered.HELD_OUT,
+            "Held out",
+            "How many of these, the last, policies are judged by; fewer than Days.",
+        ),
+        "runs": forms.whole(offered.RUNS, "Runs", "How often a policy runs that draws lots."),
+        "to": forms.day("To", "Last UTC day that is looked at; empty for the history's last."),
+    },
+)
+def benchmark_caches() -> None:
+    @task
+    def choose(**context: Any) -> list[str]:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from streambound_airflow import caches
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+        from streambound_airflow.runs import record_start
+
+        run_id, params = context["run_id"], context["params"]
+        with reported():
+            names = caches.choose(params)
+            if not names:
+                reason = "no registered query is an unbounded equijoin over these streams"
+                context["ti"].xcom_push(key="skipped", value=reason)
+                raise AirflowSkipException(reason)
+            record_start(results(), run_id, caches.JOB, params)
+        context["ti"].xcom_push(key="arguments", value=caches.spark_arguments(run_id, names, params))
+        return names
+
+    @task(outlets=[CACHE_CHOICES])
+    def record(names: list[str], **context: Any) -> dict[str, Any]:
+        from streambound_airflow import caches
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        with reported():
+            found = caches.record(results(), context["run_id"], names)
+        context["outlet_events"][CACHE_CHOICES].extra = found
+        return found
+
+    @task
+    def check(**context: Any) -> dict[str, str]:
+        from streambound_airflow import caches
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        with reported():
+            return caches.check(results(), context["run_id"], context["params"])
+
+    @task(trigger_rule=TriggerRule.ALL_DONE)
+    def all_chosen(**context: Any) -> None:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from streambound_airflow import caches
+        from streambound_airflow.database import results
+        from streambound_airflow.failures import reported
+
+        if reason := context["ti"].xcom_pull(task_ids="choose", key="skipped"):
+            raise AirflowSkipException(reason)
+        recorded, broken = (context["ti"].xcom_pull(task_ids=name) for name in ("record", "check"))
+        with reported():
+            caches.conclude(results(), context["run_id"], recorded, broken)
+
+    names = choose()
+    benchmark = BenchmarkCachesOperator(
+        task_id="benchmark",
+        conn_id="spark_default",
+        pool="spark",
+        application=str(settings.project_root() / "spark_apps" / "benchmark_caches.py"),
+        application_args=names["arguments"],
+        name="streambound-benchmark-caches",
+        # The driver and its workers must be the Python that has streambound installed.
+        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        execution_timeout=timedelta(hours=2),
+    )
+    recorded = record(names)
+    checked = check()
+    benchmark >> recorded >> checked >> all_chosen()
+
+
+benchmark_caches()

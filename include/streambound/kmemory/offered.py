@@ -1,0 +1,10 @@
+"""What a benchmark of caches offers, and what it takes if nothing else is said; light, for forms to read."""
+
+from __future__ import annotations
+
+# From the simplest on: of policies that are as good the first is chosen.
+POLICIES = ("fifo", "lru", "lfu", "rand", "prob", "life", "heeb")
+# Tuples cached.
+SIZES = (100, 500, 2_000)
+# Partitions of history, of which the last are held out; runs of policies that draw lots.
+DAYS, HELD_OUT, RUNS = 28, 7, 3

@@ -1,0 +1,91 @@
+"""The quality of benchmarks of caches: nothing beats the optimum, and nothing is missing.
+
+One checkpoint a run judges a table with one row for each query and size of the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streambound.quality.checkpoint import Checked, run_checkpoint
+from streambound.quality.docs import docs_context
+from streambound.quality.suites import CACHE_PROMISES
+from streambound.results import CacheBenchmark, QualityOutcome, Results
+
+
+@dataclass(frozen=True)
+class CachesQuality:
+    """What was found of one query's benchmark."""
+
+    query: str
+    success: bool
+    reasons: tuple[str, ...]
+    evaluated: int
+    docs: Path
+    run_id: str
+
+    def outcome(self) -> QualityOutcome:
+        """The record for the results database."""
+        failed = [{"reasons": list(self.reasons)}] if self.reasons else []
+        return QualityOutcome(
+            self.run_id, self.query, self.success, self.evaluated, "caches", failed, str(self.docs)
+        )
+
+    def record(self, results: Results) -> None:
+        """Writes the outcome."""
+        results.record_quality(self.outcome())
+
+
+def check_cache_benchmarks(
+    benchmarks: Sequence[CacheBenchmark], sizes: Iterable[int], policies: Iterable[str], run_id: str
+) -> tuple[CachesQuality, ...]:
+    """Checks what a run found of each query; one outcome a query, sorted.
+
+    Args:
+        sizes, policies: that were to be benchmarked.
+
+    Raises:
+        StorageError: the quality folder cannot be used.
+    """
+    import pandas as pd
+
+    by_query: dict[str, list[CacheBenchmark]] = {}
+    for one in benchmarks:
+        by_query.setdefault(one.query, []).append(one)
+    if not by_query:
+        return ()
+    wanted, named = list(dict.fromkeys(sizes)), set(policies)
+    cells = {
+        f"{query}, k = {size}": (query, [one for one in mine if one.size == size])
+        for query, mine in sorted(by_query.items())
+        for size in wanted
+    }
+    table = pd.DataFrame([{"cell": cell, **_measured(found, named)} for cell, (_, found) in cells.items()])
+    expectations = [promise.expected() for promise in CACHE_PROMISES]
+    with docs_context() as context:
+        checked = run_checkpoint(context, "caches", "benchmarks", table, expectations, run_id, "cell")
+    queries = {cell: query for cell, (query, _) in cells.items()}
+    return tuple(_quality(query, queries, checked, run_id) for query in sorted(by_query))
+
+
+def _measured(found: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, Any]:
+    """The metrics of one query at one size: counts of contenders that break a promise."""
+    shares = [one.share for one in found if one.share is not None]
+    tried = {one.policy for one in found if not one.contender.startswith("earlier ")}
+    return {
+        "contenders": len(found),
+        "over_optimum": sum(one.kept > one.optimum for one in found),
+        "optimum_over_possible": sum(one.optimum > one.possible for one in found),
+        "shares_outside": sum(not 0 <= share <= 1 for share in shares),
+        "policies_missing": len(policies - tried),
+        "chosen": sum(one.chosen for one in found),
+    }
+
+
+def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str) -> CachesQuality:
+    failures = [one for one in checked.failures if queries[str(one.subject)] == query]
+    reasons = tuple(f"{one.subject}: {one.reason}" for one in failures)
+    return CachesQuality(query, not reasons, reasons, checked.evaluated, checked.page, run_id)

@@ -1,0 +1,223 @@
+"""The nightly benchmark of caches: which queries take part, with what, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from streambound import settings
+from streambound.errors import DataError, PlanError, StreamboundError
+from streambound_airflow.partitions import days
+from streambound_airflow.runs import record_end
+from streambound_airflow.selection import SUMMARY, run_folder
+from streambound_airflow.validation import chosen_queries
+
+if TYPE_CHECKING:
+    from streambound.results import CacheBenchmark, Results
+
+JOB = "benchmark_caches"
+log = logging.getLogger(__name__)
+
+
+def choose(params: Mapping[str, Any]) -> list[str]:
+    """The chosen queries that are unbounded equijoins over one of the chosen streams; the others are logged.
+
+    A query that is named itself, not as one of all, has to be one.
+
+    Raises:
+        CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
+        DataError: what the form says contradicts itself, or names what there is not.
+        StreamboundError: a query that is named cannot be benchmarked.
+    """
+    from streambound.query.catalog import load_catalog
+    from streambound.query.registry import read_query
+    from streambound.spark.cache_benchmark import Wanted
+    from streambound.spark.recent import plan_for
+
+    days(None, params["to"])
+    names = ("days", "held_out", "runs")
+    wanted = Wanted(tuple(params["sizes"]), tuple(_policies(params)), **{n: params[n] for n in names})
+    catalog = load_catalog(settings.registry() / "streams.yml")
+    streams = set(params["streams"] or ())
+    if unknown := sorted(streams - set(catalog.names)):
+        raise DataError(f"stream {unknown[0]} is not in the catalog", accepted=", ".join(catalog.names))
+    found = []
+    for name in chosen_queries(params["queries"]):
+        query = read_query(settings.registry() / "queries" / f"{name}.sql")
+        try:
+            if query.error is not None:
+                raise query.error
+            plan = plan_for(name, query.sql, catalog, max(wanted.sizes))
+            reads = {o.relation.name for o in plan.query.streams}
+            if streams and not streams & reads:
+                raise PlanError(f"it reads {' and '.join(sorted(reads))}", subject=name)
+            found.append(name)
+        except StreamboundError as error:
+            if params["queries"]:
+                raise error.about(name) from None
+            log.info("left out: %s", error.about(name).one_line())
+    log.info("benchmarked: %s", ", ".join(found) or "none")
+    return found
+
+
+def _policies(params: Mapping[str, Any]) -> Sequence[str]:
+    from streambound.kmemory.offered import POLICIES
+
+    return params["policies"] or POLICIES
+
+
+def spark_arguments(run_id: str, queries: Sequence[str], params: Mapping[str, Any]) -> list[str]:
+    """The arguments of ``spark_apps/benchmark_caches.py``; a summary of an earlier try is removed."""
+    folder = run_folder(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    return [
+        f"--queries={','.join(queries)}",
+        f"--sizes={','.join(str(size) for size in params['sizes'])}",
+        f"--policies={','.join(_policies(params))}",
+        *(f"--{name.replace('_', '-')}={params[name]}" for name in ("days", "held_out", "runs")),
+        *([f"--to={params['to']}"] if params["to"] else []),
+        f"--summary={folder / SUMMARY}",
+        f"--run-id={run_id}",
+    ]
+
+
+def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any]:
+    """Records what every contender kept of each query, and which one was chosen.
+
+    Returns ``choices`` (policy by size, by query), ``drifted`` (queries), ``failures`` (reasons by query:
+    their earlier choices stand).
+
+    Raises:
+        DataError: the Spark application left no summary, or no query could be benchmarked.
+    """
+    summary = _summary(run_id)
+    nights = [night for night in summary["nights"] if night["query"] in queries]
+    store.record_cache_benchmarks(run_id, [one for night in nights for one in benchmarks_of(run_id, night)])
+    failures = {one["query"]: str(one["error"]) for one in summary["failed"]}
+    told = {night["query"] for night in nights} | set(failures)
+    failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
+    for night in nights:
+        _tell(night)
+    for name, why in sorted(failures.items()):
+        log.error("%s: %s; an earlier choice stands", name, why)
+    if not nights:
+        raise DataError(f"no query was benchmarked: {'; '.join(failures.values())}")
+    return {
+        "choices": {n["query"]: {str(s["size"]): s["choice"]["policy"] for s in n["sizes"]} for n in nights},
+        "drifted": [night["query"] for night in nights if night["drifted"]],
+        "failures": failures,
+    }
+
+
+def _summary(run_id: str) -> dict[str, Any]:
+    path = run_folder(run_id) / SUMMARY
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(
+            "the Spark application left no summary", subject=str(path), fix="see the log of task benchmark"
+        ) from None
+    return found
+
+
+def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]:
+    """The records of one query's benchmark: one a contender and size, and one a choice that stands."""
+    from streambound.results import CacheBenchmark
+
+    def made(size: Mapping[str, Any], contender: str, **found: Any) -> CacheBenchmark:
+        share = found["kept"] / night["possible"] if night["possible"] else None
+        why = size["choice"]["why"] if found["chosen"] else None
+        return CacheBenchmark(
+            run_id=run_id,
+            query=night["query"],
+            size=size["size"],
+            contender=contender,
+            night=night["days"][-1],
+            possible=night["possible"],
+            optimum=size["optimum"],
+            share=share,
+            why=why,
+            drifted=night["drifted"],
+            **found,
+        )
+
+    records = []
+    for size in night["sizes"]:
+        for one in size["judged"]:
+            found = {name: one[name] for name in ("policy", "alpha", "kept")}
+            mine = {name: one[name] for name in ("policy", "alpha")}
+            records.append(made(size, _contender(**mine), **found, chosen=mine == size["chosen"]))
+        if size["chosen"] is None:
+            policy, alpha = size["choice"]["policy"], size["choice"]["alpha"]
+            alpha = None if alpha is None else alpha / size["size"]
+            found = {"policy": policy, "alpha": alpha, "kept": size["kept"], "chosen": True}
+            records.append(made(size, f"earlier {_contender(policy, alpha)}", **found))
+    return records
+
+
+def _contender(policy: str, alpha: float | None) -> str:
+    return policy if alpha is None else f"{policy}, alpha {alpha:g} k"
+
+
+def _tell(night: Mapping[str, Any]) -> None:
+    name, possible = night["query"], max(night["possible"], 1)
+    for size in night["sizes"]:
+        shares = (f"{size[what] / possible:.1%}" for what in ("kept", "optimum"))
+        choice = size["choice"]
+        log.info(
+            "%s, k = %s: %s keeps %s (optimum %s): %s",
+            name,
+            size["size"],
+            choice["policy"],
+            *shares,
+            choice["why"],
+        )
+    if night["drifted"]:
+        log.warning("%s: its streams have left the models of the earlier choice; they are learned anew", name)
+
+
+def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, str]:
+    """Judges what a run recorded by its promises; returns the reasons by query that broke one.
+
+    Raises:
+        StorageError: the quality folder or the results database failed.
+    """
+    from streambound.quality import check_cache_benchmarks
+
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    broken = {}
+    benchmarks = store.cache_benchmarks(run_id)
+    for found in check_cache_benchmarks(benchmarks, params["sizes"], _policies(params), run_id):
+        found.record(store)
+        if not found.success:
+            broken[found.query] = "; ".join(found.reasons)
+            log.error("%s: %s", found.query, broken[found.query])
+    return broken
+
+
+def conclude(
+    store: Results, run_id: str, recorded: Mapping[str, Any] | None, broken: Mapping[str, str] | None
+) -> None:
+    """Records how the run ended.
+
+    Args:
+        recorded: what ``record`` returned; None if the run did not get there.
+        broken: what ``check`` returned; None if the run did not get there.
+
+    Raises:
+        DataError: naming every query that failed.
+    """
+    complete = recorded is not None and broken is not None
+    failures = {**(recorded or {"failures": {}})["failures"], **(broken or {})}
+    record_end(store, run_id, JOB, succeeded=complete and not failures, engine="spark")
+    if not complete:
+        raise DataError(
+            "the run ended before its benchmarks were checked; choices that were not replaced stand",
+            fix="see the tasks that failed",
+        )
+    if failures:
+        told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
+        raise DataError(f"failed: {', '.join(sorted(failures))}; the choices of the others are made\n{told}")

@@ -1,0 +1,190 @@
+"""Around the benchmark of caches: which queries take part, what is recorded, what fails; and one real night.
+
+Groups: the form; what is recorded; the DAG run on real Spark, and the evaluation that uses its choice.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streambound.errors import DataError, PlanError, QueryError, StreamboundError
+from streambound.kmemory.offered import POLICIES
+from streambound.results import Results
+from streambound_airflow import caches, recording, selection
+
+pytestmark = pytest.mark.airflow
+
+ROTATION = (
+    "SELECT a.dest, d.origin FROM arrivals a JOIN departures d ON a.tailnum = d.tailnum"
+    " WHERE a.arrived_at < d.departed_at"
+)
+FORM: dict[str, Any] = {
+    "queries": [],
+    "streams": [],
+    "sizes": [5, 20],
+    "policies": [],
+    "days": 6,
+    "held_out": 2,
+    "runs": 1,
+    "to": None,
+}
+
+
+@pytest.fixture
+def store(working_folder: Path) -> Results:
+    return Results(f"sqlite:///{working_folder}/results.db")
+
+
+@pytest.fixture
+def rotation(registry: Path) -> Path:
+    """The registry with an unbounded equijoin, which has a memory."""
+    (registry / "queries" / "rotation.sql").write_text(f"-- cache size: 20\n{ROTATION}")
+    return registry
+
+
+def test_unbounded_equijoins_take_part_and_the_others_are_named(
+    rotation: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        assert caches.choose(FORM) == ["rotation"]
+    assert "left out: bounded: it is bounded and needs no cache" in caplog.text
+    assert "left out: typo: line 1" in caplog.text
+    assert "left out: windy: " in caplog.text and "finitely many values" in caplog.text
+    assert caches.choose({**FORM, "streams": ["arrivals"]}) == ["rotation"]
+    assert caches.choose({**FORM, "streams": ["weather"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "told"),
+    [
+        ({"held_out": 6}, DataError, "6 of 6 days are to be held out"),
+        ({"days": 1, "held_out": 3}, DataError, "3 of 1 days"),
+        ({"runs": 0}, DataError, "runs is 0"),
+        ({"sizes": []}, DataError, "sizes are"),
+        ({"policies": ["best"]}, DataError, "'best' is unknown"),
+        ({"streams": ["ships"]}, DataError, "stream ships is not in the catalog"),
+        ({"to": "soon"}, DataError, "to is 'soon'"),
+        ({"queries": ["nope"]}, QueryError, "no query is registered as nope"),
+        ({"queries": ["bounded"]}, PlanError, "bounded and needs no cache"),
+        ({"queries": ["typo"]}, QueryError, "orgin"),
+        ({"queries": ["rotation"], "streams": ["weather"]}, PlanError, "it reads arrivals and departures"),
+    ],
+)
+def test_impossible_combinations_are_refused_at_once(
+    rotation: Path, given: dict[str, Any], kind: type[StreamboundError], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        caches.choose({**FORM, **given})
+
+
+def test_the_arguments_say_what_the_form_says() -> None:
+    folder = selection.run_folder("r")
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text("of an earlier try")
+    found = caches.spark_arguments("r", ["q", "w"], {**FORM, "to": "2013-01-31"})
+    assert found[:6] == [
+        "--queries=q,w",
+        "--sizes=5,20",
+        f"--policies={','.join(POLICIES)}",
+        "--days=6",
+        "--held-out=2",
+        "--runs=1",
+    ]
+    assert "--to=2013-01-31" in found and not (folder / "summary.json").exists()
+
+
+def judged(policy: str, kept: int, alpha: float | None = None) -> dict[str, Any]:
+    return {"policy": policy, "alpha": alpha, "size": 5, "kept": kept, "mean": kept / 2, "half": 0.0}
+
+
+def night(query: str, **changed: Any) -> dict[str, Any]:
+    size = {
+        "size": 5,
+        "optimum": 8,
+        "kept": 7,
+        "chosen": {"policy": "heeb", "alpha": 4.0},
+        "judged": [judged("lru", 5), judged("heeb", 6, 1.0), judged("heeb", 7, 4.0)],
+        "choice": {"policy": "heeb", "alpha": 20.0, "why": "it won"},
+    }
+    body = {"query": query, "days": ["2013-01-01", "2013-01-02"], "possible": 10, "drifted": False}
+    return {**body, "sizes": [{**size, **changed}]}
+
+
+def summarised(run_id: str, nights: list[dict[str, Any]], *failed: str) -> None:
+    folder = selection.run_folder(run_id)
+    folder.mkdir(parents=True)
+    body = {"nights": nights, "failed": [{"query": name, "error": "corrupt"} for name in failed]}
+    (folder / "summary.json").write_text(json.dumps(body))
+
+
+def test_every_contender_is_recorded_and_which_is_chosen_and_why(store: Results) -> None:
+    stood = {"policy": "heeb", "alpha": 5.0, "why": "it stands"}
+    summarised("r", [night("q"), night("w", chosen=None, choice=stood, kept=6)], "bad")
+    found = caches.record(store, "r", ["q", "w", "bad", "lost"])
+    assert found["choices"] == {"q": {"5": "heeb"}, "w": {"5": "heeb"}}
+    assert found["failures"] == {"bad": "corrupt", "lost": "the Spark application does not mention it"}
+    records = {(one.query, one.contender): one for one in store.cache_benchmarks("r")}
+    assert {key for key, one in records.items() if one.chosen} == {
+        ("q", "heeb, alpha 4 k"),
+        ("w", "earlier heeb, alpha 1 k"),
+    }
+    chosen, other = records["q", "heeb, alpha 4 k"], records["q", "lru"]
+    assert (chosen.kept, chosen.possible, chosen.optimum, chosen.share) == (7, 10, 8, 0.7)
+    assert (chosen.why, other.why, chosen.night) == ("it won", None, "2013-01-02")
+    assert caches.check(store, "r", {"sizes": [5], "policies": ["lru", "heeb"]}) == {}
+    broken = caches.check(store, "r", {"sizes": [5], "policies": ["lru", "life"]})
+    assert broken["q"] == "q, k = 5: 1 policies were not tried"
+    with pytest.raises(DataError, match="failed: bad, lost, q, w; the choices of the others are made"):
+        caches.conclude(store, "r", found, broken)
+    assert store.runs()[0].state == "failed"
+
+
+def test_a_run_that_benchmarked_nothing_or_ended_early_fails(store: Results) -> None:
+    with pytest.raises(DataError, match="left no summary"):
+        caches.record(store, "r", ["q"])
+    summarised("r", [], "q")
+    with pytest.raises(DataError, match="no query was benchmarked: corrupt"):
+        caches.record(store, "r", ["q"])
+    with pytest.raises(DataError, match="choices that were not replaced stand"):
+        caches.conclude(store, "r", None, None)
+    assert store.runs()[0].state == "failed"
+    caches.conclude(store, "r", {"failures": {}}, {})
+    assert store.runs()[0].state == "success"
+
+
+def test_an_unbounded_query_with_a_memory_is_evaluated(store: Results, rotation: Path) -> None:
+    for name in ("unbounded", "rotation"):
+        sql = (rotation / "queries" / f"{name}.sql").read_text()
+        store.record_verdicts("v", [{"query": name, "verdict": "unbounded", "sql": sql, "reasons": []}])
+    assert selection.select(store, None) == {"rotation": ["arrivals", "departures"]}
+
+
+def test_the_share_of_an_answer_is_recorded(store: Results, working_folder: Path, rotation: Path) -> None:
+    memory = {
+        "size": 20,
+        "policy": "prob",
+        "alpha": None,
+        "why": "it won",
+        "results": 30,
+        "estimated_results": 40.0,
+        "standard_error": 2.5,
+        "estimated_missed": 10.0,
+        "estimated_share": 0.75,
+        "sampled": 9,
+    }
+    body = {"query": "rotation", "sql": ROTATION, "verdict": "unbounded", "units": 140, "peak_units": 140}
+    body |= {"rows": 90, "rows_read": 90, "answer_rows": 3, "answer_count": "30", "digest": "ab"}
+    body |= {"partitions": ["1"], "missing_partitions": [], "seconds": 1.0, "error": None, "memory": memory}
+    folder = selection.run_folder("r")
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"answers": [body]}))
+    (working_folder / "answers" / "rotation").mkdir(parents=True)
+    chosen = {"reads": {"rotation": ["arrivals", "departures"]}, "excluded": {}, "dropped": {}}
+    assert recording.record(store, "r", chosen)["failures"] == {}
+    (kept,) = store.latest_cache_answers()
+    assert (kept.query, kept.size, kept.policy, kept.results) == ("rotation", 20, "prob", 30)
+    assert (kept.estimated_share, kept.standard_error, kept.why) == (0.75, 2.5, "it won")
