@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
-import pytest
 from tests.kmemory.nights import USUAL, night, of_size
 
-from streambound.errors import DataError
 from streambound.kmemory.choice import Choice
 from streambound.report.trade_off import draw
 
@@ -37,6 +35,13 @@ def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
     assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
 
 
+def test_sizes_that_are_close_have_room_for_their_choices(tmp_path: Path) -> None:
+    close = of_size(2_200, 1_000, {"lru": 900}, "lru")
+    draw(night(*USUAL, close), tmp_path / "q.svg")
+    assert "<!-- 2,200: lru, 90.0% -->" in text_of(tmp_path / "q.svg")
+    assert "units" not in text_of(tmp_path / "q.svg")
+
+
 def test_many_sizes_and_another_format(tmp_path: Path) -> None:
     sizes = [of_size(size, 900, {"lru": 10 * at}, "lru") for at, size in enumerate(range(10, 150, 10))]
     draw(night(*sizes), tmp_path / "q.png")
@@ -44,7 +49,6 @@ def test_many_sizes_and_another_format(tmp_path: Path) -> None:
     assert (width, height) == (1_200, 750)
 
 
-def test_without_results_there_is_no_picture(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no results"):
-        draw(night(*USUAL, results=0), tmp_path / "q.svg")
-    assert not list(tmp_path.iterdir())
+def test_without_results_it_says_so(tmp_path: Path) -> None:
+    draw(night(*USUAL, results=0), tmp_path / "q.svg")
+    assert "<!-- nothing to keep: there were no results -->" in text_of(tmp_path / "q.svg")

@@ -24,6 +24,7 @@ def _lines(advice: Advice) -> Iterator[str]:
         f"  on the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}, with"
         f" {night.possible:,} results; a memory for all {night.tuples:,} tuples of these days keeps each"
     )
+    yield "  (what tuples from before these days would add is not counted)"
     if night.drifted:
         yield "  its streams had drifted from what was known of them the night before"
     yield ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,35 +19,46 @@ if TYPE_CHECKING:
 MARKERS = {"fifo": "v", "lru": "^", "lfu": "s", "rand": "x", "prob": "D", "life": "P", "heeb": "o"}
 # Neighbouring policies stand so much apart (as a factor), or their intervals would hide each other.
 APART = 1.025
-# Up to so many sizes have their units and choice written below them.
-ROOM = 6
+# Between neighbours on an upright axis, as a part of the whole.
+ROOM = 0.23
 
 
 def draw(night: Night, path: Path) -> None:
     """Write the picture of a benchmark (PNG or SVG, by the path's ending); 95% intervals over held-out days.
 
+    Of a benchmark without results on its held-out days the picture says so.
+
     Raises:
-        DataError: there were no results on the held-out days.
         OSError: the disk refuses.
     """
     # The object interface: no display is asked for.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    found = shares(night)
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
+    days = f"{night.held_out} held-out days to {night.days[-1]}, {night.possible:,} results"
+    axes.set_title(f"{night.query}: {days}", fontsize=11)
+    if night.possible:
+        _draw_shares(axes, night)
+    else:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "nothing to keep: there were no results", ha="center")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without a date, and names of its parts by chance, the same benchmark is the same file.
+    with rc_context({"svg.hashsalt": night.query}):
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _draw_shares(axes: Axes, night: Night) -> None:
+    found = shares(night)
     _draw_optimum(axes, found)
     curves = _curves(found)
     aside = {policy: APART ** (place - (len(curves) - 1) / 2) for place, policy in enumerate(curves)}
     for policy, curve in curves.items():
         _draw_policy(axes, policy, curve, aside[policy], night)
     _draw_chosen(axes, found, aside)
-    _label(axes, found, night)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Without a date, and names of its parts by chance, the same benchmark is the same file.
-    with rc_context({"svg.hashsalt": night.query}):
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+    _label(axes, found)
 
 
 def _curves(found: Sequence[Share]) -> Mapping[str, list[Judged]]:
@@ -63,10 +76,15 @@ def _curves(found: Sequence[Share]) -> Mapping[str, list[Judged]]:
 
 
 def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, night: Night) -> None:
+    kept = [one.kept / night.possible for one in curve]
+    half = [one.half * night.held_out / night.possible for one in curve]
+    # Days differ in how many results there are at all; none is kept twice.
+    above = [min(more, max(1.0 - share, 0.0)) for share, more in zip(kept, half, strict=True)]
+    below = [min(less, share) for share, less in zip(kept, half, strict=True)]
     axes.errorbar(
         [one.size * aside for one in curve],
-        [one.kept / night.possible for one in curve],
-        [one.half * night.held_out / night.possible for one in curve],
+        kept,
+        (below, above),
         label=policy + (" (best alpha)" if policy == "heeb" else ""),
         color=COLOURS.get(policy),
         marker=MARKERS.get(policy, "."),
@@ -89,24 +107,29 @@ def _draw_chosen(axes: Axes, found: Sequence[Share], aside: Mapping[str, float])
     axes.scatter(sizes, [one.kept for one in found], s=120, label="chosen", **ring)
 
 
-def _label(axes: Axes, found: Sequence[Share], night: Night) -> None:
+def _label(axes: Axes, found: Sequence[Share]) -> None:
     from matplotlib.ticker import PercentFormatter
 
     axes.set_xscale("log")
-    axes.set_xticks([one.of.size for one in found], [_tick(one, len(found) <= ROOM) for one in found])
-    axes.minorticks_off()
+    _tick(axes, found)
     axes.margins(x=0.1)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel("cached tuples (log scale)")
-    axes.set_ylabel("share of all results, with 95% intervals")
-    days = f"{night.held_out} held-out days to {night.days[-1]}, {night.possible:,} results"
-    axes.set_title(f"{night.query}: {days}", fontsize=11)
+    axes.set_ylabel("share of all results (95% intervals of the mean day)")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9)
 
 
-def _tick(share: Share, whole: bool) -> str:
-    if not whole:
-        return f"{share.of.size:,}"
-    return f"{share.of.size:,}\n{share.of.units:,} units\nchosen: {share.of.choice.policy}, {share.kept:.1%}"
+def _tick(axes: Axes, found: Sequence[Share]) -> None:
+    """Below each size its units and its choice; slanted and without units where sizes are close."""
+    sizes = [one.of.size for one in found]
+    chosen = [f"{one.of.choice.policy}, {one.kept:.1%}" for one in found]
+    gaps = [log(more / less) for less, more in pairwise(sizes)]
+    if gaps and min(gaps) < ROOM * sum(gaps):
+        labels = [f"{size:,}: {choice}" for size, choice in zip(sizes, chosen, strict=True)]
+        axes.set_xticks(sizes, labels, rotation=30, ha="right", rotation_mode="anchor")
+    else:
+        units = [f"{one.of.size:,}\n{one.of.units:,} units" for one in found]
+        axes.set_xticks(sizes, [f"{u}\nchosen: {choice}" for u, choice in zip(units, chosen, strict=True)])
+    axes.minorticks_off()
