@@ -6,9 +6,15 @@ Groups: the form; what is recorded; the DAG run on real Spark, and the evaluatio
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
@@ -188,3 +194,67 @@ def test_the_share_of_an_answer_is_recorded(store: Results, working_folder: Path
     (kept,) = store.latest_cache_answers()
     assert (kept.query, kept.size, kept.policy, kept.results) == ("rotation", 20, "prob", 30)
     assert (kept.estimated_share, kept.standard_error, kept.why) == (0.75, 2.5, "it won")
+
+
+STREAMS = """streams:
+  U: {timestamp: at, columns: {at: timestamp, A: int}, history: {path: U, partition_by: date}}
+  W: {timestamp: at, columns: {at: timestamp, A: int}, history: {path: W, partition_by: date}}
+"""
+JOIN = "-- cache size: 5\nSELECT U.A FROM U, W WHERE U.A = W.A AND U.at < W.at"
+DAYS = [f"2026-03-{day:02}" for day in range(1, 8)]
+
+
+@pytest.fixture
+def keys_that_come_again(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A week of two streams in which a few of sixty keys are frequent, a query over them, and its verdict."""
+    registry = working_folder / "registry"
+    (registry / "queries").mkdir(parents=True)
+    (registry / "streams.yml").write_text(STREAMS)
+    (registry / "queries" / "again.sql").write_text(JOIN)
+    chance = np.random.default_rng(0)
+    for day in DAYS:
+        for number, stream in enumerate("UW"):
+            midnight = np.datetime64(day, "us")
+            at = midnight + (2 * np.arange(150) + number) * np.timedelta64(60_000_000, "us")
+            keys = np.minimum(chance.zipf(1.5, 150), 60)
+            folder = working_folder / "streams" / stream / f"date={day}"
+            folder.mkdir(parents=True)
+            times = pa.array(at).cast(pa.timestamp("us", tz="UTC"))
+            pq.write_table(pa.table({"at": times, "A": keys}), folder / "part-00000.parquet")
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
+    spark = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    verdict = {"query": "again", "verdict": "unbounded", "sql": JOIN, "reasons": []}
+    Results(f"sqlite:///{working_folder}/connected.db").record_verdicts("v", [verdict])
+    return working_folder
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-6_000:]
+    return done.stdout
+
+
+@pytest.mark.spark
+def test_the_evaluation_uses_what_the_night_before_chose(keys_that_come_again: Path) -> None:
+    run("-m", "airflow", "db", "migrate")
+    form = {"sizes": [5, 10], "policies": ["lru", "prob"], "days": 7, "held_out": 3}
+    nights = Path(__file__).with_name("nights.py")
+    printed = run(str(nights), "benchmark_caches", json.dumps(form), "evaluate_history", "{}")
+    benchmarked, evaluated = json.loads(printed.splitlines()[-1])
+    assert (benchmarked["state"], evaluated["state"]) == ("success", "success"), printed[-6_000:]
+    assert set(benchmarked["tasks"].values()) == {"success"}
+    store = Results(f"sqlite:///{keys_that_come_again}/connected.db")
+    cells = store.cache_benchmarks(benchmarked["run_id"])
+    assert {(one.size, one.contender) for one in cells} == {(k, p) for k in (5, 10) for p in ("lru", "prob")}
+    # Keys are as frequent as they always were: what is known of them beats what was seen last.
+    (chosen,) = [one for one in cells if one.chosen and one.size == 5]
+    assert chosen.policy == "prob" and chosen.why is not None and "keeps the most" in chosen.why
+    (quality,) = [one for one in store.quality(benchmarked["run_id"]) if one.kind == "caches"]
+    assert quality.success and Path(str(quality.docs)).is_file()
+    (answer,) = store.cache_answers(evaluated["run_id"])
+    assert (answer.query, answer.size, answer.policy, answer.why) == ("again", 5, "prob", chosen.why)
+    assert answer.estimated_share is not None and 0 < answer.estimated_share < 1
+    assert store.runs()[0].state == store.runs()[1].state == "success"
