@@ -135,6 +135,19 @@ def test_an_unbounded_equijoin_runs_in_the_memory_that_its_file_asks_for(moments
     assert found["filtered"]["verdict"] == "bounded" and found["filtered"]["memory"] is None
 
 
+def test_checkpoints_of_a_memory_move_on_without_publishing(moments: Path) -> None:
+    register(moments, "cached", f"-- cache size: 4\n{JOIN}")
+    assert run(moments, "--queries", "cached", "--checkpoints-only") == 0
+    assert summary(moments)["cached"]["read_partitions"] == ["0", "1"]
+    assert run(moments, "--queries", "cached") == 0
+    found = summary(moments)["cached"]
+    assert found["read_partitions"] == [] and found["memory"]["results"] > 0
+    assert run(moments, "--queries", "cached", "--recompute") == 0
+    again = summary(moments)["cached"]
+    assert len(again["read_partitions"]) == 2
+    assert (again["memory"], again["digest"]) == (found["memory"], found["digest"])
+
+
 def test_the_choice_of_the_last_benchmark_is_used(moments: Path) -> None:
     register(moments, "cached", f"-- cache size: 4\n{JOIN}")
     catalog = load_catalog(moments / "registry" / "streams.yml")
