@@ -16,8 +16,9 @@ from tests.strategies import Case
 from streambound.evaluation.events import Batch, Encoded, batches, encode
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import Catalog
-from streambound.query.model import History, Query
+from streambound.query.model import History, Query, Relation
 from streambound.query.partitions import Range
+from streambound.query.statement import Statement
 from streambound.spark.live.answers import EPOCH
 from streambound.spark.live.places import place_of
 from streambound.spark.live.reading import arrival_of, mapper
@@ -60,13 +61,17 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
     return found
 
 
+def relation_of(case: Case, name: str) -> Relation:
+    return next(o.relation for o in case.query.occurrences if o.relation.name == name)
+
+
 def write(
     case: Case, arriving: Sequence[tuple[str, Rows]], folder: Path, epoch: int
 ) -> list[tuple[str, str]]:
     """The files of a micro-batch; (stream, path) as Spark names them."""
     found = []
     for number, (name, rows) in enumerate(arriving):
-        relation = case.query.occurrence(name).relation
+        relation = relation_of(case, name)
         path = folder / name / f"{epoch:04}-{number:04}.parquet"
         draft = path.with_name(f".{path.name}")
         pq.write_table(histories.table(relation, rows), draft)
@@ -121,14 +126,14 @@ def by_batch(
     for number, files in enumerate(arriving):
         tuples: dict[str, list[Encoded]] = {}
         for name, rows in files:
-            relation = case.query.occurrence(name).relation
+            relation = relation_of(case, name)
             tuples.setdefault(name, []).extend(encode(relation, row, "row") for row in rows)
         found.append(Batch(number, tuples, number))
     return _encoded(case.query, found, statics)
 
 
 def _encoded(
-    query: Query, arriving: Sequence[Batch], statics: dict[str, list[Encoded]]
+    query: Query | Statement, arriving: Sequence[Batch], statics: dict[str, list[Encoded]]
 ) -> list[tuple[Any, Counter[Any]]]:
     kinds = [kind for _, kind in query.outputs]
     found = []
@@ -141,9 +146,9 @@ def _encoded(
     return found
 
 
-def written(folder: Path, query: Query, timed: bool) -> list[tuple[Any, Counter[Any]]]:
+def written(folder: Path, query: Query | Statement, timed: bool) -> list[tuple[Any, Counter[Any]]]:
     """The answers in the files of a live query: by marker, or where there is no time by micro-batch."""
-    kinds = [query.type_of(o.term) for o in query.select]
+    kinds = [kind for _, kind in query.outputs]
     found: list[tuple[Any, Counter[Any]]] = []
     for file in sorted(folder.glob(f"{EPOCH}=*/*.parquet")):
         columns = [c.to_pylist() for c in pq.ParquetFile(file).read().columns]

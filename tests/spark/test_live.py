@@ -5,6 +5,7 @@ Groups: micro-batches in this process; the rule of complete timestamps; bad file
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from tests.spark import histories
 from tests.spark.arrivals import Here, Pick, Rows, by_batch, by_marker, cut, flat, write
 from tests.spark.histories import Registered
+from tests.spark.test_united import ENDING, UNITED, timed_case
 from tests.strategies import Case, cases, events, static, timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
@@ -23,9 +25,6 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.query.partitions import Range
-from streambound.spark.live.start import alone
-from streambound.spark.prepare import prepare
 from streambound.synopsis.timed import TimedPlan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -80,8 +79,9 @@ def test_timed_answers_are_those_of_the_definition(types: tuple[str, ...], data:
 
 
 def assert_bounded(here: Here) -> None:
-    """The state store has an entry a unit, what waits, the time, and how far the query is."""
-    assert len(here.entries) <= here.step.evaluation.units + here.step.waiting.count + 2, here.entries
+    """The state store has an entry a unit, what waits, one a part, and how far the query is."""
+    beside = here.step.waiting.count + len(here.beginning.plan.parts) + 1
+    assert len(here.entries) <= here.step.evaluation.units + beside, here.entries
 
 
 @pytest.mark.parametrize("types", MIXES[1:], ids="-".join)
@@ -168,14 +168,22 @@ def test_a_timeless_stream_and_an_unbounded_query_are_refused(tmp_path: Path) ->
         live(Classic(), Registered("q", case.sql), flat(case.catalog, tmp_path), output=tmp_path / "out")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "sql", ["SELECT S.A FROM S UNION ALL SELECT T.A FROM T", "SELECT S.A, T.A FROM S, T WHERE T.ts < 3"]
-)
-def test_statements_and_streams_that_end_are_not_evaluated_live(sql: str, tmp_path: Path) -> None:
-    bodies = {n: {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"} for n in "ST"}
-    catalog = catalog_from_mapping(bodies)
-    for relation in catalog.relations:
-        histories.write(relation, [{"A": 1, "ts": 1}], tmp_path, None)
-    job = prepare("q", sql, flat(catalog, tmp_path), Range(), {}, growing=True)
-    with pytest.raises(PlanError, match="not live"):
-        alone(job)
+@pytest.mark.parametrize("sql", [*UNITED, *ENDING])
+@settings(max_examples=settings.default.max_examples // 16)
+@given(data=st.data())
+def test_statements_and_streams_that_end(sql: str, data: st.DataObject) -> None:
+    case = timed_case(sql)
+    rows = data.draw(timed_events(case, size=12))
+    arriving = cut(pick_from(data), case, rows)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        here, found = Here(case, flat(case.catalog, folder), folder), []
+        for epoch, files in enumerate(arriving):
+            found += here.take(write(case, files, folder, epoch))
+            assert_bounded(here)
+        found += here.end()
+    wanted = by_marker(case, rows, {})
+    if set(here.beginning.timed) == set(here.beginning.plan.shares):
+        assert found == wanted
+    # Parts that compare no timestamps do not wait for those that do; the rows are the same.
+    assert sum((new for _, new in found), Counter()) == sum((new for _, new in wanted), Counter())

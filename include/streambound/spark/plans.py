@@ -65,16 +65,6 @@ class StatementPlan:
         return len(self.parts) == 1 and keeps_nothing(self.parts[0].plan)
 
     @property
-    def alone(self) -> tuple[Query, Plan | TimedPlan] | None:
-        """The query and plan of a conjunction whose plan does not change as streams end; None of others."""
-        plan = self.parts[0].plan if len(self.parts) == 1 else None
-        return (
-            None
-            if plan is None or isinstance(plan, (EndingPlan, MemoryPlan))
-            else (self.parts[0].query, plan)
-        )
-
-    @property
     def shares(self) -> dict[str, Relation]:
         """The stream of each share that is taken of a partition; an always empty answer takes none."""
         return {key: relation for part in self.parts for key, relation in part.shares.items()}

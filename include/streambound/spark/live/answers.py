@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from streambound.evaluation.events import Answer, answers
-from streambound.query.model import Query
+from streambound.query.statement import Statement
 from streambound.query.values import Type
 from streambound.spark import emit
 from streambound.synopsis.serial import value_of
@@ -76,13 +76,13 @@ def epoch_path(folder: Path, epoch: int) -> Path:
     return emit.answer_path(folder, EPOCH, f"{epoch:08}")
 
 
-def marker_type(query: Query) -> Type:
+def marker_type(query: Statement) -> Type:
     """The type of the timestamps that a query compares."""
-    relation = query.streams[0].relation
+    relation = next(o.relation for o in query.arriving if o.relation.timestamp is not None)
     return relation.column(str(relation.timestamp)).type
 
 
-def live_schema(query: Query, timed: bool) -> pa.Schema:
+def live_schema(query: Statement, timed: bool) -> pa.Schema:
     """The columns of an answer file; the marker is numbered where SELECT has its name."""
     schema = emit.answer_schema(query)
     if not timed:
@@ -93,7 +93,7 @@ def live_schema(query: Query, timed: bool) -> pa.Schema:
     return schema.insert(len(schema) - 1, pa.field(name, emit.arrow_type(marker_type(query))))
 
 
-def write_epoch(folder: Path, query: Query, timed: bool, epoch: int, portions: Iterable[str]) -> None:
+def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]) -> None:
     """Write the new answers that ``processor`` told of a micro-batch; none give no file.
 
     Raises:
@@ -105,17 +105,23 @@ def write_epoch(folder: Path, query: Query, timed: bool, epoch: int, portions: I
         rows = found.setdefault(body["marker"], {})
         rows.update((tuple(map(value_of, row)), count) for row, count in body["rows"])
     schema = live_schema(query, timed)
-    tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items()))
+    tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items(), key=_in_time))
     emit.write_answers(epoch_path(folder, epoch), schema, (b for table in tables for b in table.to_batches()))
 
 
+def _in_time(found: tuple[int | None, Any]) -> tuple[bool, int]:
+    # New answers of parts that compare no timestamps come first: they have no marker.
+    return (found[0] is not None, found[0] or 0)
+
+
 def _table(
-    query: Query, schema: pa.Schema, timed: bool, marker: Any, rows: dict[tuple[Any, ...], int]
+    query: Statement, schema: pa.Schema, timed: bool, marker: Any, rows: dict[tuple[Any, ...], int]
 ) -> pa.Table:
     listed: Sequence[Answer] = answers(query, marker, rows)
     table = emit.answer_table(query, listed)
     if not timed:
         return table
     at = len(schema) - 2
-    markers = pa.array([marker_type(query).decode(marker)] * len(listed), schema.field(at).type)
+    decoded = None if marker is None else marker_type(query).decode(marker)
+    markers = pa.array([decoded] * len(listed), schema.field(at).type)
     return table.add_column(at, schema.field(at), markers)

@@ -2,7 +2,8 @@
 
 What ``Evaluation.dump`` writes is taken apart into texts: a name, which says what an entry is of, and what is
 held under it. Equal states have equal entries, so a micro-batch writes only those that it changed, and
-there are at most as many as the state has units, and one more for the time of a plan that steps through time.
+there are at most as many as the state has units, and one more for each part of a statement: its time, or of a
+part whose streams end, all of it.
 The final answer so far, which grows with the answers, is left out: new answers do not depend on it.
 
 Law: after ``load_entries(evaluation, entries_of(other))`` both dump the same, but for the final answer.
@@ -15,14 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streambound.spark.evaluations import Evaluation, Tabled, Timed
+from streambound.spark.united import United
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.
-KEY, HELD, ANSWERED, NOW, WHOLE = "key", "held", "answered", "now", "whole"
+KEY, HELD, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
 
 
 def entries_of(evaluation: Evaluation) -> Entries:
     """The state of an evaluation as entries; of one that is not known in parts there is a single entry."""
+    if isinstance(evaluation, United):
+        parts = evaluation.evaluations.items()
+        return {_text([PART, label, n]): held for label, one in parts for n, held in entries_of(one).items()}
     dump = evaluation.dump()
     if isinstance(evaluation, Tabled):
         tables = json.loads(dump)["tables"]
@@ -34,7 +39,15 @@ def entries_of(evaluation: Evaluation) -> Entries:
 
 def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units: int) -> None:
     """Take up a state from its entries."""
-    if isinstance(evaluation, Tabled):
+    if isinstance(evaluation, United):
+        parts: dict[str, Entries] = {label: {} for label in evaluation.evaluations}
+        for name, held in entries.items():
+            _, label, own = json.loads(name)
+            parts[label][own] = held
+        for label, one in evaluation.evaluations.items():
+            load_entries(one, parts[label], 0)
+        evaluation.peak_units = peak_units
+    elif isinstance(evaluation, Tabled):
         tables = {synopsis.alias: _empty() for synopsis in evaluation.plan.synopses}
         for (_, alias, _, *key), held in _read(entries):
             _put(tables[alias], key, held)

@@ -16,10 +16,9 @@ from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
 from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
 from streambound.spark.live.places import Place
-from streambound.spark.live.start import Start, alone
+from streambound.spark.live.start import Start, beginning_of
 from streambound.spark.prepare import Job, readings_of
 from streambound.spark.summarise import Task, error_of
-from streambound.synopsis.timed import TimedPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +42,9 @@ class Epochs:
     ) -> None:
         self.session, self.job, self.folder, self.places = session, job, folder, places
         self.memory_mb = memory_mb
-        self.query, self.plan = alone(job)
+        assert job.plan is not None
+        self.plan, self.query = job.plan, job.plan.statement
+        self.timed = bool(beginning_of(job, start).timed)
         self.error: StreamboundError | None = None
         self.answer = self._known(start)
 
@@ -80,7 +81,7 @@ class Epochs:
             if row["kind"] == ERROR:
                 raise error_of(row["body"])
         portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
-        write_epoch(self.folder, self.query, isinstance(self.plan, TimedPlan), epoch, portions)
+        write_epoch(self.folder, self.query, self.timed, epoch, portions)
         told: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
         if not told:
             return {}

@@ -27,7 +27,7 @@ from streambound.spark.live.answers import LiveAnswer, said
 from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
-from streambound.spark.live.start import Start, alone, beginning_of, begun, relations_of
+from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
 from streambound.spark.prepare import Job, prepare, readings_of
 
@@ -96,7 +96,6 @@ def live(
         raise PlanError(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
         )
-    alone(job)
     folder = (output or settings.live_root()) / job.name
     start = begun(folder, job, checkpoints, recompute)
     running = Running(session, job, folder, start, pace, progress, memory_mb)

@@ -15,14 +15,12 @@ from pathlib import Path
 from streambound.checkpoint.boundary import Checkpoint, chained
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
-from streambound.errors import DataError, PlanError, QueryError, StorageError
-from streambound.query.model import Query, Relation
+from streambound.errors import DataError, QueryError, StorageError
+from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, present_partitions
 from streambound.spark import emit
 from streambound.spark.live.step import Beginning
 from streambound.spark.prepare import Job
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.timed import TimedPlan
 
 NOTE = "_live.json"
 
@@ -102,28 +100,11 @@ def relations_of(job: Job) -> dict[str, Relation]:
     return {relation.name: relation for relation in job.plan.shares.values()}
 
 
-def alone(job: Job) -> tuple[Query, Plan | TimedPlan]:
-    """The query and the plan that run live.
-
-    Raises:
-        PlanError: there are several, or the plan changes as streams end.
-    """
-    found = None if job.plan is None else job.plan.alone
-    if found is None:
-        raise PlanError(
-            "statements with OR across columns or UNION, and joins with a stream that ends, are evaluated"
-            " over histories, not live",
-            subject=job.name,
-            fix="leave out --live",
-        )
-    return found
-
-
 def beginning_of(job: Job, start: Start) -> Beginning:
     """What micro-batches need to begin there."""
-    query, plan = alone(job)
+    assert job.plan is not None
     state = None if start.state is None else start.state.encode()
-    return Beginning(plan, query, job.static, tuple(relations_of(job)), state, start.peak_units)
+    return Beginning(job.plan, job.static, state, start.peak_units)
 
 
 def _after_checkpoint(job: Job, checkpoints: str, mine: str) -> Start:

@@ -14,14 +14,15 @@ from itertools import groupby
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
-from streambound.query.model import Query
 from streambound.query.values import shown
-from streambound.spark.evaluations import Evaluation, Timed, evaluation_of
+from streambound.spark.ending import Ending
+from streambound.spark.evaluations import Evaluation, Timed
 from streambound.spark.live.entries import Entries, entries_of, load_entries
 from streambound.spark.live.waiting import PREFIX, Waiting, waiting_of
+from streambound.spark.plans import StatementPlan
+from streambound.spark.united import United, statement_evaluation
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.timed import TimedPlan
 
 ABOUT = "about"
 # The occurrence of the row by which a file says that the input is at its end.
@@ -32,6 +33,7 @@ END = ""
 class Arrival:
     """What a task made of a file for one occurrence of its stream (see ``reading``).
 
+    ``alias`` is that of the occurrence, with the label of its part (see ``plans``).
     ``latest`` is the latest timestamp in the file, of all its rows (None without rows, or without time).
     """
 
@@ -65,23 +67,22 @@ class Told:
 class Beginning:
     """What a micro-batch needs beside the state: the plan, and the state of a query that has none yet.
 
-    ``state`` is a checkpoint's (None: the empty one); ``streams`` are those that are read.
+    ``state`` is a checkpoint's (None: the empty one).
     """
 
-    plan: Plan | TimedPlan
-    query: Query
+    plan: StatementPlan
     static: Mapping[str, list[Encoded]]
-    streams: tuple[str, ...]
     state: bytes | None = None
     peak_units: int = 0
 
     @property
-    def timed(self) -> bool:
-        """Whether the plan steps through time."""
-        return isinstance(self.plan, TimedPlan)
+    def timed(self) -> frozenset[str]:
+        """The occurrences in parts that step through time: their tuples wait."""
+        parts = (part for part in self.plan.parts if not isinstance(part.plan, Plan))
+        return frozenset(share for part in parts for share in part.shares)
 
 
-# New answer rows with their multiplicities, by marker; None where there is no time.
+# New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
 
 
@@ -90,8 +91,10 @@ class Step:
 
     def __init__(self, beginning: Beginning, entries: Mapping[str, str]) -> None:
         self.beginning = beginning
-        self.evaluation: Evaluation = evaluation_of(beginning.plan, beginning.query, beginning.static)
-        self.told = _told(entries.get(ABOUT), beginning.streams)
+        self.evaluation: Evaluation = statement_evaluation(beginning.plan, beginning.static)
+        self.told = _told(
+            entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
+        )
         waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
         self.waiting: Waiting = waiting_of(self.told.latest, waits)
         if ABOUT in entries:
@@ -99,8 +102,7 @@ class Step:
             load_entries(self.evaluation, kept, self.told.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
-            if isinstance(self.evaluation, Timed):
-                self.told = replace(self.told, reached=self.evaluation.onepass.state.now)
+            self.told = replace(self.told, reached=_reached(self.evaluation))
 
     def take(self, arrivals: Iterable[Arrival]) -> New:
         """The new answers of a micro-batch, by marker.
@@ -110,7 +112,10 @@ class Step:
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
         files = {(a.stream, a.file): a for a in ordered if a.stream != END}
-        found = self._timed(ordered) if self.beginning.timed else self._tabled(ordered)
+        timed = self.beginning.timed
+        waits = [a for a in ordered if a.alias in timed]
+        found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
+        found += self._timed(waits, ended=any(a.stream == END for a in ordered))
         self.told = replace(
             self.told,
             files=self.told.files + len(files),
@@ -123,22 +128,18 @@ class Step:
         )
         return found
 
-    def _tabled(self, arrivals: list[Arrival]) -> New:
+    def _untimed(self, arrivals: list[Arrival]) -> New:
         found: Counter[Row] = Counter()
-        for (stream, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            if stream != END:
-                given = {share.alias: share.table for share in shares}
-                found.update(self.evaluation.advance(file, given))
+        for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
+            found.update(self.evaluation.advance(file, {share.alias: share.table for share in shares}))
         return [(None, found)] if found else []
 
-    def _timed(self, arrivals: list[Arrival]) -> New:
-        ended = any(arrival.stream == END for arrival in arrivals)
+    def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
         for arrival in arrivals:
-            if arrival.stream != END:
-                rows = json.loads(arrival.table)
-                self._refuse_late(arrival, min((moment for moment, _, _ in rows), default=None))
-                self.waiting.show(arrival.stream, arrival.latest)
-                self.waiting.put(arrival.alias, rows)
+            rows = json.loads(arrival.table)
+            self._refuse_late(arrival, min((moment for moment, _, _ in rows), default=None))
+            self.waiting.show(arrival.stream, arrival.latest)
+            self.waiting.put(arrival.alias, rows)
         return list(self._markers(ended))
 
     def _markers(self, ended: bool) -> Iterator[tuple[int, Mapping[Row, int]]]:
@@ -151,7 +152,7 @@ class Step:
     def _refuse_late(self, arrival: Arrival, first: int | None) -> None:
         if first is None or self.told.reached is None or first > self.told.reached:
             return
-        relation = self.beginning.query.occurrence(arrival.alias).relation
+        relation = self.beginning.plan.shares[arrival.alias]
         kind = relation.column(str(relation.timestamp)).type
         own, last = shown(kind.decode(first)), shown(kind.decode(self.told.reached))
         raise DataError(
@@ -168,7 +169,14 @@ class Step:
         return {ABOUT: about, **dict(self.waiting.entries()), **entries_of(self.evaluation)}
 
 
+def _reached(evaluation: Evaluation) -> int | None:
+    """The last timestamp that an evaluation has stepped to."""
+    parts = evaluation.evaluations.values() if isinstance(evaluation, United) else [evaluation]
+    orders = [part.onepass.order for part in parts if isinstance(part, (Timed, Ending))]
+    return max((order.latest for order in orders if order.latest is not None), default=None)
+
+
 def _told(about: str | None, streams: Iterable[str]) -> Told:
     if about is None:
-        return Told(latest=dict.fromkeys(streams))
+        return Told(latest=dict.fromkeys(sorted(streams)))
     return Told(**json.loads(about))
