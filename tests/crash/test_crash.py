@@ -40,8 +40,17 @@ STREAMS = """streams:
   T:
     columns: {A: int, B: int}
     history: {path: T, partition_by: date}
+  U:
+    timestamp: at
+    columns: {at: timestamp, A: int}
+    history: {path: U, partition_by: date}
+  W:
+    timestamp: at
+    columns: {at: timestamp, A: int}
+    history: {path: W, partition_by: date}
 """
 QUERIES = {
+    "cached": "-- cache size: 100\nSELECT U.A FROM U, W WHERE U.A = W.A AND U.at < W.at",
     "counts": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 2000",
     "distinct": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 500",
     "filter": "SELECT A, B FROM S WHERE B > 99000",
@@ -52,6 +61,8 @@ FIRST = [f"2026-03-{day:02}" for day in range(1, 13)]
 NEW = [f"2026-03-{day:02}" for day in range(13, 19)]
 CHANGED = ["2026-03-05", "2026-03-11"]
 ROWS = 60_000
+# The driver takes in each of these.
+TIMED_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -70,14 +81,24 @@ class Scene:
 
 
 def arrive(streams: Path, day: str, seed: int) -> None:
-    for number, stream in enumerate("ST"):
+    for number, stream in enumerate("STUW"):
         chance = np.random.default_rng([int(day[-2:]), seed, number])
         file = streams / stream / f"date={day}" / "part-00000.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(".draft")
-        columns = {"A": chance.integers(0, 5_000, ROWS), "B": chance.integers(0, 100_000, ROWS)}
+        columns = timed(day, chance) if stream in "UW" else untimed(chance)
         pq.write_table(pa.table(columns), draft)
         os.replace(draft, file)
+
+
+def untimed(chance: np.random.Generator) -> dict[str, Any]:
+    return {"A": chance.integers(0, 5_000, ROWS), "B": chance.integers(0, 100_000, ROWS)}
+
+
+def timed(day: str, chance: np.random.Generator) -> dict[str, Any]:
+    seconds = np.sort(chance.integers(0, 86_400, TIMED_ROWS)) * np.timedelta64(1_000_000, "us")
+    at = pa.array(np.datetime64(day, "us") + seconds).cast(pa.timestamp("us", tz="UTC"))
+    return {"at": at, "A": chance.zipf(1.3, TIMED_ROWS) % 1_000}
 
 
 @pytest.fixture(scope="module")
