@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from streambound.report.tables import aligned, demo_table
-from streambound.results import Answer, QualityOutcome, Results
+from streambound.results import Answer, CacheAnswer, QualityOutcome, Results
 
 EXPECTED = """\
 query|verdict|units|rows read|answer rows|quality|note
@@ -47,6 +47,20 @@ def test_one_line_a_query(tmp_path: Path) -> None:
     heading, _, *lines = demo_table(results).splitlines()
     assert [re.sub(" {2,}", "|", line) for line in (heading, *lines)] == EXPECTED.splitlines()
     assert {line.index("bounded") for line in lines[1:4]} == {heading.index("verdict")}
+
+
+def test_an_unbounded_query_in_k_tuples_says_how_large_a_part_it_has(tmp_path: Path) -> None:
+    results = Results(f"sqlite:///{tmp_path}/results.db")
+    verdicts = [{"query": name, "verdict": "unbounded", "reasons": [{"message": "why"}]} for name in "ab"]
+    results.record_verdicts("r", verdicts, dt.datetime(2013, 1, 1, tzinfo=dt.UTC))
+    known = CacheAnswer("r", "a", 1_500, "prob", "", 5, estimated_results=40, estimated_share=0.125)
+    results.record_cache_answer(known)
+    results.record_cache_answer(CacheAnswer("r", "b", 20, "lru", "", 5))
+    notes = [re.split(" {2,}", line)[-1] for line in demo_table(results).splitlines()[2:]]
+    assert notes == [
+        "about 12.5% of its answer, in 1,500 tuples (prob)",
+        "a part of its answer, in 20 tuples (lru)",
+    ]
 
 
 def test_nothing_recorded_is_a_heading(tmp_path: Path) -> None:

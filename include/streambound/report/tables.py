@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from streambound.results import QualityOutcome, QuerySummary, Results, VerdictRecord
+from streambound.results import CacheAnswer, QualityOutcome, QuerySummary, Results, VerdictRecord
 
 HEADINGS = ("query", "verdict", "units", "rows read", "answer rows", "quality", "note")
 NUMBERS = ("units", "rows read", "answer rows")
@@ -15,13 +15,15 @@ NOTE_WIDTH = 72
 def demo_table(results: Results) -> str:
     """One line a query: its newest verdict and evaluation, and the quality of what it read.
 
-    Units are stored values and counts. A note says why a query has no bounded plan, and which partitions
-    were kept out of its answers.
+    Units are stored values and counts. A note says why a query has no bounded plan, which partitions
+    were kept out of its answers, and how large a part of its answer an unbounded one has in k tuples.
 
     Raises:
         StorageError: the results database failed.
     """
-    return aligned(HEADINGS, [query_row(summary) for summary in results.latest_summary()], NUMBERS)
+    cached = {one.query: one for one in results.latest_cache_answers()}
+    rows = [query_row(summary, cached.get(summary.query)) for summary in results.latest_summary()]
+    return aligned(HEADINGS, rows, NUMBERS)
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> str:
@@ -36,7 +38,7 @@ def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Seque
     return "\n".join([body[0], "  ".join("-" * width for width in widths), *body[1:]])
 
 
-def query_row(summary: QuerySummary) -> tuple[str, ...]:
+def query_row(summary: QuerySummary, cached: CacheAnswer | None = None) -> tuple[str, ...]:
     """The cells of one query, in the order of HEADINGS."""
     verdict, answer = summary.verdict, summary.answer
     return (
@@ -46,7 +48,7 @@ def query_row(summary: QuerySummary) -> tuple[str, ...]:
         _number(answer.rows_read if answer else None),
         _number(answer.answer_rows if answer else None),
         quality_cell(summary.quality),
-        textwrap.shorten(_note(summary), NOTE_WIDTH, placeholder=" ..."),
+        textwrap.shorten(_note(summary, cached), NOTE_WIDTH, placeholder=" ..."),
     )
 
 
@@ -81,11 +83,19 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _note(summary: QuerySummary) -> str:
-    notes = [why_not(summary.verdict)] if summary.verdict else ["not checked"]
+def _note(summary: QuerySummary, cached: CacheAnswer | None) -> str:
+    if cached is not None:
+        notes = [_part(cached)]
+    else:
+        notes = [why_not(summary.verdict)] if summary.verdict else ["not checked"]
     if summary.answer and summary.answer.missing_partitions:
         notes.append(f"without {_first(summary.answer.missing_partitions)}")
     return "; ".join(note for note in notes if note)
+
+
+def _part(cached: CacheAnswer) -> str:
+    share = "a part" if cached.estimated_share is None else f"about {cached.estimated_share:.1%}"
+    return f"{share} of its answer, in {cached.size:,} tuples ({cached.policy})"
 
 
 def why_not(verdict: VerdictRecord) -> str:
