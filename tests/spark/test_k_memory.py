@@ -157,6 +157,10 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
     # The same streams: the choice stands as it was, and so do the checkpoints that rest on it.
     assert [s.choice.digest for s in second.sizes] == [s.choice.digest for s in one.sizes]
     assert "it stands" in second.sizes[0].choice.why
+    # One day of history is too little to hold one out: the benchmark fails, and what was chosen stays.
+    (third,) = benchmark_caches(spark, queries[:1], catalog, caches, wanted, last="0", progress=told.append)
+    assert isinstance(third, Failed) and "are to be held out" in third.error.message
+    assert read(caches, "q") == second
 
 
 def test_a_benchmark_of_another_query_by_that_name_is_not_used(spark: Any, tmp_path: Path) -> None:
