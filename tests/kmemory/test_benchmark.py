@@ -88,9 +88,14 @@ def test_where_keys_move_heeb_with_the_trend_wins() -> None:
 
 
 def test_of_equals_the_simpler_one_is_chosen() -> None:
-    trials = [Trial(Contender("heeb", 1.0), 5, (10, 14, 12)), Trial(Contender("fifo"), 5, (11, 12, 12))]
+    trials = [Trial(Contender("heeb", 1.0), 5, (120, 140, 122)), Trial(Contender("fifo"), 5, (126, 127, 126))]
     contender, why = choose(trials)
     assert contender == Contender("fifo") and "cannot be told" in why
+
+
+def test_much_less_is_no_tie_however_few_days_there_are() -> None:
+    trials = [Trial(Contender("prob"), 5, (0, 14, 1)), Trial(Contender("fifo"), 5, (0, 2, 0))]
+    assert choose(trials)[0] == Contender("prob")
 
 
 def test_one_that_is_better_every_day_is_chosen() -> None:

@@ -342,3 +342,21 @@ def test_table_1_at_every_partition(data: st.DataObject) -> None:
             case = drawn[answer.query]
             found = histories.read_answers(folder / "out" / answer.query, case.query)
             assert found == one_pass(case, parts, {}), case.sql
+
+
+def test_a_comparison_that_follows_from_others_still_wants_its_static_side(
+    tmp_path: Path, in_process: None
+) -> None:
+    """``S.A < R.A`` follows from ``S.A <= 0`` and the domain of R.A, and is never true of a NULL."""
+    streams = {
+        "S": {"columns": {"A": "int"}},
+        "R": {"columns": {"A": "int"}, "kind": "static", "domains": {"A": {"min": 1}}},
+    }
+    sql, catalog = "SELECT S.A FROM S, R WHERE S.A < R.A AND S.A <= 0", catalog_from_mapping(streams)
+    case = Case(streams, sql, catalog, parse(sql, catalog, "q"))
+    rows, statics = [{"stream": "S", "A": -1}], {"R": [{"A": 1}, {"A": None}]}
+    placed = written(case, [rows], statics, tmp_path)
+    (answer,) = evaluate_history(None, [Registered("q", sql)], placed, output=tmp_path / "out")
+    assert answer.error is None and answer.answer_count == 1
+    found = histories.read_answers(tmp_path / "out" / "q", parse(sql, catalog, "q"))
+    assert found == one_pass(case, [rows], encode_static(parse(sql, catalog, "q"), statics))

@@ -25,6 +25,8 @@ from streambound.kmemory.plan import MemoryPlan
 SIMPLEST_FIRST = POLICIES
 # HEEB's alpha, in sizes of the cache.
 ALPHAS = (0.25, 1.0, 4.0, 16.0)
+# Of the best mean, what is given away for a simpler policy, and for a choice that stands.
+TIE, STANDING = 0.01, 0.05
 # A model no longer fits when a tuple's mean log probability has dropped by so much.
 DRIFT = 0.5
 LEAST_TUPLES = 20
@@ -198,9 +200,10 @@ def _half(values: Any) -> float:
 
 
 def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
-    """The contender with the best mean on held-out days; a simpler one if it cannot be told from that.
+    """The contender with the best mean on held-out days; a simpler one on a tie.
 
-    Two are told apart by the 95% interval of their difference day by day; a run is a day of its own.
+    A tie is a difference of at most ``TIE`` of the best that its 95% interval day by day does not tell from
+    chance; a run is a day of its own.
 
     Args:
         trials: of one size, at least one.
@@ -214,7 +217,7 @@ def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
         if contender == top:
             return top, f"{_named(top)} keeps the most: {means[top]:.1f} results a held-out day"
         ahead, half = lead(by_contender[top], by_contender[contender])
-        if ahead <= half:
+        if ahead <= min(half, TIE * means[top]):
             why = f"{_named(contender)} keeps {means[contender]:.1f} results a held-out day, which cannot be"
             return contender, f"{why} told from the {means[top]:.1f} of {_named(top)}, and is simpler"
     raise AssertionError("the best is among them")

@@ -15,6 +15,7 @@ from typing import Any
 
 from streambound.errors import DataError, StorageError
 from streambound.kmemory.benchmark import (
+    STANDING,
     Case,
     Contender,
     Fit,
@@ -148,15 +149,16 @@ def decided(
 
 
 def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
-    """The earlier choice, if what is best tonight cannot be told from it."""
-    ahead, half = lead([n for one in top for n in one.kept], list(then.kept))
-    if ahead > half:
+    """The earlier choice, unless what is best tonight is better by more than chance and ``STANDING``."""
+    kept = [n for one in top for n in one.kept]
+    ahead, half = lead(kept, then.kept)
+    if ahead > min(half, STANDING * sum(kept) / len(kept)):
         return None
     told = before.why.removesuffix(STOOD)
     return replace(before, why=told + STOOD)
 
 
-STOOD = "; it stands, since nothing tonight is better than it by more than the interval"
+STOOD = "; it stands, since nothing tonight is clearly better"
 
 
 def drifts(case: Case, before: Choice | None) -> tuple[Fit, ...]:

@@ -73,6 +73,10 @@ class Clauses:
             return ordered.comparison(atom.op, self.column(atom.left), self.column(atom.right))
         return self.compared(atom.left, atom.op, atom.right.value)
 
+    def present(self, attribute: Attribute) -> exp.Expr:
+        """That an attribute is not NULL."""
+        return exp.not_(exp.Is(this=self.column(attribute), expression=exp.null()))
+
     def condition(self, condition: Condition) -> exp.Expr:
         """A condition of the plan's own."""
         return self.compared(condition.attribute, condition.op, condition.value)
@@ -94,9 +98,8 @@ class Clauses:
 
     def accepted(self, synopsis: StreamSynopsis) -> list[exp.Expr]:
         """The conditions under which a tuple counts at all."""
-        present = [exp.not_(exp.Is(this=self.column(a), expression=exp.null())) for a in synopsis.required]
         return [
-            *present,
+            *map(self.present, synopsis.required),
             *(self.atom(atom) for atom in synopsis.filters),
             *(self.condition(condition) for condition in synopsis.derived),
             *(self.member(attribute, values) for attribute, values in synopsis.members),

@@ -135,7 +135,9 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
             exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
         )
     own = [atom for atom in query.where if _is_static_filter(query, atom)]
-    conditions = [*build.accepted(synopsis), *(build.atom(a) for a in (*plan.joins, *own))]
+    # Also of a comparison that follows from others, and so is left out, the sides must not be NULL.
+    present = [build.present(a) for a in sorted(query.present) if query.is_static(a)]
+    conditions = [*build.accepted(synopsis), *present, *(build.atom(a) for a in (*plan.joins, *own))]
     if conditions:
         select = select.where(*conditions)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
