@@ -22,7 +22,9 @@ from streambound.kmemory.benchmark import (
     possible,
     trial,
 )
+from streambound.kmemory.choice import Choice
 from streambound.kmemory.evaluation import Tuple
+from streambound.kmemory.night import Night, OfSize, drifts
 from streambound.kmemory.plan import memory_plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
@@ -117,6 +119,21 @@ def test_a_trend_that_changes_is_a_drift_and_refitting_ends_it() -> None:
     assert [fit.drifted for fit in fits(calm, models)] == [False, False]
     later = case(moving(4_000, -0.5))
     assert [fit.drifted for fit in fits(later, later.models())] == [False, False]
+
+
+def test_a_drift_is_looked_for_on_the_days_since() -> None:
+    before = case(moving(4_800, 0.5))
+    models = learned(before.plan, before.rows)
+    choice = Choice("heeb", 5.0, models)
+    size = OfSize(10, 30, 1, (), choice, 1)
+    night = Night("q", "", "", DAYS[:8], 3, len(before.rows), 1, (size,), ())
+    # Of ten days two are new.
+    on = np.concatenate([moving(4_800), moving(1_200) + 2_400])
+    changed = np.concatenate([moving(4_800), moving(1_200, -0.5) + 2_400])
+    assert [fit.drifted for fit in drifts(case(on), night)] == [False, False]
+    assert [fit.drifted for fit in drifts(case(changed), night)] == [True, True]
+    assert drifts(case(on), replace(night, days=DAYS)) == ()
+    assert drifts(case(on), None) == ()
 
 
 def test_too_little_history_is_refused() -> None:

@@ -267,13 +267,14 @@ class Fit:
         return cls(found["stream"], found["kind"], found["held_out"], found["now"])
 
 
-def fits(case: Case, models: tuple[KeyModel, KeyModel]) -> tuple[Fit, Fit]:
-    """How well models explain the held-out days."""
+def fits(case: Case, models: tuple[KeyModel, KeyModel], since: int | None = None) -> tuple[Fit, Fit]:
+    """How well models explain the rows from ``since`` on; by default the held-out days."""
+    first = case.cut if since is None else since
     engine = MemoryPass(case.plan)
     found = []
     for side, alias in enumerate((case.plan.join.left, case.plan.join.right)):
         model = models[side]
-        keys = [engine.key(row) for row in case.rows[case.cut :] if row.side == side]
+        keys = [engine.key(row) for row in case.rows[first:] if row.side == side]
         kind = "shares" if model.moving is None else str(model.moving["kind"])
         now = model.likelihood([key_text(key) for key in keys], numbers_of(keys))
         found.append(Fit(alias, kind, model.held_out, now))

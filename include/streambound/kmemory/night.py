@@ -15,6 +15,7 @@ from typing import Any
 
 from streambound.errors import DataError, StorageError
 from streambound.kmemory.benchmark import (
+    LEAST_TUPLES,
     STANDING,
     Case,
     Contender,
@@ -161,9 +162,14 @@ def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
 STOOD = "; it stands, since nothing tonight is clearly better"
 
 
-def drifts(case: Case, before: Choice | None) -> tuple[Fit, ...]:
-    """How well the models of the choice before explain the held-out days."""
-    return () if before is None or before.models is None else fits(case, before.models)
+def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
+    """How well the models of the choice before explain the days that have come since."""
+    known = [one.choice.models for one in before.sizes if one.choice.models] if before is not None else []
+    since = sum(case.days[day] <= before.days[-1] for day in case.day) if before is not None else 0
+    if not known or len(case.rows) - since < LEAST_TUPLES:
+        return ()
+    # They are the same at every size.
+    return fits(case, known[0], since)
 
 
 def choice_for(night: Night | None, fingerprint: str, size: int) -> Choice:

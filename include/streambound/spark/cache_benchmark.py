@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from streambound.caching.keys import KeyModel
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
 from streambound.kmemory.benchmark import (
@@ -129,6 +130,7 @@ class _Piece:
     contender: Contender | None = None
     choice: Choice | None = None
     size: int = 0
+    standing: Choice | None = None
 
 
 def _nights(
@@ -140,13 +142,13 @@ def _nights(
     progress: Progress,
 ) -> dict[str, Night]:
     before = {name: _standing(folder, case, progress) for name, case in cases.items()}
-    drifted = {name: drifts(case, _any_choice(before[name])) for name, case in cases.items()}
+    drifted = {name: drifts(case, before[name]) for name, case in cases.items()}
     learned = {name: case.models() for name, case in cases.items()}
     pieces = [piece for name in cases for piece in _pieces(name, cases[name], learned[name], wanted)]
     for name, night in before.items():
         if night is not None and not any(fit.drifted for fit in drifted[name]):
             choices = {size: night.choice(size) for size in wanted.sizes}
-            pieces += [_Piece(name, "before", Contender(c.policy), c, size) for size, c in choices.items()]
+            pieces += [_before(name, size, c, learned[name]) for size, c in choices.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
     done = _worked(session, cases, pieces, wanted.sizes)
     found = {}
@@ -181,10 +183,10 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return found if same else None
 
 
-def _any_choice(night: Night | None) -> Choice | None:
-    """A choice of a night that knows models; they are the same at every size."""
-    known = [one.choice for one in night.sizes if one.choice.models is not None] if night is not None else []
-    return known[0] if known else None
+def _before(name: str, size: int, standing: Choice, models: tuple[KeyModel, KeyModel]) -> _Piece:
+    """The choice so far, as good as it would be without having seen the held-out days."""
+    fair = standing if standing.models is None else replace(standing, models=models)
+    return _Piece(name, "before", Contender(standing.policy), fair, size, standing)
 
 
 def _pieces(name: str, case: Case, models: Any, wanted: Wanted) -> Iterator[_Piece]:
@@ -241,9 +243,9 @@ def _of_size(case: Case, size: int, done: Sequence[tuple[_Piece, Any]]) -> Any:
     trials = [result for piece, result in done if piece.asked == "trial" and piece.size == size]
     before = next(
         (
-            (piece.choice, result)
+            (piece.standing, result)
             for piece, result in done
-            if piece.asked == "before" and piece.size == size and piece.choice is not None
+            if piece.asked == "before" and piece.size == size and piece.standing is not None
         ),
         None,
     )
