@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,7 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
     for night in nights:
         _tell(night)
+        _draw(night["query"])
     for name, why in sorted(failures.items()):
         log.error("%s: %s; an earlier choice stands", name, why)
     if not nights:
@@ -177,6 +179,23 @@ def _tell(night: Mapping[str, Any]) -> None:
         )
     if night["drifted"]:
         log.warning("%s: its streams have left the models of the earlier choice; they are learned anew", name)
+
+
+def _draw(query: str) -> None:
+    """Draws the trade-off beside the benchmark; without the picture the choice stands all the same."""
+    from streambound.kmemory.night import read
+    from streambound.report.trade_off import draw
+
+    path = settings.caches_root() / f"{query}.svg"
+    draft = path.with_name(f".{query}.{os.getpid()}.svg")
+    try:
+        if (night := read(settings.caches_root(), query)) is not None:
+            draw(night, draft)
+            os.replace(draft, path)
+    except OSError as error:
+        log.warning("%s: cannot draw %s: %s", query, path, error.strerror or error)
+    except DataError as error:
+        log.warning("%s: no picture: %s", query, error.one_line())
 
 
 def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, str]:

@@ -246,6 +246,10 @@ def test_the_evaluation_uses_what_the_night_before_chose(keys_that_come_again: P
     benchmarked, evaluated = json.loads(printed.splitlines()[-1])
     assert (benchmarked["state"], evaluated["state"]) == ("success", "success"), printed[-6_000:]
     assert set(benchmarked["tasks"].values()) == {"success"}
+    assert [path.name for path in sorted((keys_that_come_again / "caches").iterdir())] == [
+        "again.json",
+        "again.svg",
+    ]
     store = Results(f"sqlite:///{keys_that_come_again}/connected.db")
     cells = store.cache_benchmarks(benchmarked["run_id"])
     assert {(one.size, one.contender) for one in cells} == {(k, p) for k in (5, 10) for p in ("lru", "prob")}
