@@ -16,6 +16,7 @@ from tests.strategies import Case
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Range
+from streambound.spark import history
 from streambound.spark.history import evaluate_history
 from streambound.spark.prepare import prepare
 
@@ -191,6 +192,6 @@ def test_in_a_session(spark: Any, tmp_path: Path) -> None:
     assert answer.error is None
     here = tmp_path / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streambound.spark.history.run_tasks", run_here)
+        patch.setattr(history, "run_tasks", run_here)
         (expected,) = evaluate_history(None, [QUERY], catalog, output=here)
     assert (answer.digest, answer.rows) == (expected.digest, expected.rows)
