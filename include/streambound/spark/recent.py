@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from streambound.compiler import compile
 from streambound.errors import PlanError, StreamboundError
 from streambound.kmemory.benchmark import Case
-from streambound.kmemory.choice import Choice
 from streambound.kmemory.evaluation import Tuple, by_time
 from streambound.kmemory.plan import MemoryPlan, memory_plan
 from streambound.query.catalog import Catalog
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def plan_for(name: str, sql: str, catalog: Catalog, size: int, choice: Choice | None = None) -> MemoryPlan:
+def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
     """The plan of a query in ``size`` tuples.
 
     Raises:
@@ -42,7 +41,7 @@ def plan_for(name: str, sql: str, catalog: Catalog, size: int, choice: Choice | 
             subject=name,
             fix="evaluate it without a memory",
         )
-    plan = memory_plan(found.statement, size, choice)
+    plan = memory_plan(found.statement, size)
     refuse_timeless(memory_statement_plan(plan, found.statement))
     return plan
 

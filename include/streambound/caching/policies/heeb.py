@@ -84,20 +84,26 @@ def heeb(streams: Streams, memory: Memory) -> JoiningDecisions:
 
 
 @kernel
+def score_candidates(setup: Setup, tables: Lookup, begin: int, used: int, step: int) -> None:
+    """H of each candidate by the tables from ``begin`` on, one a stream."""
+    for at in range(used):
+        stream, born = setup.slots[at, 0], setup.slots[at, 1]
+        left = born + setup.window - step
+        found = 0.0
+        for other in range(setup.arrivals.shape[0]):
+            if setup.partners[stream, other]:
+                found += look(tables, begin + other, step, tables.value[stream, born], left)
+        setup.score[at] = found * setup.worth[stream, born]
+
+
+@kernel
 def _joining_heeb(setup: Setup, tables: Lookup, results: Floats, kept_until: Integers) -> None:
     slots, score = setup.slots, setup.score
     used = 0
     for step in range(setup.arrivals.shape[1]):
         results[step] = meet(setup, slots, used, step)
         used = place(setup, slots, used, step)
-        for at in range(used):
-            stream, born = slots[at, 0], slots[at, 1]
-            left = born + setup.window - step
-            score[at] = 0.0
-            for other in range(setup.arrivals.shape[0]):
-                if setup.partners[stream, other]:
-                    score[at] += look(tables, other, step, tables.value[stream, born], left)
-            score[at] *= setup.worth[stream, born]
+        score_candidates(setup, tables, 0, used, step)
         used = keep_best(setup, slots, score, used, step, kept_until)
 
 

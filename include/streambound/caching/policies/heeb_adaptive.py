@@ -16,7 +16,15 @@ from streambound.caching.contract import Memory
 from streambound.caching.decisions import CachingDecisions, JoiningDecisions, filled
 from streambound.caching.joining import Setup, keep_best, meet, place, played
 from streambound.caching.lifetimes import exp
-from streambound.caching.policies.heeb import Lookup, look, lookup, models_of, usual_alpha, whole
+from streambound.caching.policies.heeb import (
+    Lookup,
+    look,
+    lookup,
+    models_of,
+    score_candidates,
+    usual_alpha,
+    whole,
+)
 from streambound.caching.problems import Floats, Integers, References, Streams
 from streambound.caching.tables import table
 
@@ -79,7 +87,7 @@ def _joining(
         for at in range(used):
             ages += step - slots[at, 1]
         used = place(setup, slots, used, step)
-        _score(setup, tables, nearest(lifetime, alphas) * setup.arrivals.shape[0], used, step)
+        score_candidates(setup, tables, nearest(lifetime, alphas) * setup.arrivals.shape[0], used, step)
         used = keep_best(setup, slots, score, used, step, kept_until)
         for at in range(used):
             ages -= step - slots[at, 1]
@@ -88,19 +96,6 @@ def _joining(
             # Of those that were cached a step at least: what never was has no lifetime in the cache.
             seen = min(seen + held, float(REMEMBERED * setup.size))
             lifetime += (ages - held * lifetime) / seen
-
-
-@kernel
-def _score(setup: Setup, tables: Lookup, begin: int, used: int, step: int) -> None:
-    """H of each candidate by the tables from ``begin`` on, one a stream."""
-    for at in range(used):
-        stream, born = setup.slots[at, 0], setup.slots[at, 1]
-        left = born + setup.window - step
-        found = 0.0
-        for other in range(setup.arrivals.shape[0]):
-            if setup.partners[stream, other]:
-                found += look(tables, begin + other, step, tables.value[stream, born], left)
-        setup.score[at] = found * setup.worth[stream, born]
 
 
 def adaptive_caching_heeb(references: References, memory: Memory) -> CachingDecisions:
