@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo check test lint heavy live properties fuzz crash bench up down status lock setup
+.PHONY: demo check test lint heavy live properties fuzz crash bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -12,7 +12,10 @@ check:
 setup:
 	@sh scripts/setup
 
-test: setup
+setup-tests:
+	@sh scripts/setup tests
+
+test: setup-tests
 	$(PY) -m pytest
 
 lint: setup

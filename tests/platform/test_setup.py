@@ -44,9 +44,9 @@ class Machine:
     def python_without_venv(self) -> None:
         self.command("python3", f'[ "$1" = -m ] && exit 1\nexec {sys.executable} "$@"')
 
-    def setup(self, **variables: str) -> subprocess.CompletedProcess[str]:
+    def setup(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self.bin / "sh"), str(self.root / "scripts" / "setup")],
+            [str(self.bin / "sh"), str(self.root / "scripts" / "setup"), *arguments],
             env={"PATH": str(self.bin), **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -142,3 +142,11 @@ def test_root_installs_java_21_where_there_is_no_17(machine: Machine, tmp_path: 
     # The stub's apt-get cannot bring a venv module, so setup still has to stop, by its own word.
     assert told.returncode == 3
     assert "its venv module is not installed" in told.stderr
+
+
+def test_the_tests_need_a_browser(machine: Machine) -> None:
+    machine.python_without_venv()
+    machine.java()
+    told = machine.setup("tests")
+    assert told.returncode == 3
+    assert "sudo apt-get install chromium" in told.stderr
