@@ -17,7 +17,7 @@ from sqlalchemy.schema import CreateTable
 from streambound.errors import StorageError
 from streambound.results import Answer, CacheAnswer, CacheBenchmark, Figure, QualityOutcome, Results, Run
 from streambound.results import connection as connection_module
-from streambound.results.schema import METADATA, VERSION
+from streambound.results.schema import METADATA
 
 NOON = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
 
@@ -164,17 +164,10 @@ def test_a_failed_write_leaves_nothing(results: Results) -> None:
     assert results.figures("r") == []
 
 
-def test_a_database_of_the_version_before_gets_the_tables_that_it_lacks(results: Results, url: str) -> None:
-    results.record_verdicts("r", [verdict("q1")])
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as raw:
-        raw.execute("UPDATE streambound_schema SET version = 1")
-        raw.execute("DROP TABLE cache_answers")
-        raw.execute("DROP TABLE cache_benchmarks")
-    again = Results(url)
-    assert [v.query for v in again.latest_verdicts()] == ["q1"]
+def test_how_complete_an_answer_is_is_read_back(results: Results) -> None:
     answer = CacheAnswer("r", "q1", 500, "lru", "why", 7, estimated_results=9.5, estimated_share=0.75)
-    again.record_cache_answer(answer)
-    assert Results(url).latest_cache_answers() == again.cache_answers("r") == [answer]
+    results.record_cache_answer(answer)
+    assert results.latest_cache_answers() == results.cache_answers("r") == [answer]
 
 
 def test_the_benchmarks_of_a_run_replace_those_of_an_earlier_try(results: Results) -> None:
@@ -182,16 +175,6 @@ def test_the_benchmarks_of_a_run_replace_those_of_an_earlier_try(results: Result
     results.record_cache_benchmarks("r", [one, replace(one, size=6), replace(one, contender="lru")])
     results.record_cache_benchmarks("r", [one])
     assert results.cache_benchmarks("r") == [one]
-
-
-def test_another_schema_version_is_refused(results: Results, url: str) -> None:
-    results.record_figures([Figure("r", "x", 1)])
-    with sqlite3.connect(str(results.url.database)) as raw:
-        raw.execute("UPDATE streambound_schema SET version = 99")
-    with pytest.raises(StorageError, match="schema version 99") as caught:
-        Results(url).latest_verdicts()
-    assert caught.value.accepted is not None and str(VERSION) in caught.value.accepted
-    assert caught.value.exit_code == 3
 
 
 def test_foreign_tables_of_our_names_are_refused(tmp_path: Path) -> None:

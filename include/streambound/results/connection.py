@@ -16,18 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from streambound.errors import StorageError
-from streambound.results.schema import ADDED_TO, METADATA, SCHEMA, VERSION
+from streambound.results.upgrade import is_current, upgrade
 
 BUSY_SECONDS = 60
 DIALECTS = "sqlite:///FILE or postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE"
 FIX = "set STREAMBOUND_DATABASE_URL"
-# Any number will do, as long as every streambound process that creates the schema takes the same.
-SCHEMA_LOCK = 7_316_020_713
 
 
 def parse_url(address: str) -> URL:
@@ -130,46 +128,21 @@ def _cure(reason: str) -> str:
 
 
 def prepare(engine: Engine) -> None:
-    """Creates the tables in an empty database, adds what an older one lacks, and refuses any other.
+    """Creates the tables in an empty database, upgrades an older one in place, and refuses any other.
+
+    Of several processes that come at once one does it, in one transaction, and the others wait.
 
     Raises:
-        StorageError: the database has another schema version, or tables that are not ours.
+        StorageError: the database is of a later release or has tables that are not ours, or an upgrade
+            failed; it is then as it was.
     """
     if engine.url.get_backend_name() == "sqlite":
         _use_write_ahead_log(engine)
     with transaction(engine, writing=False) as connection:
-        if _version(connection) == VERSION:
+        if is_current(connection):
             return
     with transaction(engine, writing=True) as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
-        found = _version(connection)
-        if found is None:
-            METADATA.create_all(connection)
-            connection.execute(SCHEMA.insert().values(version=VERSION))
-        elif found in ADDED_TO:
-            METADATA.create_all(connection)
-            connection.execute(SCHEMA.update().values(version=VERSION))
-        elif found != VERSION:
-            raise _other_version(engine.url, found)
-
-
-def _version(connection: Connection) -> int | None:
-    """The schema version; None for a database without our tables, -1 for one with foreign ones."""
-    tables = set(inspect(connection).get_table_names())
-    if SCHEMA.name in tables:
-        return connection.execute(select(SCHEMA.c.version)).scalar() or -1
-    return -1 if tables & set(METADATA.tables) else None
-
-
-def _other_version(url: URL, found: int) -> StorageError:
-    what = f"schema version {found}" if found > 0 else "tables of our names but no schema version"
-    return StorageError(
-        f"the results database has {what}",
-        subject=str(url),
-        accepted=f"schema version {VERSION}, or an empty database",
-        fix="move the database away, or name another with STREAMBOUND_DATABASE_URL",
-    )
+        upgrade(connection)
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

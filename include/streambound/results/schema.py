@@ -2,7 +2,7 @@
 
 Each table's primary key is what makes a repeated write replace the earlier one: an Airflow task
 that is tried again records the same facts twice. A run id is Airflow's, which is unique only
-within its DAG, so ``runs`` has the job in its key.
+within its DAG, so ``runs`` has the job in its key. Databases are created and upgraded by ``migrations``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-# 2: the tables of caches.
+# Of the newest file in migrations/versions; a change of the tables below needs one more.
 VERSION = 2
-# Versions whose databases lack nothing but whole tables, and are brought up to date by creating these.
-ADDED_TO = (1,)
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -79,12 +77,6 @@ class Moment(TypeDecorator[dt.datetime]):
 
 
 METADATA = MetaData()
-
-SCHEMA = Table(
-    "streambound_schema",
-    METADATA,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-)
 
 VERDICTS = Table(
     "verdicts",
