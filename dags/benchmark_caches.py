@@ -21,13 +21,11 @@ missed nights, the latest missed night runs once.
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound import settings
 from streambound.kmemory import offered
 from streambound_airflow import forms
 from streambound_airflow.assets import CACHE_CHOICES
@@ -120,17 +118,7 @@ def benchmark_caches() -> None:
             caches.conclude(results(), context["run_id"], recorded, broken)
 
     names = choose()
-    benchmark = BenchmarkCachesOperator(
-        task_id="benchmark",
-        conn_id="spark_default",
-        pool="spark",
-        application=str(settings.project_root() / "spark_apps" / "benchmark_caches.py"),
-        application_args=names["arguments"],
-        name="streambound-benchmark-caches",
-        # The driver and its workers must be the Python that has streambound installed.
-        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-        execution_timeout=timedelta(hours=2),
-    )
+    benchmark = BenchmarkCachesOperator(task_id="benchmark", application_args=names["arguments"])
     recorded = record(names)
     checked = check()
     benchmark >> recorded >> checked >> all_chosen()

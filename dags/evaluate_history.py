@@ -26,13 +26,11 @@ once.
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound import settings
 from streambound_airflow import forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
@@ -127,17 +125,7 @@ def evaluate_history() -> None:
         map_index_template="{{ task.stream }}",
     ).expand(stream=streams)
     chosen = keep_out(streams["reads"], quality.output)
-    evaluate = EvaluateHistoryOperator(
-        task_id="evaluate",
-        conn_id="spark_default",
-        pool="spark",
-        application=str(settings.project_root() / "spark_apps" / "evaluate_history.py"),
-        application_args=chosen["arguments"],
-        name="streambound-evaluate-history",
-        # The driver and its workers must be the Python that has streambound installed.
-        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-        execution_timeout=timedelta(hours=2),
-    )
+    evaluate = EvaluateHistoryOperator(task_id="evaluate", application_args=chosen["arguments"])
     recorded = record(chosen)
     evaluate >> recorded
     all_answered(recorded)

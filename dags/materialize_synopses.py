@@ -23,14 +23,12 @@ The DAG has no start date: unpausing it starts nothing.
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRule, dag, task
 
-from streambound import settings
 from streambound_airflow import forms
 from streambound_airflow.assets import FLIGHT_MONTHS, SYNOPSES
 from streambound_airflow.operators import StreamQualityOperator
@@ -148,15 +146,7 @@ def materialize_synopses() -> None:
     ).expand(stream=streams)
     kept = keep_out(streams["reads"], quality.output)
     materialize = EvaluateHistoryOperator(
-        task_id="materialize",
-        conn_id="spark_default",
-        pool="spark",
-        application=str(settings.project_root() / "spark_apps" / "evaluate_history.py"),
-        application_args=kept["arguments"],
-        name="streambound-materialize-synopses",
-        # The driver and its workers must be the Python that has streambound installed.
-        env_vars={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-        execution_timeout=timedelta(hours=2),
+        task_id="materialize", application_args=kept["arguments"], name="streambound-materialize-synopses"
     )
     done = synopsis.expand(query=kept)
     conf = publishing()

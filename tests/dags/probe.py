@@ -43,6 +43,8 @@ def described(dag: Any) -> dict[str, Any]:
                 "pool": task.pool,
                 "rule": str(task.trigger_rule),
                 "outlets": [asset.name for asset in task.outlets],
+                "application": getattr(task, "application", None),
+                "submitted_as": getattr(task, "name", None),
                 "map_name": getattr(task, "map_index_template", None),
             }
             for task in dag.tasks

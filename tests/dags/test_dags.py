@@ -101,6 +101,22 @@ def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
     assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["materialize"]
 
 
+def test_each_application_is_submitted_by_its_name_and_has_two_hours(parsed: dict[str, Any]) -> None:
+    tasks = {task_id: task for dag in parsed["dags"].values() for task_id, task in dag["tasks"].items()}
+    submitted = {
+        task_id: (Path(task["application"]), task["submitted_as"], task["timeout"])
+        for task_id, task in tasks.items()
+        if task["application"]
+    }
+    evaluation = ROOT / "spark_apps" / "evaluate_history.py"
+    assert evaluation.is_file()
+    assert submitted == {
+        "evaluate": (evaluation, "streambound-evaluate-history", 7200),
+        "materialize": (evaluation, "streambound-materialize-synopses", 7200),
+        "benchmark": (ROOT / "spark_apps" / "benchmark_caches.py", "streambound-benchmark-caches", 7200),
+    }
+
+
 def test_the_form_of_the_benchmark_offers_what_there_is(parsed: dict[str, Any]) -> None:
     params = parsed["dags"]["benchmark_caches"]["params"]
     registered = sorted(path.stem for path in (ROOT / "include" / "registry" / "queries").glob("*.sql"))

@@ -23,7 +23,7 @@ from tests.spark.moments import Rows, cut, expected, last_boundary, write
 from tests.spark.nights import left, night
 from tests.strategies import Case
 
-from streambound.errors import DataError, PlanError
+from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
 from streambound.kmemory.choice import Choice
 from streambound.kmemory.evaluation import MemoryPass
@@ -181,6 +181,15 @@ def test_what_is_no_equijoin_says_so_in_its_answer(tmp_path: Path, in_process: N
     bad = Registered("q", "SELECT S.A FROM S, T WHERE S.B < T.B")
     (answer,) = evaluate_history(None, [bad], catalog, output=tmp_path / "out", memory={"q": Memory(5)})
     assert isinstance(answer.error, PlanError) and "no equality links columns" in answer.error.message
+    assert answer.verdict == answer.to_json()["verdict"] == "unbounded"
+
+
+def test_a_memory_without_its_history_is_no_bounded_query(tmp_path: Path, in_process: None) -> None:
+    catalog = histories.placed(CATALOG, tmp_path)
+    given = [Registered("q", JOIN), Registered("bounded", "SELECT S.A FROM S"), Registered("bad", "SELECT")]
+    found = evaluate_history(None, given, catalog, output=tmp_path / "out", memory={"q": Memory(5)})
+    assert [type(answer.error) for answer in found] == [DataError, DataError, QueryError]
+    assert [answer.verdict for answer in found] == ["unbounded", "bounded", "invalid"]
 
 
 def test_partitions_out_of_order_are_refused(tmp_path: Path, in_process: None) -> None:

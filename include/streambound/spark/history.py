@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from streambound import settings
 from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.compiler import compile
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range, find_partitions
@@ -132,7 +133,7 @@ def evaluate_history(
                     damaged.add(name)
             waiting = [job for job in waiting if job.name in damaged]
             rows_read = {name: walks[name].rows_read for name in damaged}
-    return [done.get(q.name) or _without(q, found[q.name]) for q in queries]
+    return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
 
 
 def _alone(
@@ -241,11 +242,20 @@ def _walk(
             walk.commit()
 
 
-def _without(query: Registered, found: Job | StreamboundError) -> HistoryAnswer:
+def _without(query: Registered, found: Job | StreamboundError, catalog: Catalog) -> HistoryAnswer:
     if isinstance(found, Job):
         return HistoryAnswer(query.name, query.sql, found.verdict)
-    verdict = "invalid" if isinstance(found, QueryError) else "bounded"
-    return HistoryAnswer(query.name, query.sql, verdict, error=found)
+    return HistoryAnswer(query.name, query.sql, _verdict(query, catalog), error=found)
+
+
+def _verdict(query: Registered, catalog: Catalog) -> str:
+    """The verdict on a query whose evaluation failed, be it for its input, its memory or the disk."""
+    try:
+        verdict = compile(query.sql, catalog, query.name).verdict
+    except StreamboundError:
+        return "invalid"
+    assert verdict is not None
+    return verdict.outcome.value
 
 
 def _told(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
