@@ -1,0 +1,18 @@
+"""What a page shows of one query: its SQL with the reasons marked, pictures, a story, tables.
+
+All are pure functions to markup that can be put into a page as it is: text is escaped, nothing is loaded
+from elsewhere, there are no scripts. Styles are the page's: pictures take the custom properties of
+``drawing``, and the rest has classes.
+"""
+
+from streambound.report.pages.charts import state_chart
+from streambound.report.pages.published import PublishedRow, published_rows, published_table
+from streambound.report.pages.sql import sql_markup
+
+__all__ = [
+    "PublishedRow",
+    "published_rows",
+    "published_table",
+    "sql_markup",
+    "state_chart",
+]

@@ -1,0 +1,128 @@
+"""What the pictures share: their colours, text of a known width, and the frame of an inline SVG.
+
+Pictures take their colours from the page, so that they follow its light and dark mode: ``--sb-line`` (lines
+and text; by default the text's colour), ``--sb-accent`` (what matters) and ``--sb-fill`` (areas). An SVG
+does not wrap or cut text, and nobody measures it here: widths are estimates on the wide side, and what
+does not fit is cut and has its full text as a title.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from streambound.report.pages.markup import Markup, element, text
+
+LINE = "var(--sb-line, currentColor)"
+ACCENT = "var(--sb-accent, #3b82f6)"
+FILL = "var(--sb-fill, rgba(127, 127, 127, 0.14))"
+FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
+MORE = "…"
+
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMWGOQ@%&—…")
+
+
+def picture(width: int, height: int, title: str, description: str, parts: Iterable[Markup]) -> Markup:
+    """An inline SVG of a size in pixels, to be read aloud by title and description."""
+    return element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width} {height}",
+            "width": width,
+            "height": height,
+            "role": "img",
+            "font-family": FONT,
+            "class": "streambound-picture",
+        },
+        said(title),
+        element("desc", None, text(description)),
+        *parts,
+    )
+
+
+def said(title: str) -> Markup:
+    """The title of a part of a picture: shown under the pointer, and read aloud."""
+    return element("title", None, text(title))
+
+
+def words(
+    content: str,
+    x: float,
+    y: float,
+    width: float,
+    *,
+    size: int = 12,
+    bold: bool = False,
+    muted: bool = False,
+    anchor: str | None = None,
+) -> Markup:
+    """A line of text at a baseline, cut to a width in pixels.
+
+    Args:
+        anchor: the side of the text that is at ``x``: ``middle`` or ``end``, else its start.
+    """
+    shown = cut(content, width, size, bold)
+    return element(
+        "text",
+        {
+            "x": x,
+            "y": y,
+            "font-size": size,
+            "font-weight": 600 if bold else None,
+            "fill": LINE,
+            "fill-opacity": 0.75 if muted else None,
+            "text-anchor": anchor,
+        },
+        *([said(content)] if shown != content else []),
+        text(shown),
+    )
+
+
+def cut(content: str, width: float, size: int = 12, bold: bool = False) -> str:
+    """The text on one line, if need be the part of it that fits a width, and an ellipsis."""
+    content = " ".join(content.split())
+    if text_width(content, size, bold) <= width:
+        return content
+    room, kept = width - text_width(MORE, size, bold), 0
+    for sign in content:
+        room -= text_width(sign, size, bold)
+        if room < 0:
+            break
+        kept += 1
+    return content[:kept].rstrip() + MORE
+
+
+def wrapped(content: str, width: float, lines: int, size: int = 12) -> list[str]:
+    """The text on so many lines at most; the last one holds the rest, which may not fit."""
+    found, line = list[str](), ""
+    pending = content.split()
+    while pending:
+        longer = f"{line} {pending[0]}".strip()
+        if line and len(found) < lines - 1 and text_width(longer, size) > width:
+            found.append(line)
+            line = ""
+        else:
+            line = longer
+            pending.pop(0)
+    return [*found, line] if line else found
+
+
+def text_width(content: str, size: int = 12, bold: bool = False) -> float:
+    """About how many pixels wide a line of text is."""
+    return sum(map(_width, content)) * size * (1.06 if bold else 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _width(sign: str) -> float:
+    """The width of a character in parts of the font's size, for the widest of common fonts."""
+    if unicodedata.combining(sign):
+        return 0.0
+    if ord(sign) >= 0x2E80 or unicodedata.east_asian_width(sign) in "WF":
+        return 1.2
+    if sign in _NARROW:
+        return 0.38
+    if sign in _WIDE:
+        return 0.95
+    return 0.74 if sign.isupper() or not sign.isascii() else 0.61
