@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -105,6 +107,14 @@ def log_file(folder: Path, version: int) -> Path:
     return folder / "q" / "_delta_log" / f"{version:020}.json"
 
 
+def edit_log(folder: Path, kind: str, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change the actions of one kind in the first entry of the log, or drop them."""
+    path = log_file(folder, 0)
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = [{kind: change(action[kind])} if kind in action else action for action in actions]
+    path.write_text("".join(json.dumps(action) + "\n" for action in changed if action != {kind: None}))
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "truncated data": lambda folder: os.truncate(data_files(folder)[2], 700),
     "emptied data": lambda folder: os.truncate(data_files(folder)[2], 0),
@@ -116,6 +126,18 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "middle of the log missing": lambda folder: log_file(folder, 2).unlink(),
     "another column in the log": lambda folder: log_file(folder, 0).write_text(
         log_file(folder, 0).read_text().replace("peak_units", "0eak_units")
+    ),
+    "no metadata": lambda folder: edit_log(folder, "metaData", lambda body: None),
+    "metadata with other partitioning": lambda folder: edit_log(
+        folder, "metaData", lambda body: {**body, "partitionColumns": ["partition"]}
+    ),
+    "metadata with an unknown type": lambda folder: edit_log(
+        folder,
+        "metaData",
+        lambda body: {**body, "schemaString": body["schemaString"].replace("long", "wide")},
+    ),
+    "a later reader is asked for": lambda folder: edit_log(
+        folder, "protocol", lambda body: {**body, "minReaderVersion": 99}
     ),
     "log missing": lambda folder: [p.unlink() for p in (folder / "q" / "_delta_log").iterdir()],
 }

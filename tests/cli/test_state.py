@@ -13,6 +13,8 @@ import pytest
 from tests.spark.conftest import run_here
 
 from streambound import settings
+from streambound.checkpoint import fingerprint
+from streambound.checkpoint.inspection import CHANGED_PLAN
 from streambound.cli import main
 from streambound.query.registry import load_registry
 from streambound.spark import history
@@ -52,12 +54,18 @@ def arrive(home: Path, day: str, values: list[int]) -> Path:
     return file
 
 
-def evaluate() -> None:
+def evaluate() -> list[str]:
     registry = load_registry(settings.registry())
+    told: list[str] = []
     for answer in evaluate_history(
-        None, registry.queries, registry.catalog, checkpoints=settings.checkpoints_of(None)
+        None,
+        registry.queries,
+        registry.catalog,
+        checkpoints=settings.checkpoints_of(None),
+        progress=told.append,
     ):
         assert answer.error is None
+    return told
 
 
 def state(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -106,9 +114,25 @@ def test_what_is_not_valid_says_why(home: Path, capsys: pytest.CaptureFixture[st
     query = home / "registry" / "queries" / "few.sql"
     query.write_text("SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 2")
     code, found = lines(capsys)
-    assert code == 1 and {one["why"] for one in found} == {"the query or its catalog has changed"}
+    assert code == 1 and {one["why"] for one in found} == {CHANGED_PLAN}
     query.write_text("SELECT DISTINCT A -- as before\n  FROM S WHERE A BETWEEN 1 AND 3")
     assert lines(capsys)[0] == 0
+
+
+def test_checkpoints_of_an_earlier_release_are_computed_again_in_so_many_words(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(fingerprint, "VERSION", fingerprint.VERSION - 1)
+        evaluate()
+    answer = (home / "answers" / "few" / "_answer.json").read_text()
+    code, found = lines(capsys)
+    assert code == 1 and {one["why"] for one in found} == {CHANGED_PLAN}
+    told = f"few: {CHANGED_PLAN} since its checkpoints were made; all is computed again"
+    assert evaluate()[0] == told
+    assert lines(capsys)[0] == 0 and told not in evaluate()
+    again = json.loads((home / "answers" / "few" / "_answer.json").read_text())
+    assert again["digest"] == json.loads(answer)["digest"]
 
 
 def test_answers_that_another_evaluation_has_written_do_not_count(

@@ -12,6 +12,9 @@ from streambound.checkpoint.holder import Holder, read_holder
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable
 
+# A fingerprint does not tell which.
+CHANGED_PLAN = "the query, its catalog or the release of streambound has changed"
+
 # The files of each partition, by stream and partition.
 Files = Mapping[tuple[str, str], tuple[Path, ...]]
 
@@ -102,7 +105,7 @@ def _why(row: Checkpoint, intact: bool, fingerprint: str | None, holder: Holder 
     if not intact:
         return "its state is damaged"
     if row.fingerprint != fingerprint:
-        return "the query or its catalog has changed"
+        return CHANGED_PLAN
     if holder is None or holder.token != row.answers or row.partition in holder.unsettled:
         return "its answers are not where they belong"
     return None

@@ -56,6 +56,7 @@ def _advise(options: argparse.Namespace) -> int:
 def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     """The last benchmark of the query as it stands now."""
     from streambound.checkpoint.fingerprint import fingerprint
+    from streambound.checkpoint.inspection import CHANGED_PLAN
     from streambound.kmemory.night import read
     from streambound.spark.recent import plan_for
 
@@ -66,7 +67,7 @@ def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
         raise DataError("its caches have not been benchmarked yet", subject=query.name, fix=fix)
     if night.fingerprint != fingerprint(plan.query, plan.streams, {}):
         raise DataError(
-            "the query or its catalog has changed since its caches were benchmarked",
+            f"{CHANGED_PLAN} since its caches were benchmarked",
             subject=query.name,
             fix=fix,
         )

@@ -71,6 +71,11 @@ class Book:
         if self.plan.stateless:
             self.unsettle(self.needs.partitions(Need.READ))
 
+    @property
+    def outdated(self) -> bool:
+        """Whether there are checkpoints, all of another plan, which count for nothing."""
+        return self.table is not None and bool(self.table.rows) and not (self.rows or self._anew)
+
     def _held(self, table: CheckpointTable) -> Holder:
         found = None if self._anew else read_holder(self.folder)
         if found is not None and found.version > table.version:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from streambound import settings
+from streambound.checkpoint.inspection import CHANGED_PLAN
 from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
@@ -168,6 +169,8 @@ def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
     for name, book in books.items():
         for fault in book.table.faults if book.table is not None else ():
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
+        if book.outdated:
+            progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")
 
 
 def _refuse_twins(queries: Sequence[Registered]) -> None:

@@ -60,7 +60,8 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
     if found is not None:
         if found.fingerprint != mine:
             raise QueryError(
-                f"{folder} holds the live state of another query, or of other domains or static rows",
+                f"{folder} holds the live state of another query, of other domains or static rows, "
+                "or of another release of streambound",
                 subject=job.name,
                 fix="begin anew with --recompute, or choose another --output",
             )
