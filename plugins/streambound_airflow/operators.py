@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from streambound import settings
 from streambound_airflow.database import DATABASE, results
 from streambound_airflow.failures import reported
+from streambound_airflow.links import DataDocsLink, QueryLink, ResultsLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -45,6 +46,7 @@ class BoundedMemoryCheckOperator(BaseOperator):
     template_fields: Sequence[str] = ("query", "sql", "catalog", "criterion", "fail_on_unbounded")
     template_fields_renderers = {"sql": "sql"}  # noqa: RUF012 - Airflow's own declaration
     ui_color = "#d7e8f4"
+    operator_extra_links = (QueryLink(), ResultsLink())
 
     def __init__(
         self,
@@ -133,6 +135,7 @@ class StreamQualityOperator(BaseOperator):
 
     template_fields: Sequence[str] = ("stream", "first", "last", "catalog")
     ui_color = "#e4f1de"
+    operator_extra_links = (DataDocsLink(), ResultsLink())
 
     def __init__(
         self,
@@ -150,10 +153,13 @@ class StreamQualityOperator(BaseOperator):
         self.last = last
         self.catalog = catalog
         self.database_conn_id = database_conn_id
+        # The page that was written, below the folder of the Data Docs: for the link.
+        self.docs_page: str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """The stream, the names of its partitions that failed, and how many were checked."""
         from streambound.quality import check_stream
+        from streambound.quality.docs import site_folder
         from streambound.query.catalog import load_catalog
         from streambound_airflow.partitions import in_range
 
@@ -175,6 +181,7 @@ class StreamQualityOperator(BaseOperator):
                 return {"stream": relation.name, "partitions": 0, "failed_partitions": []}
             quality = check_stream(relation, partitions, context["run_id"])
             quality.record(results(self.database_conn_id))
+            self.docs_page = quality.docs.relative_to(site_folder()).as_posix()
         self._tell(quality)
         return {
             "stream": quality.stream,

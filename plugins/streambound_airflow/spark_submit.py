@@ -10,6 +10,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException
 
 from streambound import settings
+from streambound_airflow.links import ResultsLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -28,6 +29,7 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
     """
 
     script: ClassVar[str] = "evaluate_history"
+    operator_extra_links = (ResultsLink(),)
 
     def __init__(self, **given: Any) -> None:
         in_common: dict[str, Any] = {

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,10 @@ os.environ.update(
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(HOME / "passwords.json"),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "the tests' own secret, which is of no use elsewhere " * 2,
     }
 )
 
@@ -58,3 +63,46 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "queries" / f"{name}.sql").write_text(sql)
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def mounted(airflow_home: Path) -> Any:
+    """An application with ours mounted as Airflow mounts it, behind Airflow's own authentication."""
+    from airflow.api_fastapi.app import init_auth_manager
+    from airflow.utils.db import initdb
+    from fastapi import FastAPI
+
+    from streambound_airflow.pages.application import application
+    from streambound_airflow.places import PREFIX
+
+    initdb()
+    root = FastAPI()
+    root.mount(PREFIX, application())
+    init_auth_manager(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def clients(mounted: Any) -> Iterator[dict[str, Any]]:
+    """A client for each kind of user: ``anonymous``, ``viewer``, ``admin``."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from fastapi.testclient import TestClient
+
+    from streambound_airflow.pages.examination import EXAMINERS
+
+    made = {"anonymous": TestClient(mounted, "http://airflow.test/streambound/", follow_redirects=False)}
+    for name in ("viewer", "admin"):
+        token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=name, role=name.upper()))
+        headers = {"Authorization": f"Bearer {token}"}
+        made[name] = TestClient(
+            mounted, "http://airflow.test/streambound/", headers=headers, follow_redirects=False
+        )
+    yield made
+    EXAMINERS.end()
+
+
+@pytest.fixture
+def viewer(clients: dict[str, Any], registry: Path) -> Any:
+    """A client of somebody who may look, and a registry to look at."""
+    return clients["viewer"]

@@ -81,6 +81,45 @@ def test_the_newest_verdict_wins_over_runs(results: Results) -> None:
     assert [(v.run_id, v.verdict) for v in results.latest_verdicts()] == [("a", "bounded")]
 
 
+def test_a_querys_history_is_read_in_parts_the_newest_first(results: Results) -> None:
+    for day in range(5):
+        moment = NOON + dt.timedelta(days=day)
+        results.record_verdicts(f"r{day}", [verdict("q1"), verdict("q2")], checked_at=moment)
+        for query in ("q1", "q2"):
+            results.record_answer(Answer(f"r{day}", query, 1, 2, day, evaluated_at=moment))
+            results.record_cache_answer(CacheAnswer(f"r{day}", query, 5, "lru", "x", 1, evaluated_at=moment))
+    assert [v.run_id for v in results.verdicts_of("q1", 2)] == ["r4", "r3"]
+    assert [a.run_id for a in results.answers_of("q2", 2, 3)] == ["r1", "r0"]
+    assert [c.query for c in results.cache_answers_of("q2", 1)] == ["q2"]
+    recent = [(a.query, a.run_id) for a in results.recent_answers(2)]
+    assert recent == [("q1", "r4"), ("q1", "r3"), ("q2", "r4"), ("q2", "r3")]
+    assert results.verdicts_of("q3") == []
+
+
+def test_runs_are_found_by_job_and_in_parts(results: Results) -> None:
+    for number in range(4):
+        moment = NOON + dt.timedelta(hours=number)
+        job = "validate_queries" if number % 2 else "evaluate_history"
+        results.record_run(Run(f"r{number}", job, "success", started_at=moment))
+    assert [r.run_id for r in results.runs(2, 1)] == ["r2", "r1"]
+    assert [r.run_id for r in results.runs(job="validate_queries")] == ["r3", "r1"]
+    found = results.run("validate_queries", "r1")
+    assert found is not None and found.started_at == NOON + dt.timedelta(hours=1)
+    assert results.run("evaluate_history", "r1") is None
+
+
+def test_the_newest_moments_change_with_each_kind_of_record(results: Results) -> None:
+    assert results.newest_moments() == (None, None, None, None)
+    results.record_verdicts("r", [verdict("q1")], checked_at=NOON)
+    results.record_answer(Answer("r", "q1", 1, 2, 3, evaluated_at=NOON))
+    results.record_cache_answer(CacheAnswer("r", "q1", 5, "lru", "x", 1, evaluated_at=NOON))
+    results.record_quality(QualityOutcome("r", "s", True, 1, checked_at=NOON))
+    assert results.newest_moments() == (NOON,) * 4
+    later = NOON + dt.timedelta(seconds=1)
+    results.record_answer(Answer("r", "q1", 1, 2, 4, evaluated_at=later))
+    assert results.newest_moments() == (NOON, later, NOON, NOON)
+
+
 def test_a_moment_in_another_zone_is_stored_as_utc(results: Results) -> None:
     results.record_verdicts(
         "r", [verdict("q")], checked_at=NOON.astimezone(dt.timezone(dt.timedelta(hours=9)))

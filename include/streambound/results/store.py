@@ -168,9 +168,46 @@ class Results:
         statement = select(table).where(table.c.run_id == run_id, table.c.stream == stream)
         return self._read(PartitionMetrics, statement.order_by(table.c.partition))
 
-    def runs(self, limit: int = 100) -> list[Run]:
-        """The newest runs first."""
-        return self._read(Run, select(RUNS).order_by(RUNS.c.started_at.desc(), RUNS.c.job).limit(limit))
+    def runs(self, limit: int = 100, offset: int = 0, job: str | None = None) -> list[Run]:
+        """The newest runs first, of one job or of all."""
+        chosen = select(RUNS) if job is None else select(RUNS).where(RUNS.c.job == job)
+        order = (RUNS.c.started_at.desc(), RUNS.c.job, RUNS.c.run_id)
+        return self._read(Run, chosen.order_by(*order).limit(limit).offset(offset))
+
+    def run(self, job: str, run_id: str) -> Run | None:
+        """One run of a job; None if it was not recorded."""
+        found = self._read(Run, select(RUNS).where(RUNS.c.job == job, RUNS.c.run_id == run_id))
+        return found[0] if found else None
+
+    def recent_answers(self, number: int) -> list[Answer]:
+        """The newest evaluations of each query, by query, the newest first."""
+        return self._newest(Answer, ANSWERS, ANSWERS.c.evaluated_at, [ANSWERS.c.query], number)
+
+    def verdicts_of(self, query: str, limit: int = 100, offset: int = 0) -> list[VerdictRecord]:
+        """A query's verdicts, the newest first."""
+        return self._of_query(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, query, limit, offset)
+
+    def answers_of(self, query: str, limit: int = 100, offset: int = 0) -> list[Answer]:
+        """A query's evaluations, the newest first."""
+        return self._of_query(Answer, ANSWERS, ANSWERS.c.evaluated_at, query, limit, offset)
+
+    def cache_answers_of(self, query: str, limit: int = 100, offset: int = 0) -> list[CacheAnswer]:
+        """A query's evaluations in k tuples of memory, the newest first."""
+        table = CACHE_ANSWERS
+        return self._of_query(CacheAnswer, table, table.c.evaluated_at, query, limit, offset)
+
+    def newest_moments(self) -> tuple[dt.datetime | None, ...]:
+        """When a verdict, an evaluation, one in k tuples and a quality were last recorded: what was read
+        before holds as long as these are the same."""
+        moments = (
+            VERDICTS.c.checked_at,
+            ANSWERS.c.evaluated_at,
+            CACHE_ANSWERS.c.evaluated_at,
+            QUALITY.c.checked_at,
+        )
+        asked = select(*(select(func.max(moment)).scalar_subquery() for moment in moments))
+        with transaction(self._ready(), writing=False) as connection:
+            return tuple(connection.execute(asked).one())
 
     def _ready(self) -> Engine:
         if self._engine is None:
@@ -193,13 +230,24 @@ class Results:
     def _of_run(self, kind: type[Record], table: Table, run_id: str, *order: Column[Any]) -> list[Record]:
         return self._read(kind, select(table).where(table.c.run_id == run_id).order_by(*order))
 
+    def _of_query(
+        self, kind: type[Record], table: Table, moment: Column[Any], query: str, limit: int, offset: int
+    ) -> list[Record]:
+        chosen = select(table).where(table.c.query == query).order_by(moment.desc(), table.c.run_id.desc())
+        return self._read(kind, chosen.limit(limit).offset(offset))
+
     def _newest(
-        self, kind: type[Record], table: Table, moment: Column[Any], keys: list[Column[Any]]
+        self,
+        kind: type[Record],
+        table: Table,
+        moment: Column[Any],
+        keys: list[Column[Any]],
+        number: int = 1,
     ) -> list[Record]:
         place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
         ranked = select(table, place.label("place")).subquery()
-        order = [ranked.c[key.name] for key in keys]
-        return self._read(kind, select(ranked).where(ranked.c.place == 1).order_by(*order))
+        order = [*(ranked.c[key.name] for key in keys), ranked.c.place]
+        return self._read(kind, select(ranked).where(ranked.c.place <= number).order_by(*order))
 
 
 def _upsert(

@@ -1,0 +1,1 @@
+"""Pages on the registered queries inside Airflow's UI, and the JSON API behind them."""

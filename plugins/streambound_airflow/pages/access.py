@@ -1,0 +1,24 @@
+"""Who may do what: Airflow's own permissions. Without these a plugin's pages are open to all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag, requires_access_view
+from fastapi import Depends
+
+# Whoever may see Airflow's UI may read; anonymous requests are answered with 401.
+READS = Depends(requires_access_view(AccessView.WEBSITE))
+# Whoever may trigger the DAG of the path's ``dag_id``; others are answered with 403.
+TRIGGERS = Depends(requires_access_dag("POST", DagAccessEntity.RUN))
+User = GetUserDep
+
+
+def may_trigger(user: Any, dag_id: str) -> bool:
+    """Whether a user may start runs of a DAG: what is not permitted is not offered either."""
+    from airflow.api_fastapi.app import get_auth_manager
+
+    return get_auth_manager().is_authorized_dag(
+        method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id), user=user
+    )

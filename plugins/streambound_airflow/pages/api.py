@@ -1,0 +1,122 @@
+"""The JSON API below ``/streambound/api/v1``: what the pages show, for other tools; see ``openapi.json``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse
+
+from streambound_airflow.pages import decided, detail, overview
+from streambound_airflow.pages.access import READS, TRIGGERS, User
+from streambound_airflow.pages.examination import EXAMINERS
+from streambound_airflow.pages.problems import responses
+from streambound_airflow.pages.schemas import (
+    CheckBody,
+    CheckRequest,
+    ChoicesBody,
+    EvaluationPage,
+    Outcome,
+    QualityBody,
+    QueryDetail,
+    QueryPage,
+    RunDetail,
+    RunPage,
+    StartedRun,
+    StateBody,
+    VerdictPage,
+)
+from streambound_airflow.pages.sources import store
+from streambound_airflow.pages.triggering import DagId, start
+
+router = APIRouter(
+    prefix="/api/v1", tags=["streambound"], dependencies=[READS], responses=responses(401, 403, 422, 503)
+)
+Name = Annotated[str, Path(description="The name of a query.", min_length=1, max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000, description="How many are passed over.")]
+Text = Annotated[
+    str, Query(max_length=200, description="Words of a query's name, owner, description or note.")
+]
+Identifier = Annotated[str, Path(min_length=1, max_length=250)]
+
+
+@router.get("/queries")
+def list_queries(
+    text: Text = "", verdict: Outcome | None = None, limit: Limit = 100, offset: Offset = 0
+) -> QueryPage:
+    """The registered queries with the newest that is known of each, by name."""
+    return overview.page(text, verdict, limit, offset)
+
+
+@router.get("/queries/{name}", responses=responses(404))
+def get_query(name: Name) -> QueryDetail:
+    """A query's text and newest verdict."""
+    return detail.detail(name)
+
+
+@router.get("/queries/{name}/verdicts", responses=responses(404))
+def list_verdicts(name: Name, limit: Limit = 50, offset: Offset = 0) -> VerdictPage:
+    """A query's verdicts, the newest first."""
+    detail.known(name)
+    found = store().verdicts_of(name, limit, offset)
+    return VerdictPage(verdicts=[detail.recorded_verdict(one) for one in found])
+
+
+@router.get("/queries/{name}/evaluations", responses=responses(404))
+def list_evaluations(name: Name, limit: Limit = 50, offset: Offset = 0) -> EvaluationPage:
+    """A query's evaluations, the newest first."""
+    detail.known(name)
+    found = store().answers_of(name, limit, offset)
+    return EvaluationPage(evaluations=[detail.evaluation(one) for one in found])
+
+
+@router.get("/queries/{name}/state", responses=responses(404))
+def get_state(name: Name, limit: Limit = 400, offset: Offset = 0) -> StateBody:
+    """The newest checkpoints of a query, or with an offset those before, in the order of their partitions."""
+    return detail.state(name, limit, offset)
+
+
+@router.get("/queries/{name}/choices", responses=responses(404))
+def get_choices(name: Name) -> ChoicesBody:
+    """What the last benchmark of caches chose for an unbounded query."""
+    return detail.choices(name)
+
+
+@router.post(
+    "/queries/{name}/runs/{dag_id}", status_code=202, dependencies=[TRIGGERS], responses=responses(404)
+)
+def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
+    """Start a run of a DAG for this query alone. Needs Airflow's right to trigger that DAG."""
+    return start(dag_id, detail.known(name), user)
+
+
+@router.get("/runs")
+def list_runs(limit: Limit = 50, offset: Offset = 0, dag_id: DagId | None = None) -> RunPage:
+    """Recorded runs, the newest first."""
+    return decided.runs(limit, offset, dag_id)
+
+
+@router.get("/runs/{dag_id}/{run_id}")
+def get_run(dag_id: Identifier, run_id: Identifier) -> RunDetail:
+    """What a run decided and evaluated; nothing of one that recorded nothing."""
+    return decided.run_detail(dag_id, run_id)
+
+
+@router.get("/quality")
+def list_quality() -> QualityBody:
+    """The newest quality of every stream, answer and benchmark."""
+    return decided.quality()
+
+
+@router.post("/check", responses=responses(400, 408, 413))
+def check_query(asked: CheckRequest) -> CheckBody:
+    """The verdict on a text against the registry's catalog. Nothing is executed, and nothing is recorded."""
+    return CheckBody.model_validate(EXAMINERS.examine(asked.sql, criterion=asked.criterion))
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def get_document(request: Request) -> JSONResponse:
+    """The OpenAPI document."""
+    document: dict[str, Any] = request.app.openapi()
+    return JSONResponse(document)

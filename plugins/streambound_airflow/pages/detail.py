@@ -1,0 +1,167 @@
+"""One query: its text and verdict, its state over time, its history, and the choices of its caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from streambound import settings
+from streambound.errors import DataError, StorageError
+from streambound.results import Answer, VerdictRecord
+from streambound_airflow.pages import overview
+from streambound_airflow.pages.problems import Refused
+from streambound_airflow.pages.schemas import (
+    CheckpointBody,
+    ChoiceBody,
+    ChoicesBody,
+    EvaluationBody,
+    QueryDetail,
+    QueryRow,
+    ReasonBody,
+    RecordedVerdict,
+    StateBody,
+    SuggestionBody,
+)
+from streambound_airflow.pages.sources import registered, stamps, store
+
+# Verdicts that a page looks back over, to tell when one changed.
+LOOKED_BACK = 400
+
+
+def known(name: str) -> QueryRow:
+    """The row of a query.
+
+    Raises:
+        Refused: no query of that name is registered or recorded. It is only compared: no file is asked for.
+    """
+    found = overview.rows().get(name)
+    if found is None:
+        shown = name if len(name) <= 60 else f"{name[:60]}..."
+        raise Refused(
+            404, f"no query is registered or recorded as {shown!r}", accepted="a name of api/v1/queries"
+        )
+    return found
+
+
+def detail(name: str) -> QueryDetail:
+    """A query's text as it is registered now (else as it was checked last), with its newest verdict."""
+    row = known(name)
+    newest = store().verdicts_of(name, 1)
+    verdict = recorded_verdict(newest[0]) if newest else None
+    file = registered(stamps()).get(name)
+    sql = file.sql if file is not None else verdict.sql if verdict is not None else ""
+    return QueryDetail(summary=row, sql=sql, verdict=verdict)
+
+
+def recorded_verdict(record: VerdictRecord) -> RecordedVerdict:
+    """A record of the results database as the API tells it."""
+    body = asdict(record)
+    body["verdict"] = body["verdict"] if body["verdict"] in overview.VERDICTS else "unknown"
+    body["reasons"] = [ReasonBody.model_validate(reason) for reason in record.reasons]
+    body["suggestions"] = [SuggestionBody.model_validate(one) for one in record.suggestions]
+    return RecordedVerdict.model_validate(body)
+
+
+def evaluation(answer: Answer) -> EvaluationBody:
+    """A record of the results database as the API tells it."""
+    return EvaluationBody.model_validate(asdict(answer))
+
+
+def turns(name: str) -> list[RecordedVerdict]:
+    """The verdicts of a query that differed from the one before (in units or text too), the newest first."""
+    records = store().verdicts_of(name, LOOKED_BACK)
+
+    def told(record: VerdictRecord) -> Any:
+        return record.verdict, record.units, record.units_formula, record.sql
+
+    return [recorded_verdict(list(group)[-1]) for _, group in groupby(records, told)]
+
+
+def state(name: str, limit: int | None = None, offset: int = 0) -> StateBody:
+    """The checkpoints of a query, the newest of them if there is a limit, in the order of their partitions.
+
+    Raises:
+        StorageError: the disk or the object storage refuses.
+    """
+    from streambound.checkpoint.table import CheckpointTable, address_of
+
+    row = known(name)
+    table = CheckpointTable(address_of(settings.checkpoints(), name), name)
+    names = sorted(table.rows)
+    end = len(names) - offset
+    chosen = names[: max(end, 0)] if limit is None else names[max(end - limit, 0) : max(end, 0)]
+    return StateBody(
+        query=name,
+        bound=row.units,
+        total=len(names),
+        checkpoints=[_checkpoint(table.rows[one]) for one in chosen],
+        late=[f"{one.stream}, partition {one.partition} {one.reason}" for one in table.late],
+        faults=list(table.faults),
+    )
+
+
+def _checkpoint(row: Any) -> CheckpointBody:
+    return CheckpointBody(
+        partition=row.partition,
+        units=row.units,
+        peak_units=row.peak_units,
+        rows=row.rows,
+        answer_count=row.total.count,
+        digest=row.digest,
+    )
+
+
+def points(name: str, body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
+    """(partition, units) for a chart: of the checkpoints, else the largest state of each evaluation."""
+    if body.checkpoints:
+        return [(one.partition, one.units) for one in body.checkpoints]
+    return [
+        (f"{one.evaluated_at:%Y-%m-%d %H:%M}", one.peak_units)
+        for one in reversed(evaluations)
+        if one.peak_units is not None
+    ]
+
+
+def choices(name: str) -> ChoicesBody:
+    """What the last benchmark of caches chose for a query; nothing if there was none.
+
+    Raises:
+        StorageError: its file is damaged.
+    """
+    from streambound.kmemory.night import read
+
+    known(name)
+    try:
+        night = read(settings.caches_root(), name)
+    except DataError as error:
+        raise StorageError(error.message, subject=error.subject, fix=error.fix) from None
+    if night is None:
+        return ChoicesBody(query=name)
+    return ChoicesBody(
+        query=name,
+        night=night.days[-1],
+        possible=night.possible,
+        drifted=night.drifted,
+        choices=[
+            ChoiceBody(
+                size=one.size,
+                units=one.units,
+                policy=one.choice.policy,
+                alpha=one.choice.alpha,
+                why=one.choice.why,
+                kept=one.kept,
+                optimum=one.optimum,
+                share=one.kept / night.possible if night.possible else None,
+            )
+            for one in night.sizes
+        ],
+        picture=picture(name).is_file(),
+    )
+
+
+def picture(name: str) -> Path:
+    """Where the trade-off of a known query's caches is drawn."""
+    return settings.caches_root() / f"{known(name).name}.svg"

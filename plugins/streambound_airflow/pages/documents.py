@@ -1,0 +1,105 @@
+"""Files that the pages serve: their own styles and scripts, and the Data Docs.
+
+Every path is resolved and has to lie in its folder. Data Docs are Great Expectations' pages about people's
+data: they are served without their inline scripts, so that nothing in the data could run as one beside
+Airflow's UI. What these did (a filter, a copy button, the index's tables) the Quality page does.
+"""
+
+from __future__ import annotations
+
+import html
+import mimetypes
+import re
+from pathlib import Path
+
+from fastapi import Response
+from fastapi.responses import HTMLResponse
+
+from streambound.quality.docs import site_folder
+from streambound_airflow.pages.problems import Refused
+
+STATIC = Path(__file__).parent / "static"
+SERVED = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+    ".html": "text/html; charset=utf-8",
+}
+# Great Expectations styles its elements one by one.
+DOCUMENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
+PICTURE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
+)
+
+_INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
+_HANDLER = re.compile(r"""\son\w+\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_TAG = re.compile(r"<[a-zA-Z][^>]*>")
+_BODY = re.compile(r"<body[^>]*>", re.IGNORECASE)
+
+
+def static(name: str) -> Response:
+    """One of our own styles and scripts."""
+    found = inside(STATIC, name)
+    return _file(found, {"Cache-Control": "private, max-age=300"})
+
+
+def document(path: str, home: str) -> Response:
+    """A file of the Data Docs.
+
+    Args:
+        path: below their folder.
+        home: the relative address of the Quality page.
+    """
+    found = inside(site_folder(), path)
+    if found.suffix != ".html":
+        return _file(found, {"Cache-Control": "private, max-age=300"})
+    text = harmless(found.read_text(encoding="utf-8", errors="replace"), home)
+    return HTMLResponse(text, headers={"Content-Security-Policy": DOCUMENT_POLICY})
+
+
+def picture(path: Path) -> Response:
+    """An SVG that was drawn into the working folder."""
+    return _file(path, {"Content-Security-Policy": PICTURE_POLICY})
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The file of that name in a folder.
+
+    Raises:
+        Refused: it is not in the folder, is no file, or of a kind that is not served.
+    """
+    refused = Refused(404, "there is no such file", accepted="a page that the Quality page links to")
+    if "\0" in name or name.startswith(("/", "\\")) or ".." in name.split("/"):
+        raise refused
+    root = folder.resolve()
+    try:
+        found = (root / name).resolve()
+        served = found.is_relative_to(root) and found.suffix in SERVED and found.is_file()
+    except (OSError, ValueError, RuntimeError):
+        raise refused from None
+    if not served:
+        raise refused
+    return found
+
+
+def harmless(text: str, home: str) -> str:
+    """A page without inline scripts and handlers, and with a way back to the Quality page."""
+    text = _TAG.sub(lambda tag: _HANDLER.sub("", tag[0]), _INLINE_SCRIPT.sub("", text))
+    back = (
+        '<p style="margin: 0; padding: .5rem 1rem; background: #f4f4f5">'
+        f'<a href="{html.escape(home)}">Quality: all subjects</a></p>'
+    )
+    return _BODY.sub(lambda body: body[0] + back, text, count=1)
+
+
+def _file(path: Path, headers: dict[str, str]) -> Response:
+    kind = SERVED.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    try:
+        return Response(path.read_bytes(), media_type=kind, headers=headers)
+    except OSError as error:
+        raise Refused(404, f"the file cannot be read: {error.strerror}") from None

@@ -1,0 +1,195 @@
+"""Deciding and drawing a query for a page within a time, by processes that are ended when it is over."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streambound_airflow.pages.examiner import READY
+from streambound_airflow.pages.guard import SQL_BYTES, too_large
+from streambound_airflow.pages.problems import Refused
+from streambound_airflow.pages.sources import catalog_file
+
+# Seconds that a query may take to be decided and drawn; that a request waits for its turn; that a process
+# may take to start on a machine that is busy.
+SECONDS, PATIENCE, STARTING = 10.0, 10.0, 60.0
+# Processes, each of which decides one query at a time.
+PROCESSES = 2
+# Answers kept: a query that has not changed is not decided again to be shown.
+KEPT = 256
+PLUGINS = Path(__file__).parents[2]
+
+
+class _Slow(Exception):
+    """There was no answer in time, or the process ended."""
+
+
+class Examiner:
+    """One process; started when it is first asked, and again after it was ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """The process's answer.
+
+        Raises:
+            Refused: none came in time, or the query is such that the process ended over it.
+        """
+        try:
+            process = self._running()
+            assert process.stdin is not None
+            process.stdin.write(json.dumps({**question, "seconds": seconds}).encode() + b"\n")
+            process.stdin.flush()
+            found: dict[str, Any] = json.loads(self._line(process, seconds))
+            return found
+        except _Slow as error:
+            self.end()
+            if str(error):
+                raise Refused(422, str(error), code="too-complex", fix="make it smaller") from None
+            raise Refused(
+                408,
+                f"the query was not decided within {seconds:g} seconds",
+                accepted="queries with fewer relations, branches and columns",
+                fix="check it with `streambound check FILE.sql`, which has no time limit",
+            ) from None
+        except (OSError, ValueError):
+            self.end()
+            raise Refused(503, "the process that decides queries ended", fix="try again") from None
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+            self._process = None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            path = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streambound_airflow.pages.examiner"],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+            try:
+                if self._line(self._process, STARTING).strip() != READY.encode():
+                    raise OSError("it did not start")
+            except _Slow:
+                raise OSError("it did not start") from None
+        return self._process
+
+    @staticmethod
+    def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+        assert process.stdout is not None
+        deadline, parts = time.monotonic() + seconds, list[bytes]()
+        while not (parts and parts[-1].endswith(b"\n")):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+                raise _Slow
+            part = os.read(process.stdout.fileno(), 1 << 16)
+            if not part:
+                raise _Slow("the query is too deep or too large to decide")
+            parts.append(part)
+        return b"".join(parts)
+
+
+class Examiners:
+    """The processes, and the answers that they gave last."""
+
+    def __init__(self, number: int = PROCESSES, seconds: float = SECONDS) -> None:
+        self.seconds = seconds
+        self._number = number
+        self._free: queue.LifoQueue[Examiner] = queue.LifoQueue()
+        for _ in range(number):
+            self._free.put(Examiner())
+        self._kept: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def examine(
+        self, sql: str, name: str = "query", criterion: str = "exact", *, suggest: bool = True
+    ) -> dict[str, Any]:
+        """The verdict on a query against the registry's catalog, and ``shown``: the same as markup.
+
+        Raises:
+            Refused: the query is too large, or was not decided in time; or nobody is free to decide it.
+        """
+        _refuse_text(sql)
+        catalog = catalog_file()
+        key = (sql, name, criterion, suggest, str(catalog), _changed(catalog))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
+        found = self._asked({**question, "suggest": suggest})
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def end(self) -> None:
+        """End all processes that are at rest."""
+        idle = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                idle.append(self._free.get_nowait())
+        for one in idle:
+            one.end()
+            self._free.put(one)
+
+    def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            examiner = self._free.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise Refused(503, "too many queries are being decided at once", fix="try again") from None
+        try:
+            found = examiner.ask(question, self.seconds)
+        finally:
+            self._free.put(examiner)
+        refused = found.get("refused")
+        if refused is not None:
+            status = 503 if refused.get("exit_code", 2) >= 3 else 422
+            raise Refused(status, str(refused["message"]), code=str(refused["code"]))
+        answer: dict[str, Any] = found["answer"]
+        return answer
+
+
+def _refuse_text(sql: str) -> None:
+    try:
+        size = len(sql.encode())
+    except UnicodeEncodeError:
+        raise Refused(422, "sql: half of a surrogate pair is no text", accepted="Unicode text") from None
+    if size > SQL_BYTES:
+        raise too_large(size)
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+EXAMINERS = Examiners()

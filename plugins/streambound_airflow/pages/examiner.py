@@ -1,0 +1,92 @@
+"""The process that decides and draws queries for the pages: one line of JSON in, one line of JSON out.
+
+What people paste may take long to decide, or be built to exhaust whoever reads it. So that is done here, in
+a process that a clock ends, with a limit on memory, and not in Airflow's API server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streambound.compiler import Compilation, check, compile
+from streambound.errors import StreamboundError
+from streambound.query.catalog import Catalog, load_catalog
+from streambound.report.pages import published_table, sql_markup
+from streambound.report.verdicts import plan_text
+
+MEMORY_BYTES = 2 << 30
+READY = "ready"
+
+
+def examined(question: dict[str, Any]) -> dict[str, Any]:
+    """The verdict on a query as ``check --format json`` prints it, and ``shown``: the same as markup.
+
+    Args:
+        question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file), ``suggest`` (are variants wanted).
+
+    Raises:
+        StreamboundError: the catalog cannot be read.
+    """
+    catalog = _catalog(question["catalog"])
+    sql, name = question["sql"], question["name"]
+    report = check(sql, catalog, name, question["criterion"], suggest=question["suggest"])
+    marked = report.reasons if report.error is None else (report.error,)
+    shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
+    if report.error is None:
+        shown["published"] = published_table(report)
+        shown |= _drawn(compile(sql, catalog, name, question["criterion"]))
+    return {**report.to_json(), "shown": shown}
+
+
+def _drawn(job: Compilation) -> dict[str, Any]:
+    """The plan of a bounded query."""
+    assert job.verdict is not None
+    return {"plan_text": plan_text(job)} if job.verdict.bounded else {}
+
+
+def _catalog(path: str) -> Catalog:
+    try:
+        changed = os.stat(path).st_mtime_ns
+    except OSError:
+        changed = 0
+    return _loaded(path, changed)
+
+
+@lru_cache(maxsize=8)
+def _loaded(path: str, changed: int) -> Catalog:
+    return load_catalog(Path(path))
+
+
+def _answer(line: str) -> dict[str, Any]:
+    try:
+        return {"answer": examined(json.loads(line))}
+    except StreamboundError as error:
+        return {"refused": {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}}
+    except (RecursionError, MemoryError):
+        return {"refused": {"code": "too-complex", "message": "the query is too deep or too large to decide"}}
+
+
+def main() -> None:
+    """Answer questions until the asker is gone."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What a library prints must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    print(READY, file=answers, flush=True)
+    for line in sys.stdin:
+        # The asker's clock ends this process; where the asker itself is gone, the system's does.
+        signal.alarm(int(json.loads(line)["seconds"]) + 2)
+        print(json.dumps(_answer(line)), file=answers, flush=True)
+        signal.alarm(0)
+
+
+if __name__ == "__main__":
+    main()

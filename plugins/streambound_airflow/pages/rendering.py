@@ -1,0 +1,95 @@
+"""Templates and how values are written in them. Everything is escaped; addresses are relative to the page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette._utils import get_route_path
+
+from streambound_airflow.pages.documents import STATIC
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def number(value: int | float | None) -> str:
+    """A number with separators; a dash for none."""
+    return "–" if value is None else f"{value:,}"
+
+
+def share(value: float | None) -> str:
+    """A part of one, in percent."""
+    return "–" if value is None else f"{value:.1%}"
+
+
+def moment(value: dt.datetime | None) -> Markup:
+    """A moment in UTC, to the minute."""
+    if value is None:
+        return Markup("–")
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        value.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
+    )
+
+
+def declared(catalog: Mapping[str, Any]) -> str:
+    """Declarations as the lines of a catalog file."""
+    return yaml.safe_dump(dict(catalog), sort_keys=False, allow_unicode=True).rstrip()
+
+
+def trusted(value: str | None) -> Markup | None:
+    """Markup that ``streambound.report.pages`` made: escaped there, without scripts."""
+    return None if value is None else Markup(value)
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The templates; a name that is not given is an error."""
+    found = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "number": number,
+        "share": share,
+        "moment": moment,
+        "trusted": trusted,
+        "yaml": declared,
+    }
+    found.globals["version"] = _version()
+    return found
+
+
+def _version() -> str:
+    """Changes with our styles and scripts, so that a browser does not mix those of two releases."""
+    digest = sha256()
+    for path in sorted(STATIC.iterdir()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def root_of(request: Request) -> str:
+    """The relative address of ``/streambound/`` from a page."""
+    return "../" * (get_route_path(request.scope).count("/") - 1) or "./"
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page. ``root`` is the relative address of ours, ``airflow`` that of Airflow's UI."""
+    root = root_of(request)
+    text = (
+        environment()
+        .get_template(template)
+        .render(root=root, airflow="../" if root == "./" else f"{root}../", **values)
+    )
+    return HTMLResponse(text, status)

@@ -1,0 +1,293 @@
+"""What the API answers with. Sizes are units (stored values and counts), moments are UTC."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
+Units = int | None
+
+
+class StatePoint(BaseModel):
+    """The largest state of one evaluation."""
+
+    evaluated_at: dt.datetime
+    peak_units: int
+
+
+class CachePart(BaseModel):
+    """How large a part of its answer an unbounded query has, in so many tuples of memory."""
+
+    size: int
+    policy: str
+    share: float | None = Field(default=None, description="Of the exact answer's rows, estimated.")
+
+
+class QueryRow(BaseModel):
+    """A query, and the newest that is known of it."""
+
+    name: str
+    owner: str | None = None
+    description: str | None = None
+    registered: bool = Field(default=True, description="Whether its file is in the registry.")
+    verdict: Outcome = "unchecked"
+    stale: bool = Field(default=False, description="Its text has changed since it was checked.")
+    units: Units = Field(default=None, description="The bound of its state.")
+    units_formula: str | None = None
+    note: str = Field(default="", description="Why it has no bounded plan, or what is missing.")
+    checked_at: dt.datetime | None = None
+    check_run: str | None = None
+    evaluated_at: dt.datetime | None = None
+    evaluation_run: str | None = None
+    partitions: int | None = None
+    missing_partitions: int = 0
+    rows_read: int | None = None
+    answer_rows: int | None = None
+    quality: Literal["ok", "failed", "unchecked"] = "unchecked"
+    quality_note: str = ""
+    states: list[StatePoint] = Field(default_factory=list, description="Of its last evaluations.")
+    cache: CachePart | None = None
+
+
+class QueryPage(BaseModel):
+    """Some of the queries that match."""
+
+    total: int = Field(description="How many match.")
+    registered: int = Field(description="How many there are.")
+    counts: dict[Outcome, int] = Field(description="Of all registered queries, by verdict.")
+    queries: list[QueryRow]
+
+
+class Where(BaseModel):
+    """A place in a text, from 1."""
+
+    line: int
+    column: int
+
+
+class ReasonBody(BaseModel):
+    """One finding."""
+
+    code: str
+    message: str
+    attributes: list[str] = Field(default_factory=list)
+    where: Where | None = None
+    criterion: str | None = None
+    branch: str | None = None
+
+
+class SuggestionBody(BaseModel):
+    """A bounded variant of a query, decided again."""
+
+    sql: str
+    verdict: str = "bounded"
+    units: Units = None
+    units_formula: str | None = None
+    unplanned: str | None = None
+    change: str = ""
+    catalog: dict[str, Any] | None = Field(default=None, description="Declarations that do the same.")
+    catalog_units: Units = None
+
+
+class VerdictBody(BaseModel):
+    """A verdict, as ``streambound check --format json`` prints it."""
+
+    query: str
+    verdict: Outcome
+    projection: str | None = None
+    units: Units = None
+    units_formula: str | None = None
+    unplanned: str | None = None
+    criterion: str | None = None
+    reasons: list[ReasonBody] = Field(default_factory=list)
+    published: dict[str, str] = Field(default_factory=dict)
+    suggestions: list[SuggestionBody] = Field(default_factory=list)
+    error: str | None = None
+    code: str | None = None
+
+
+class RecordedVerdict(VerdictBody):
+    """A verdict of a run."""
+
+    run_id: str
+    checked_at: dt.datetime
+    sql: str = ""
+
+
+class QueryDetail(BaseModel):
+    """A query with its text and its newest verdict."""
+
+    summary: QueryRow
+    sql: str
+    verdict: RecordedVerdict | None = None
+
+
+class VerdictPage(BaseModel):
+    """Verdicts of one query, the newest first."""
+
+    verdicts: list[RecordedVerdict]
+
+
+class EvaluationBody(BaseModel):
+    """What evaluating a query over its history gave, in one run."""
+
+    run_id: str
+    query: str
+    evaluated_at: dt.datetime
+    partitions: int
+    missing_partitions: list[str] = Field(default_factory=list)
+    streams: list[str] = Field(default_factory=list)
+    rows_read: int
+    answer_rows: int
+    answer_count: int | None = None
+    peak_units: Units = None
+    units: Units = None
+    seconds: float | None = None
+    digest: str | None = None
+
+
+class EvaluationPage(BaseModel):
+    """Evaluations of one query, the newest first."""
+
+    evaluations: list[EvaluationBody]
+
+
+class CheckpointBody(BaseModel):
+    """The state at a partition's boundary."""
+
+    partition: str
+    units: int
+    peak_units: int
+    rows: int = Field(description="Input rows up to the boundary.")
+    answer_count: int = Field(description="Answer rows up to it, with their multiplicities.")
+    digest: str
+
+
+class StateBody(BaseModel):
+    """The state of a query over the partitions of its history."""
+
+    query: str
+    bound: Units = None
+    total: int = Field(default=0, description="How many checkpoints there are.")
+    checkpoints: list[CheckpointBody] = Field(default_factory=list)
+    late: list[str] = Field(default_factory=list, description="Partitions that came too late.")
+    faults: list[str] = Field(default_factory=list, description="What is damaged.")
+
+
+class ChoiceBody(BaseModel):
+    """What the last benchmark chose for one size of memory."""
+
+    size: int = Field(description="Cached tuples.")
+    units: int
+    policy: str
+    alpha: float | None = None
+    why: str
+    kept: int
+    optimum: int
+    share: float | None = Field(default=None, description="kept of all results on the held-out days.")
+
+
+class ChoicesBody(BaseModel):
+    """The choices of a query's last benchmark of caches."""
+
+    query: str
+    night: str | None = Field(default=None, description="The last partition that it looked at.")
+    possible: int | None = None
+    drifted: bool = False
+    choices: list[ChoiceBody] = Field(default_factory=list)
+    picture: bool = Field(default=False, description="Whether the trade-off is drawn.")
+
+
+class OutcomeBody(BaseModel):
+    """The quality of a stream, of a query's answers or of its benchmark of caches."""
+
+    run_id: str
+    kind: str
+    subject: str
+    success: bool
+    evaluated: int = Field(description="Expectations.")
+    failed: list[dict[str, Any]] = Field(default_factory=list)
+    checked_at: dt.datetime
+    docs: str | None = Field(default=None, description="Its page, below quality/docs/.")
+
+
+class QualityBody(BaseModel):
+    """The newest quality of every subject."""
+
+    outcomes: list[OutcomeBody]
+
+
+class RunBody(BaseModel):
+    """A run of a DAG, as it was recorded."""
+
+    run_id: str
+    job: str
+    state: str
+    started_at: dt.datetime | None = None
+    ended_at: dt.datetime | None = None
+    first_partition: str | None = None
+    last_partition: str | None = None
+    engine: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class RunPage(BaseModel):
+    """Runs, the newest first."""
+
+    runs: list[RunBody]
+
+
+class MadeChoice(BaseModel):
+    """A policy that a run chose."""
+
+    query: str
+    size: int
+    contender: str
+    share: float | None = None
+    why: str | None = None
+
+
+class RunDetail(BaseModel):
+    """What a run decided and evaluated."""
+
+    dag_id: str
+    run_id: str
+    run: RunBody | None = None
+    verdicts: list[RecordedVerdict] = Field(default_factory=list)
+    evaluations: list[EvaluationBody] = Field(default_factory=list)
+    choices: list[MadeChoice] = Field(default_factory=list)
+    quality: list[OutcomeBody] = Field(default_factory=list)
+
+
+class CheckRequest(BaseModel):
+    """A query to decide. Nothing is executed, and nothing is recorded."""
+
+    sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
+    criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
+
+
+class Shown(BaseModel):
+    """The same for people, as markup without scripts and styles."""
+
+    sql: str
+    plan: str | None = None
+    plan_text: str | None = None
+    story: str | None = None
+    published: str | None = None
+
+
+class CheckBody(VerdictBody):
+    """The verdict on a query that was pasted."""
+
+    shown: Shown
+
+
+class StartedRun(BaseModel):
+    """A run that was triggered."""
+
+    dag_id: str
+    run_id: str
+    state: str

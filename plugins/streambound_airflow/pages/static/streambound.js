@@ -1,0 +1,204 @@
+/* What the pages do beyond links and forms: sort, filter, copy, decide while typing, start a run. */
+(() => {
+  "use strict";
+
+  const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
+
+  /* Sorting: a button in a heading; what is empty comes last, whichever way. */
+  const valueOf = (row, place, kind) => {
+    const text = row.cells[place].dataset.value ?? row.cells[place].textContent.trim();
+    if (kind !== "number") return text.toLowerCase();
+    return text === "" ? null : Number(text);
+  };
+  const compare = (a, b, sign) => {
+    if (a === null || a === "") return b === null || b === "" ? 0 : 1;
+    if (b === null || b === "") return -1;
+    if (typeof a === "number") return sign * (a - b);
+    return sign * a.localeCompare(b, "en", { numeric: true });
+  };
+  const sort = (button) => {
+    const heading = button.closest("th");
+    const body = button.closest("table").tBodies[0];
+    const sign = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    const place = heading.cellIndex;
+    const rows = Array.from(body.rows).map((row) => [valueOf(row, place, button.dataset.sort), row]);
+    rows.sort((one, other) => compare(one[0], other[0], sign));
+    all("th[aria-sort]", heading.parentNode).forEach((th) => th.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
+    body.append(...rows.map((pair) => pair[1]));
+  };
+
+  /* Filtering the table of queries; the form works without this too. */
+  const filtered = () => {
+    const form = document.getElementById("filters");
+    const table = document.getElementById("queries");
+    if (!form || !table) return;
+    const words = form.elements.text;
+    const verdict = form.elements.verdict;
+    const count = document.getElementById("filter-count");
+    const none = document.getElementById("none-match");
+    const rows = Array.from(table.tBodies[0].rows);
+    // The server has filtered already if the address says so: then every change asks it anew.
+    const partial = new URLSearchParams(location.search);
+    const whole = !partial.get("text") && !partial.get("verdict");
+    const total = count.textContent.split(" of ").pop();
+    const apply = () => {
+      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row) => {
+        const fits = (!verdict.value || row.dataset.verdict === verdict.value)
+          && wanted.every((word) => row.dataset.text.includes(word));
+        row.hidden = !fits;
+        shown += fits ? 1 : 0;
+      });
+      count.textContent = `${shown} of ${total}`;
+      none.hidden = shown > 0;
+    };
+    form.addEventListener("submit", (event) => { if (whole) event.preventDefault(); });
+    if (whole) {
+      words.addEventListener("input", apply);
+      verdict.addEventListener("change", apply);
+      if (words.value || verdict.value) apply();
+    } else {
+      words.addEventListener("change", () => form.requestSubmit());
+      verdict.addEventListener("change", () => form.requestSubmit());
+    }
+  };
+
+  const copyText = async (text) => {
+    if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.className = "hidden";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (!done) throw new Error("refused");
+  };
+  const copy = async (button) => {
+    const before = button.textContent;
+    try {
+      await copyText(document.getElementById(button.dataset.copy).textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select and copy by hand";
+    }
+    setTimeout(() => { button.textContent = before; }, 2000);
+  };
+
+  /* A link to Airflow's own pages leads out of its frame: the frame's sandbox lets nothing inside do that. */
+  const outside = (link, event) => {
+    try {
+      if (window.parent === window || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const made = window.parent.document.createElement("a");
+      made.href = link.href;
+      event.preventDefault();
+      made.click();
+    } catch {
+      // The frame is of another origin: the link opens where it is.
+    }
+  };
+
+  /* What an answer that is no success says. */
+  const refusal = async (response) => {
+    const text = await response.text();
+    try {
+      return JSON.parse(text).error.message;
+    } catch {
+      const page = new DOMParser().parseFromString(text, "text/html");
+      return page.getElementById("problem")?.textContent.trim().replace(/\s+/g, " ") ?? `HTTP ${response.status}`;
+    }
+  };
+
+  const start = async (button) => {
+    const told = document.getElementById("started");
+    button.disabled = true;
+    told.textContent = "Starting…";
+    try {
+      const response = await fetch(button.dataset.start, { method: "POST", credentials: "same-origin" });
+      if (!response.ok) throw new Error(await refusal(response));
+      const run = await response.json();
+      const link = document.createElement("a");
+      link.href = button.dataset.runs + encodeURIComponent(run.run_id);
+      link.dataset.airflow = "";
+      link.textContent = `${run.dag_id} has started`;
+      told.replaceChildren(link);
+    } catch (error) {
+      told.textContent = error.message;
+    }
+    button.disabled = false;
+  };
+
+  /* Deciding while somebody types: half a second after the last key, one question at a time. */
+  const trying = () => {
+    const form = document.getElementById("try");
+    if (!form) return;
+    const sql = form.elements.sql;
+    const status = document.getElementById("try-status");
+    const place = document.getElementById("verdict");
+    const limit = Number(form.dataset.limit);
+    let timer = 0;
+    let asked = 0;
+    let pending = null;
+    const decide = async () => {
+      clearTimeout(timer);
+      const text = sql.value;
+      if (!text.trim()) {
+        place.replaceChildren();
+        status.textContent = "";
+        return;
+      }
+      const size = new TextEncoder().encode(text).length;
+      if (size > limit) {
+        place.replaceChildren();
+        status.textContent = `Too large: ${size.toLocaleString("en")} bytes, at most ${limit.toLocaleString("en")}.`;
+        return;
+      }
+      const mine = ++asked;
+      pending?.abort();
+      pending = new AbortController();
+      status.textContent = "Deciding…";
+      try {
+        const response = await fetch(form.getAttribute("action"), {
+          method: "POST",
+          credentials: "same-origin",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify({ sql: text, criterion: form.elements.criterion.value }),
+          signal: pending.signal,
+        });
+        const told = response.ok ? null : await refusal(response);
+        const found = response.ok ? await response.text() : "";
+        if (mine !== asked) return;
+        place.innerHTML = found;
+        status.textContent = told ?? "Decided.";
+      } catch (error) {
+        if (error.name === "AbortError" || mine !== asked) return;
+        place.replaceChildren();
+        status.textContent = "The server did not answer.";
+      }
+    };
+    form.addEventListener("submit", (event) => { event.preventDefault(); decide(); });
+    form.elements.criterion.addEventListener("change", decide);
+    sql.addEventListener("input", () => {
+      clearTimeout(timer);
+      if (document.getElementById("live").checked) timer = setTimeout(decide, 500);
+    });
+    sql.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); decide(); }
+    });
+    decide();
+  };
+
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    const button = target?.closest("button");
+    if (button?.dataset.sort) sort(button);
+    else if (button?.dataset.copy) copy(button);
+    else if (button?.dataset.start) start(button);
+    const link = target?.closest("a[data-airflow]");
+    if (link) outside(link, event);
+  });
+  filtered();
+  trying();
+})();

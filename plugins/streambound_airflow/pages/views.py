@@ -1,0 +1,170 @@
+"""The pages. Each gathers its values and renders one template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from streambound.errors import StorageError
+from streambound.report.pages import state_chart
+from streambound_airflow.pages import decided, detail, documents, overview
+from streambound_airflow.pages.access import READS, User
+from streambound_airflow.pages.api import Identifier, Name, Text
+from streambound_airflow.pages.catalog import relations
+from streambound_airflow.pages.examination import EXAMINERS, SECONDS
+from streambound_airflow.pages.guard import SQL_BYTES
+from streambound_airflow.pages.problems import Problem, Refused, problem_of
+from streambound_airflow.pages.rendering import render, root_of
+from streambound_airflow.pages.schemas import (
+    CheckBody,
+    CheckRequest,
+    Outcome,
+    QueryDetail,
+    QueryRow,
+    StateBody,
+)
+from streambound_airflow.pages.sources import store
+from streambound_airflow.pages.triggering import offered
+
+router = APIRouter(dependencies=[READS], include_in_schema=False)
+EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_delay > 60"
+# Evaluations that a query's page shows.
+SHOWN = 20
+# Checkpoints of the chart over time; the table shows the last of them.
+CHARTED, TABLED = 1_000, 30
+
+
+@router.get("/")
+def home() -> Response:
+    """The first page."""
+    return RedirectResponse("queries", 307)
+
+
+@router.get("/queries")
+def queries_page(request: Request, text: Text = "", verdict: Outcome | None = None) -> HTMLResponse:
+    """Every registered query with the newest that is known of it."""
+    found = overview.page(text, verdict)
+    return render(
+        request,
+        "queries.html",
+        page=found,
+        text=text,
+        verdict=verdict,
+        charts={row.name: _small(row) for row in found.queries if row.states},
+    )
+
+
+def _small(row: QueryRow) -> str:
+    points = [(f"{one.evaluated_at:%Y-%m-%d %H:%M}", one.peak_units) for one in row.states]
+    return state_chart(points, row.units, name=row.name)
+
+
+@router.get("/queries/{name}")
+def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
+    """All that is known of one query."""
+    found = detail.detail(name)
+    database = store()
+    evaluations = database.answers_of(name, SHOWN)
+    state, state_fault = _state(name)
+    return render(
+        request,
+        "query.html",
+        row=found.summary,
+        query=found,
+        current=_is_current(found),
+        **_examined(found),
+        state=state,
+        state_fault=state_fault,
+        tabled=state.checkpoints[::-1][:TABLED],
+        chart=state_chart(
+            detail.points(name, state, evaluations), found.summary.units, large=True, name=name
+        ),
+        evaluations=[detail.evaluation(one) for one in evaluations],
+        turns=detail.turns(name),
+        choices=detail.choices(name),
+        cache_answers=database.cache_answers_of(name, 1),
+        offered=offered(found.summary, user),
+    )
+
+
+def _is_current(found: QueryDetail) -> bool:
+    return found.verdict is not None and found.verdict.sql == found.sql
+
+
+def _examined(found: QueryDetail) -> dict[str, Any]:
+    """What is drawn of a query now, or why it cannot be; and the verdict on the text as it is now."""
+    recorded = found.verdict if _is_current(found) else None
+    if not found.sql:
+        return {"shown": None, "now": None, "undrawn": None}
+    try:
+        # Suggestions that are recorded are not searched for again.
+        now = _decided(found.sql, found.summary.name, suggest=recorded is None)
+    except Refused as refused:
+        return {"shown": None, "now": None, "undrawn": refused.problem}
+    return {"shown": now.shown, "now": now, "undrawn": None}
+
+
+def _decided(sql: str, name: str, **how: Any) -> CheckBody:
+    return CheckBody.model_validate(EXAMINERS.examine(sql, name, **how))
+
+
+def _state(name: str) -> tuple[StateBody, Problem | None]:
+    """The checkpoints; a table that cannot be read costs its part of the page, not the page."""
+    try:
+        return detail.state(name, CHARTED), None
+    except StorageError as error:
+        return StateBody(query=name), problem_of(error)
+
+
+@router.get("/queries/{name}/caches.svg")
+def caches_picture(name: Name) -> Response:
+    """The trade-off of a query's caches."""
+    path = detail.picture(name)
+    if not path.is_file():
+        raise Refused(404, f"no trade-off is drawn of {name}", fix="run the DAG benchmark_caches")
+    return documents.picture(path)
+
+
+@router.get("/try")
+def try_page(request: Request) -> HTMLResponse:
+    """Paste a query, see its verdict."""
+    streams, fault = relations()
+    return render(
+        request, "try.html", limit=SQL_BYTES, seconds=SECONDS, example=EXAMPLE, streams=streams, fault=fault
+    )
+
+
+@router.post("/try")
+def try_query(request: Request, asked: CheckRequest) -> HTMLResponse:
+    """The verdict on a text, as a part of the page."""
+    body = _decided(asked.sql, "query", criterion=asked.criterion)
+    return render(request, "verdict.html", body=body, shown=body.shown)
+
+
+@router.get("/quality")
+def quality_page(request: Request) -> HTMLResponse:
+    """The quality of the latest runs."""
+    return render(request, "quality.html", outcomes=decided.quality().outcomes)
+
+
+@router.get("/quality/docs/{path:path}")
+def document_page(request: Request, path: str) -> Response:
+    """A page of the Data Docs; their index is the Quality page."""
+    home = f"{root_of(request)}quality"
+    if path in ("", "index.html"):
+        return RedirectResponse(home, 307)
+    return documents.document(path, home)
+
+
+@router.get("/runs/{dag_id}/{run_id}")
+def run_page(request: Request, dag_id: Identifier, run_id: Identifier) -> HTMLResponse:
+    """What a run decided and evaluated."""
+    return render(request, "run.html", found=decided.run_detail(dag_id, run_id))
+
+
+@router.get("/static/{name}")
+def static_file(name: str) -> Response:
+    """Styles and scripts."""
+    return documents.static(name)

@@ -1,0 +1,27 @@
+"""What Airflow finds in its plugins folder: the pages, their places in its UI, and the API behind them.
+
+Every process of Airflow loads this, also each task's: the application is built where it is asked for, in the
+API server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from streambound_airflow.places import EXTERNAL_VIEWS, PREFIX
+
+
+class StreamboundPlugin(AirflowPlugin):
+    """Pages on the registered queries."""
+
+    name = "streambound"
+    external_views = EXTERNAL_VIEWS
+
+    @property
+    def fastapi_apps(self) -> list[Any]:
+        """The one application of the pages and their API."""
+        from streambound_airflow.pages.application import application
+
+        return [{"app": application(), "url_prefix": PREFIX, "name": "streambound"}]

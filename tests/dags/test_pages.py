@@ -1,0 +1,359 @@
+"""The pages: what is recorded is shown, whatever people write is text, and nothing is decided for a list."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from streambound.compiler import check
+from streambound.query.catalog import load_catalog
+from streambound.results import Answer, CacheAnswer, CacheBenchmark, QualityOutcome, Results, Run
+from streambound_airflow.pages import sources
+
+pytestmark = pytest.mark.airflow
+
+NOON = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+class Seen(HTMLParser):
+    """The elements of a page, with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str, **attributes: str | None) -> list[dict[str, str | None]]:
+        """The attributes of such elements."""
+        names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+        return [had for found, had in self.elements if found == tag and names.items() <= had.items()]
+
+
+def page(client: Any, address: str, status: int = 200) -> Seen:
+    answer = client.get(address)
+    assert answer.status_code == status, answer.text
+    return Seen(answer.text)
+
+
+@pytest.fixture
+def store(working_folder: Path) -> Results:
+    return Results(f"sqlite:///{working_folder}/connected.db")
+
+
+def decide(store: Results, registry: Path, run_id: str = "r1", moment: dt.datetime = NOON) -> None:
+    """What validate_queries records."""
+    catalog = load_catalog(registry / "streams.yml")
+    files = sorted((registry / "queries").glob("*.sql"))
+    bodies = [{**check(f.read_text(), catalog, f.stem).to_json(), "sql": f.read_text()} for f in files]
+    store.record_verdicts(run_id, bodies, moment)
+    store.record_run(Run(run_id, "validate_queries", "success", started_at=moment, ended_at=moment))
+
+
+def evaluate(store: Results, query: str = "bounded", run_id: str = "e1", **more: Any) -> None:
+    known = {"partitions": 3, "rows_read": 12_345, "answer_rows": 7, "peak_units": 2, "units": 3}
+    store.record_answer(Answer(run_id, query, **{**known, **more}))
+
+
+def row_of(seen: Seen, name: str) -> None:
+    assert seen.all("a", href=f"./queries/{name}"), name
+
+
+def test_every_registered_query_is_listed_with_what_is_known(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    evaluate(store, streams=("departures",))
+    store.record_quality(QualityOutcome("e1", "departures", True, 9))
+    seen = page(viewer, "queries")
+    for name in ("bounded", "typo", "unbounded", "windy"):
+        row_of(seen, name)
+    assert "4 of 4 queries" in seen.text and "12,345" in seen.text
+    assert len(seen.all("tr", data_verdict="unbounded")) == 1
+    assert len(seen.all("tr", data_verdict="invalid")) == 1
+    assert len(seen.all("span", class_="quality ok")) == 1
+    assert [had["class"] for had in seen.all("svg")] == ["streambound-picture"]
+    # Read by a screen reader: a caption, and headings of columns and rows.
+    assert (
+        seen.all("caption")
+        and len(seen.all("th", scope="col")) == 8
+        and len(seen.all("th", scope="row")) == 4
+    )
+
+
+def test_filtering_works_without_scripts_too(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    seen = page(viewer, "queries?verdict=unbounded&text=TESTS+unb")
+    assert "1 of 4 queries" in seen.text and len(seen.all("tr", data_verdict="unbounded")) == 1
+    seen = page(viewer, "queries?text=nothing+like+this")
+    assert "0 of 4 queries" in seen.text
+    assert "hidden" not in seen.all("p", id="none-match")[0]
+
+
+def test_each_page_says_what_to_run_when_there_is_nothing(
+    viewer: Any, registry: Path, working_folder: Path
+) -> None:
+    for address, dag_id in (
+        ("queries", "validate_queries"),
+        ("quality", "evaluate_history"),
+        ("runs/other/r1", "validate_queries"),
+    ):
+        seen = page(viewer, address)
+        assert seen.all("div", id="empty"), address
+        up = "../" * (address.count("/") + 1)
+        assert seen.all("a", href=f"{up}dags/{dag_id}", data_airflow=None), address
+    assert page(viewer, "queries/bounded").all("p", id="unchecked")
+    for path in (registry / "queries").iterdir():
+        path.unlink()
+    assert "No query is registered" in page(viewer, "queries").text
+
+
+def test_a_bounded_query_shows_its_plan_and_its_state(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    evaluate(store)
+    seen = page(viewer, "queries/bounded")
+    assert seen.all("h2", id="plan") and seen.all("h2", id="state")
+    assert "12,345" in seen.text and seen.all("svg")
+
+
+def test_an_unbounded_query_shows_the_reason_its_story_and_ways_out(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    seen = page(viewer, "queries/unbounded")
+    marks = seen.all("mark", class_="reason")
+    assert marks and "tailnum" in str(marks[0]["title"])
+    assert not seen.all("h2", id="plan")
+    copies = seen.all("button", class_="copy")
+    assert copies and all(seen.all("pre", id=str(had["data-copy"])) for had in copies)
+    assert seen.all("h2", id="caches") and seen.all("a", href="../../dags/benchmark_caches")
+
+
+def test_an_invalid_query_says_what_is_wrong_and_where(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    seen = page(viewer, "queries/typo")
+    assert "orgin" in str(seen.all("mark", class_="reason")) or seen.all("mark", class_="reason")
+    assert "no stream in FROM has a column orgin" in seen.text
+
+
+def test_a_query_that_has_changed_is_decided_as_it_is_now(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    (registry / "queries" / "bounded.sql").write_text("SELECT DISTINCT tailnum FROM departures")
+    seen = page(viewer, "queries/bounded")
+    assert seen.all("p", id="stale") and seen.all("mark", class_="reason")
+    assert "changed" in page(viewer, "queries").text
+
+
+def test_history_tells_when_a_verdict_turned(viewer: Any, store: Results, registry: Path) -> None:
+    catalog = load_catalog(registry / "streams.yml")
+    texts = ["SELECT DISTINCT origin FROM departures"] * 3 + ["SELECT DISTINCT tailnum FROM departures"] * 2
+    for day, sql in enumerate(texts):
+        body = {**check(sql, catalog, "bounded").to_json(), "sql": sql}
+        store.record_verdicts(f"night-{day}", [body], NOON + dt.timedelta(days=day))
+    seen = page(viewer, "queries/bounded")
+    assert "night-0" in seen.text and "night-3" in seen.text
+    assert "night-1" not in seen.text and "night-2" not in seen.text
+
+
+def test_what_is_kept_of_an_unbounded_query(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    store.record_cache_answer(
+        CacheAnswer(
+            "e1", "unbounded", 500, "heeb", "it is best", 400, estimated_results=500.0, estimated_share=0.8
+        )
+    )
+    assert "80.0%" in page(viewer, "queries/unbounded").text
+    assert "80.0% of its answer in 500 tuples" in page(viewer, "queries").text
+    assert page(viewer, "queries/unbounded/caches.svg", 404).all("div", id="problem")
+
+
+def test_the_tab_of_a_run_leads_to_what_it_decided(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    seen = page(viewer, "runs/validate_queries/r1")
+    assert seen.all("h2", id="verdicts") and seen.all("a", href="../../queries/unbounded")
+    evaluate(store)
+    benchmark = CacheBenchmark(
+        "b1", "unbounded", 100, "lru", "2013-01-01", "lru", 5, 10, 9, chosen=True, why="alone"
+    )
+    store.record_cache_benchmarks("b1", [benchmark])
+    assert page(viewer, "runs/evaluate_history/e1").all("h2", id="evaluations")
+    assert "alone" in page(viewer, "runs/benchmark_caches/b1").text
+
+
+def test_markup_in_names_text_and_metadata_is_text(viewer: Any, store: Results, registry: Path) -> None:
+    name = "<b onclick=x>a&b"
+    said = f"-- owner: {MARKUP}\n-- description: {MARKUP}\n"
+    sql = f"{said}SELECT DISTINCT '{MARKUP.replace(chr(39), '')}' FROM departures"
+    (registry / "queries" / f"{name}.sql").write_text(sql)
+    decide(store, registry)
+    store.record_quality(
+        QualityOutcome("e1", MARKUP, False, 1, failed=[{"partition": MARKUP, "reasons": [MARKUP]}])
+    )
+    store.record_run(Run("r1", MARKUP, "failed"))
+    evaluate(store, name, missing_partitions=(MARKUP,))
+    from urllib.parse import quote
+
+    addresses = [
+        "queries",
+        f"queries?text={quote(MARKUP)}",
+        f"queries/{quote(name)}",
+        f"queries/{quote(MARKUP, safe='')}",
+        "quality",
+        "runs/validate_queries/r1",
+        f"runs/{quote(MARKUP.replace('/', ''))}/{quote(MARKUP.replace('/', ''))}",
+        quote(MARKUP),
+    ]
+    for address in addresses:
+        seen = Seen(viewer.get(address).text)
+        assert all(had.get("src", "").find("static/") >= 0 for had in seen.all("script")), address
+        assert not seen.all("b") and not [had for had in seen.all("img") if had.get("src") == "x"], address
+        assert not [had for _, had in seen.elements if any(key.startswith("on") for key in had)], address
+    assert html.escape(name) in viewer.get(f"queries/{quote(name)}").text
+
+
+def test_no_page_has_inline_scripts_styles_or_addresses_from_elsewhere(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    evaluate(store)
+    for address in (
+        "queries",
+        "queries/bounded",
+        "queries/unbounded",
+        "try",
+        "quality",
+        "runs/validate_queries/r1",
+    ):
+        seen = page(viewer, address)
+        assert not seen.all("style")
+        for tag, had in seen.elements:
+            assert "style" not in had, (address, tag, had)
+            for place in (had.get("href"), had.get("src"), had.get("action")):
+                assert place is None or not place.startswith(("/", "http", "javascript:", "data:")), (
+                    address,
+                    place,
+                )
+
+
+def statements(client: Any, address: str, url: str) -> int:
+    """How many statements a page asks of the results database."""
+    engine = sources._opened(url)._ready()
+    count = 0
+
+    def counted(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        nonlocal count
+        count += statement.startswith("SELECT")
+
+    event.listen(engine, "before_cursor_execute", counted)
+    try:
+        assert client.get(address).status_code == 200
+    finally:
+        event.remove(engine, "before_cursor_execute", counted)
+    return count
+
+
+def test_a_list_takes_as_many_statements_for_many_queries_and_decides_nothing(
+    viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import streambound.compiler
+
+    decide(store, registry)
+    evaluate(store)
+    url = store.url.render_as_string(hide_password=False)
+    for name in ("check", "compile"):
+        monkeypatch.setattr(streambound.compiler, name, None)
+    page(viewer, "queries")
+    few = statements(viewer, "queries?", url)
+    (verdict,) = [one for one in store.latest_verdicts() if one.query == "bounded"]
+    bodies = []
+    for number in range(60):
+        (registry / "queries" / f"more{number}.sql").write_text(verdict.sql)
+        bodies.append({"query": f"more{number}", "verdict": "bounded", "units": 3, "sql": verdict.sql})
+    store.record_verdicts("r2", bodies, NOON + dt.timedelta(hours=1))
+    many = statements(viewer, "queries?", url)
+    assert "64 of 64" in page(viewer, "queries").text
+    again = statements(viewer, "queries?", url)
+    assert few == again == 1 and many <= 8
+
+
+@pytest.fixture
+def documents(working_folder: Path) -> Path:
+    """Data Docs with a page of Great Expectations' kind."""
+    folder = working_folder / "quality" / "docs"
+    (folder / "validations").mkdir(parents=True)
+    (folder / "static").mkdir()
+    (folder / "index.html").write_text("<html><body>index</body></html>")
+    (folder / "static" / "a.css").write_text("p {}")
+    (folder / "validations" / "one.html").write_text(
+        "<html><head><script>alert(1)</script><script src='../static/a.js'></script></head>"
+        "<body class='x'><p onclick=\"alert(2)\" onload=alert(3)>found</p>"
+        "<SCRIPT type='text/javascript'>x</SCRIPT></body>"
+    )
+    (working_folder / "secret.html").write_text("secret")
+    (folder / "leak.html").symlink_to(working_folder / "secret.html")
+    return folder
+
+
+def test_data_docs_are_served_without_their_inline_scripts(
+    viewer: Any, registry: Path, documents: Path, store: Results
+) -> None:
+    page_file = documents / "validations" / "one.html"
+    store.record_quality(QualityOutcome("e1", "departures", True, 9, docs=str(page_file)))
+    store.record_quality(QualityOutcome("e1", "arrivals", True, 9, docs=str(documents / "gone.html")))
+    seen = page(viewer, "quality")
+    assert seen.all("a", href="./quality/docs/validations/one.html") and not seen.all(
+        "a", href="./quality/docs/gone.html"
+    )
+    answer = viewer.get("quality/docs/validations/one.html")
+    found = Seen(answer.text)
+    assert "found" in found.text and "alert" not in answer.text
+    assert [had["src"] for had in found.all("script")] == ["../static/a.js"]
+    assert found.all("a", href="../../../quality")
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert viewer.get("quality/docs/static/a.css").headers["content-type"].startswith("text/css")
+    assert viewer.get("quality/docs/index.html").headers["location"] == "../../quality"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../secret.html",
+        "..%2f..%2fsecret.html",
+        "%2e%2e/%2e%2e/secret.html",
+        "validations/..%2f..%2f..%2fsecret.html",
+        "%2fetc%2fpasswd",
+        "/etc/passwd",
+        "leak.html",
+        "validations",
+        "nothing.html",
+        "x%00.html",
+        "a" * 5000 + ".html",
+        "..%5c..%5csecret.html",
+    ],
+)
+def test_no_path_leads_out_of_the_data_docs(viewer: Any, registry: Path, documents: Path, path: str) -> None:
+    answer = viewer.get(f"quality/docs/{path}")
+    assert answer.status_code == 404 and "secret" not in answer.text.replace("secret.html", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2f..%2fapplication.py", "application.py", "%2fetc%2fpasswd", "x%00.css"]
+)
+def test_no_path_leads_out_of_our_own_files(viewer: Any, name: str) -> None:
+    assert viewer.get(f"static/{name}").status_code == 404

@@ -1,0 +1,282 @@
+"""The JSON API: one shape of errors, limits that hold against hostile input, and a document that is true."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from streambound.results import Answer, Results
+from streambound_airflow.pages.examination import Examiner, Examiners
+from streambound_airflow.pages.guard import BODY_BYTES, SQL_BYTES
+from streambound_airflow.pages.problems import Refused
+
+pytestmark = pytest.mark.airflow
+
+NOON = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.fixture
+def store(working_folder: Path) -> Results:
+    return Results(f"sqlite:///{working_folder}/connected.db")
+
+
+def problem(answer: Any, status: int) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert body.keys() == {"error"} and body["error"].keys() == {
+        "status",
+        "code",
+        "message",
+        "accepted",
+        "fix",
+    }
+    assert body["error"]["status"] == status and body["error"]["message"]
+    found: dict[str, Any] = body["error"]
+    return found
+
+
+def test_queries_are_paged_and_counted(viewer: Any, store: Results) -> None:
+    store.record_verdicts(
+        "r1", [{"query": "bounded", "verdict": "bounded", "units": 10**30, "sql": "x"}], NOON
+    )
+    whole = viewer.get("api/v1/queries").json()
+    assert (whole["total"], whole["registered"]) == (4, 4) and whole["counts"]["unchecked"] == 3
+    first = whole["queries"][0]
+    assert (first["name"], first["units"], first["stale"]) == ("bounded", 10**30, True)
+    parts = [viewer.get(f"api/v1/queries?limit=3&offset={offset}").json()["queries"] for offset in (0, 3)]
+    assert [len(part) for part in parts] == [3, 1] and parts[0] + parts[1] == whole["queries"]
+    assert viewer.get("api/v1/queries?verdict=bounded").json()["total"] == 1
+
+
+def test_verdicts_evaluations_and_runs_of_a_query(viewer: Any, store: Results) -> None:
+    for number in range(3):
+        moment = NOON + dt.timedelta(days=number)
+        store.record_verdicts(f"r{number}", [{"query": "bounded", "verdict": "bounded", "sql": "x"}], moment)
+        store.record_answer(Answer(f"e{number}", "bounded", 1, 2, 3, answer_count=2**70, evaluated_at=moment))
+    verdicts = viewer.get("api/v1/queries/bounded/verdicts?limit=2").json()["verdicts"]
+    assert [one["run_id"] for one in verdicts] == ["r2", "r1"]
+    evaluations = viewer.get("api/v1/queries/bounded/evaluations?offset=1").json()["evaluations"]
+    assert [one["run_id"] for one in evaluations] == ["e1", "e0"] and evaluations[0]["answer_count"] == 2**70
+    assert viewer.get("api/v1/runs/validate_queries/r1").json()["verdicts"][0]["query"] == "bounded"
+    assert viewer.get("api/v1/queries/bounded/state").json()["checkpoints"] == []
+    assert viewer.get("api/v1/queries/bounded/choices").json()["choices"] == []
+
+
+def test_a_text_is_decided_and_drawn_and_nothing_is_recorded(viewer: Any, store: Results) -> None:
+    body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT origin FROM departures"}).json()
+    assert (body["verdict"], body["units"]) == ("bounded", 3) and "keep" in body["shown"]["plan_text"]
+    body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT tailnum FROM departures"}).json()
+    assert body["verdict"] == "unbounded" and body["suggestions"]
+    body = viewer.post("api/v1/check", json={"sql": "SELECT nonsense"}).json()
+    assert body["verdict"] == "invalid" and body["error"] and body["shown"]["sql"]
+    assert store.latest_verdicts() == []
+
+
+NESTED = "SELECT origin FROM departures WHERE " + "(" * 20_000 + "dep_delay > 1" + ")" * 20_000
+HOSTILE = {
+    "deep": (NESTED, 200),
+    "deep not": ("SELECT origin FROM departures WHERE " + "NOT " * 15_000 + "dep_delay > 1", 200),
+    "open": ("SELECT " + "(" * 60_000, 200),
+    "nul": ("SELECT \0 FROM departures -- \0", 200),
+    "markup": ("<script>alert(1)</script>", 200),
+    "empty": ("", 200),
+    "quotes": ("'" * 65_536, 200),
+    "surrogate": ("\ud800", 422),
+    "a byte too many": ("x" * (SQL_BYTES + 1), 413),
+    "wide": ("ü" * (SQL_BYTES // 2 + 1), 413),
+    "a megabyte": ("x" * 1_000_000, 413),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_does_no_harm_and_gets_a_clear_word(viewer: Any, kind: str) -> None:
+    text, status = HOSTILE[kind]
+    content = json.dumps({"sql": text}).encode()
+    answer = viewer.post("api/v1/check", content=content, headers={"Content-Type": "application/json"})
+    if status == 200:
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["verdict"] == "invalid" and answer.json()["error"]
+        assert "<script" not in answer.json()["shown"]["sql"]
+    else:
+        problem(answer, status)
+    assert viewer.get("api/v1/queries").status_code == 200
+
+
+def test_a_body_without_a_length_is_refused_while_it_arrives(viewer: Any) -> None:
+    sent = 0
+
+    def endless() -> Any:
+        nonlocal sent
+        yield b'{"sql": "'
+        for _ in range(200):
+            sent += 1
+            yield b"x" * 65_536
+
+    answer = viewer.post("api/v1/check", content=endless(), headers={"Content-Type": "application/json"})
+    assert "bytes" in problem(answer, 413)["message"]
+
+
+def test_the_largest_text_is_decided(viewer: Any) -> None:
+    text = "SELECT DISTINCT origin FROM departures -- "
+    text += "\x01" * (SQL_BYTES - len(text))
+    content = json.dumps({"sql": text}).encode()
+    assert len(content) < BODY_BYTES
+    answer = viewer.post("api/v1/check", content=content, headers={"Content-Type": "application/json"})
+    assert answer.json()["verdict"] == "bounded"
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("GET", "api/v1/queries/nobody", 404),
+        ("GET", "api/v1/queries/..%2f..%2fstreams", 404),
+        ("GET", "api/v1/queries/%00", 404),
+        ("GET", "api/v1/queries/bounded%00/state", 404),
+        ("GET", "api/v1/queries/" + "x" * 201, 422),
+        ("GET", "api/v1/queries?limit=0", 422),
+        ("GET", "api/v1/queries?limit=100000", 422),
+        ("GET", "api/v1/queries?offset=-1", 422),
+        ("GET", "api/v1/queries?verdict=maybe", 422),
+        ("GET", "api/v1/queries?text=" + "x" * 20_000, 422),
+        ("GET", "api/v1/runs?dag_id=%3Cscript%3E", 422),
+        ("GET", "api/v1/nothing", 404),
+        ("DELETE", "api/v1/queries", 405),
+        ("GET", "api/v1/check", 405),
+        ("POST", "api/v1/check", 422),
+    ],
+)
+def test_a_wrong_request_is_told_what_was_found_and_is_accepted(
+    viewer: Any, method: str, address: str, status: int
+) -> None:
+    found = problem(viewer.request(method, address), status)
+    assert len(found["message"]) < 300 and found["accepted"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"sql": 1}', b'{"sql": "x", "criterion": "y"}', b"\xff"]
+)
+def test_a_body_that_is_no_question_is_refused(viewer: Any, body: bytes) -> None:
+    answer = viewer.post("api/v1/check", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    problem(answer, answer.status_code)
+
+
+def test_a_broken_catalog_and_database_are_named(
+    viewer: Any, registry: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (registry / "streams.yml").write_text("streams: [")
+    assert problem(viewer.post("api/v1/check", json={"sql": "SELECT 1"}), 422)["code"] == "invalid-catalog"
+    assert "streams.yml" in viewer.get("try").text
+    connection = {"conn_type": "generic", "extra": {"url": f"sqlite:///{working_folder}/broken.db"}}
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMBOUND_DB", json.dumps(connection))
+    (working_folder / "broken.db").write_text("no database at all, but text that is long enough for a header")
+    assert problem(viewer.get("api/v1/queries"), 503)["code"] == "storage-error"
+
+
+@pytest.fixture
+def examiners(registry: Path) -> Any:
+    made = Examiners(number=1)
+    yield made
+    made.end()
+
+
+def test_a_query_that_takes_too_long_is_given_up_and_the_next_is_decided(examiners: Examiners) -> None:
+    examiners.seconds = 0.0
+    with pytest.raises(Refused, match="not decided within 0 seconds") as refused:
+        examiners.examine("SELECT DISTINCT origin FROM departures")
+    assert refused.value.status_code == 408
+    examiners.seconds = 30.0
+    assert examiners.examine("SELECT DISTINCT origin FROM departures")["verdict"] == "bounded"
+
+
+def test_a_process_that_dies_over_a_query_is_replaced(
+    examiners: Examiners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Examiner._line
+
+    def killed(process: Any, seconds: float) -> bytes:
+        process.kill()
+        return asked(process, seconds)
+
+    examiners.examine("SELECT DISTINCT carrier FROM departures")
+    monkeypatch.setattr(Examiner, "_line", staticmethod(killed))
+    with pytest.raises(Refused, match="too deep or too large"):
+        examiners.examine("SELECT DISTINCT origin FROM departures")
+    monkeypatch.undo()
+    assert examiners.examine("SELECT DISTINCT origin FROM departures")["verdict"] == "bounded"
+
+
+def test_an_answer_is_kept_until_the_catalog_changes(examiners: Examiners, registry: Path) -> None:
+    first = examiners.examine("SELECT DISTINCT origin FROM departures")
+    assert examiners.examine("SELECT DISTINCT origin FROM departures") is first
+    path = registry / "streams.yml"
+    path.write_text(path.read_text().replace("values: [EWR, JFK, LGA]", "values: [EWR, JFK, LGA, SWF]"))
+    assert examiners.examine("SELECT DISTINCT origin FROM departures")["units"] == 4
+
+
+def test_whoever_waits_too_long_for_a_turn_is_told(
+    examiners: Examiners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streambound_airflow.pages.examination.PATIENCE", 0.05)
+    examiners._free.get()
+    began = time.monotonic()
+    with pytest.raises(Refused, match="too many queries") as refused:
+        examiners.examine("SELECT DISTINCT origin FROM departures")
+    assert refused.value.status_code == 503 and time.monotonic() - began < 5
+
+
+def fuzz(clients: dict[str, Any], mounted: Any, examples: int) -> int:
+    """Random requests of every operation, as the viewer; how many operations there are."""
+    document = clients["viewer"].get("api/v1/openapi.json").json()
+    assert document["servers"] == [{"url": "../.."}]
+    schema = schemathesis.openapi.from_dict({**document, "servers": [{"url": "/streambound"}]})
+    schema.app = mounted
+    token = {"Authorization": clients["viewer"].headers["Authorization"]}
+    operations = [found.ok() for found in schema.get_all_operations()]
+    for operation in operations:
+
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def holds(case: Any) -> None:
+            case.call_and_validate(headers=token, checks=CHECKS)
+
+        holds()
+    return len(operations)
+
+
+def test_random_requests_are_answered_as_the_document_says(
+    clients: dict[str, Any], mounted: Any, registry: Path
+) -> None:
+    assert fuzz(clients, mounted, 6) >= 11
+
+
+@pytest.mark.heavy
+def test_many_random_requests_are_answered_as_the_document_says(
+    clients: dict[str, Any], mounted: Any, registry: Path
+) -> None:
+    assert fuzz(clients, mounted, 300) >= 11
