@@ -27,7 +27,7 @@ from typing import Any
 from airflow.sdk import CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound.kmemory import offered
-from streambound_airflow import forms
+from streambound_airflow import alerts, forms
 from streambound_airflow.assets import CACHE_CHOICES
 from streambound_airflow.spark_submit import BenchmarkCachesOperator
 
@@ -103,7 +103,7 @@ def benchmark_caches() -> None:
         with reported():
             return caches.check(results(), context["run_id"], context["params"])
 
-    @task(trigger_rule=TriggerRule.ALL_DONE)
+    @task(trigger_rule=TriggerRule.ALL_DONE, **alerts.callbacks())
     def all_chosen(**context: Any) -> None:
         from airflow.sdk.exceptions import AirflowSkipException
 

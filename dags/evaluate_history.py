@@ -31,7 +31,7 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound_airflow import forms
+from streambound_airflow import alerts, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import EvaluateHistoryOperator
@@ -108,7 +108,7 @@ def evaluate_history() -> None:
         context["outlet_events"][ANSWERS].extra = found
         return found["failures"]
 
-    @task(trigger_rule=TriggerRule.ALL_DONE)
+    @task(trigger_rule=TriggerRule.ALL_DONE, **alerts.callbacks())
     def all_answered(failures: dict[str, str] | None, **context: Any) -> None:
         from streambound_airflow import recording
         from streambound_airflow.database import results

@@ -29,7 +29,7 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRule, dag, task
 
-from streambound_airflow import forms
+from streambound_airflow import alerts, forms
 from streambound_airflow.assets import FLIGHT_MONTHS, SYNOPSES
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import EvaluateHistoryOperator
@@ -123,7 +123,7 @@ def materialize_synopses() -> None:
             raise AirflowSkipException("publishing is left to the schedule of evaluate_history")
         return {name: params[name] for name in ("queries", "from", "to", "include_failed_partitions")}
 
-    @task(trigger_rule=TriggerRule.ALL_DONE)
+    @task(trigger_rule=TriggerRule.ALL_DONE, **alerts.callbacks())
     def all_materialized(**context: Any) -> None:
         from airflow.sdk.exceptions import AirflowSkipException
 

@@ -21,7 +21,7 @@ from typing import Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import CronTriggerTimetable, Param, TriggerRule, dag, task
 
-from streambound_airflow import forms
+from streambound_airflow import alerts, forms
 from streambound_airflow.assets import VERDICTS
 from streambound_airflow.operators import BoundedMemoryCheckOperator
 
@@ -62,7 +62,7 @@ def validate_queries() -> None:
             record_start(results(), context["run_id"], JOB, context["params"])
         return names
 
-    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[VERDICTS])
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[VERDICTS], **alerts.callbacks())
     def summarise(names: list[str], **context: Any) -> dict[str, int]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported

@@ -6,6 +6,7 @@
 ``STREAMBOUND_DOCS_URL``  where the folder ``docs`` is published; no default.
 ``STREAMBOUND_CHECKPOINTS``  folder or address (``s3://...``) of the checkpoints; default in the home.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
+``STREAMBOUND_ALERTS``    where Airflow sends what a run found: ``log`` or a connection; default nowhere.
 """
 
 from __future__ import annotations
@@ -73,6 +74,11 @@ def quality_root() -> Path:
 def documentation_url() -> str | None:
     """Where the folder ``docs`` is published, for links in reports; None if nobody said so."""
     return os.environ.get("STREAMBOUND_DOCS_URL") or None
+
+
+def alerts() -> str | None:
+    """Where a run's findings are sent: ``log``, or the name of an Airflow connection; None for nowhere."""
+    return os.environ.get("STREAMBOUND_ALERTS", "").strip() or None
 
 
 def database_url() -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Column, Connection, Engine, Table, delete, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import URL, Column, ColumnElement, Engine, Table, delete, func, select
 
 from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
@@ -34,6 +33,7 @@ from streambound.results.schema import (
     RUNS,
     VERDICTS,
 )
+from streambound.results.writing import upsert
 
 Record = TypeVar(
     "Record",
@@ -87,7 +87,7 @@ class Results:
         table = CACHE_BENCHMARKS
         with transaction(self._ready(), writing=True) as connection:
             connection.execute(delete(table).where(table.c.run_id == run_id))
-            _upsert(connection, table, [asdict(one) for one in benchmarks])
+            upsert(connection, table, [asdict(one) for one in benchmarks])
 
     def record_quality(self, outcome: QualityOutcome) -> None:
         """Records the quality of a stream or of a query's answers."""
@@ -105,11 +105,24 @@ class Results:
         table = PARTITION_METRICS
         with transaction(self._ready(), writing=True) as connection:
             connection.execute(delete(table).where(table.c.run_id == run_id, table.c.stream == stream))
-            _upsert(connection, table, [asdict(row) for row in rows])
+            upsert(connection, table, [asdict(row) for row in rows])
 
     def latest_verdicts(self) -> list[VerdictRecord]:
         """The newest verdict of each query, by query."""
         return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query])
+
+    def earlier_verdicts(self, run_id: str) -> list[VerdictRecord]:
+        """Of each query and criterion the newest verdict before those of a run, of those that decided."""
+        decided = VERDICTS.c.verdict.in_(("bounded", "unbounded"))
+        keys = [VERDICTS.c.query, VERDICTS.c.criterion]
+        moment = VERDICTS.c.checked_at
+        where = [decided, _before(VERDICTS, moment, run_id)]
+        return self._newest(VerdictRecord, VERDICTS, moment, keys, where=where)
+
+    def earlier_answers(self, run_id: str) -> list[Answer]:
+        """Of each query the newest evaluation before those of a run."""
+        moment = ANSWERS.c.evaluated_at
+        return self._newest(Answer, ANSWERS, moment, [ANSWERS.c.query], _before(ANSWERS, moment, run_id))
 
     def latest_answers(self) -> list[Answer]:
         """The newest evaluation of each query, by query."""
@@ -219,7 +232,7 @@ class Results:
     def _write(self, table: Table, records: Sequence[Record], *, keep_known: bool = False) -> None:
         if records:
             with transaction(self._ready(), writing=True) as connection:
-                _upsert(connection, table, [asdict(record) for record in records], keep_known)
+                upsert(connection, table, [asdict(record) for record in records], keep_known)
 
     def _read(self, kind: type[Record], statement: Any) -> list[Record]:
         with transaction(self._ready(), writing=False) as connection:
@@ -243,32 +256,18 @@ class Results:
         moment: Column[Any],
         keys: list[Column[Any]],
         number: int = 1,
+        where: Sequence[ColumnElement[bool]] = (),
     ) -> list[Record]:
         place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
-        ranked = select(table, place.label("place")).subquery()
+        ranked = select(table, place.label("place")).where(*where).subquery()
         order = [*(ranked.c[key.name] for key in keys), ranked.c.place]
         return self._read(kind, select(ranked).where(ranked.c.place <= number).order_by(*order))
 
 
-def _upsert(
-    connection: Connection, table: Table, rows: list[dict[str, Any]], keep_known: bool = False
-) -> None:
-    """Inserts rows; one whose key exists is replaced, or with ``keep_known`` updated where not NULL."""
-    if not rows:
-        return
-    # The two dialects spell ON CONFLICT alike, but each has a class of its own.
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table)
-    changed = {
-        column.name: func.coalesce(statement.excluded[column.name], column)
-        if keep_known
-        else statement.excluded[column.name]
-        for column in table.columns
-        if not column.primary_key
-    }
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed), rows
-    )
+def _before(table: Table, moment: Column[Any], run_id: str) -> ColumnElement[bool]:
+    """Rows of other runs that are older than all of a run's; none if it has none."""
+    first = select(func.min(moment)).where(table.c.run_id == run_id).scalar_subquery()
+    return (table.c.run_id != run_id) & (moment < first)
 
 
 def _frozen(value: Any) -> Any:
