@@ -94,7 +94,7 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     Raises:
         DataError: the Spark application left no summary, or no query could be benchmarked.
     """
-    summary = _summary(run_id)
+    summary = summary_of(run_id)
     nights = [night for night in summary["nights"] if night["query"] in queries]
     store.record_cache_benchmarks(run_id, [one for night in nights for one in benchmarks_of(run_id, night)])
     failures = {one["query"]: str(one["error"]) for one in summary["failed"]}
@@ -114,7 +114,12 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     }
 
 
-def _summary(run_id: str) -> dict[str, Any]:
+def summary_of(run_id: str) -> dict[str, Any]:
+    """What the Spark application of a run says: ``nights``, and what ``failed``.
+
+    Raises:
+        DataError: it left no summary.
+    """
     path = run_folder(run_id) / SUMMARY
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -20,10 +20,12 @@ from streambound_airflow.failures import reported
 from streambound_airflow.links import DataDocsLink, QueryLink, ResultsLink
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from streambound.compiler import Report
     from streambound.quality import StreamQuality
+    from streambound.query.model import Relation
 
 
 class BoundedMemoryCheckOperator(BaseOperator):
@@ -66,6 +68,7 @@ class BoundedMemoryCheckOperator(BaseOperator):
         self.criterion = criterion
         self.fail_on_unbounded = fail_on_unbounded
         self.database_conn_id = database_conn_id
+        self._checked: tuple[str, Report] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """The verdict, as JSON."""
@@ -74,6 +77,7 @@ class BoundedMemoryCheckOperator(BaseOperator):
         with reported():
             strict = switched_on(self.fail_on_unbounded)
             sql, report = self._check()
+            self._checked = sql, report
             results(self.database_conn_id).record_verdicts(
                 context["run_id"], [{**report.to_json(), "sql": sql}]
             )
@@ -82,6 +86,16 @@ class BoundedMemoryCheckOperator(BaseOperator):
             self.log.log(level, "%s", line)
         self._judge(context, report, strict)
         return report.to_json()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
+        """What the query reads, and the verdict; called by Airflow's OpenLineage provider alone."""
+        from streambound.query.catalog import load_catalog
+        from streambound_airflow.lineage import of_check
+
+        if self._checked is None:
+            return None
+        database = results(self.database_conn_id).url
+        return of_check(*self._checked, load_catalog(catalog_file(self.catalog)), database)
 
     def _check(self) -> tuple[str, Report]:
         from streambound.compiler import CRITERIA, Report, check
@@ -155,6 +169,7 @@ class StreamQualityOperator(BaseOperator):
         self.database_conn_id = database_conn_id
         # The page that was written, below the folder of the Data Docs: for the link.
         self.docs_page: str | None = None
+        self._judged: tuple[Relation, StreamQuality] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """The stream, the names of its partitions that failed, and how many were checked."""
@@ -166,9 +181,7 @@ class StreamQualityOperator(BaseOperator):
         # Great Expectations would write hundreds of lines about its own configuration.
         logging.getLogger("great_expectations").setLevel(logging.WARNING)
         with reported():
-            catalog = load_catalog(
-                Path(self.catalog) if self.catalog else settings.registry() / "streams.yml"
-            )
+            catalog = load_catalog(catalog_file(self.catalog))
             relation = catalog.find(self.stream)
             if relation is None:
                 raise AirflowFailException(
@@ -182,12 +195,19 @@ class StreamQualityOperator(BaseOperator):
             quality = check_stream(relation, partitions, context["run_id"])
             quality.record(results(self.database_conn_id))
             self.docs_page = quality.docs.relative_to(site_folder()).as_posix()
+        self._judged = relation, quality
         self._tell(quality)
         return {
             "stream": quality.stream,
             "partitions": len(quality.measures),
             "failed_partitions": list(quality.failed_partitions),
         }
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
+        """The history, and what was found of it; called by Airflow's OpenLineage provider alone."""
+        from streambound_airflow.lineage import of_quality
+
+        return None if self._judged is None else of_quality(*self._judged, results(self.database_conn_id).url)
 
     def _tell(self, quality: StreamQuality) -> None:
         rows = sum(measures.rows or 0 for measures in quality.measures)

@@ -13,6 +13,7 @@ from streambound import settings
 from streambound_airflow.links import ResultsLink
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
 # What the application exits with when a query or its input is at fault; the others are evaluated.
@@ -52,8 +53,31 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
                 raise
             self.log.warning("some queries could not be evaluated; the task that records names them")
 
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
+        """Histories, answers and checkpoints; called by Airflow's OpenLineage provider alone."""
+        from streambound.query.catalog import load_catalog
+        from streambound_airflow.lineage import of_evaluation
+        from streambound_airflow.recording import summary_of
+
+        catalog = load_catalog(settings.registry() / "streams.yml")
+        return of_evaluation(summary_of(task_instance.run_id).values(), catalog)
+
 
 class BenchmarkCachesOperator(EvaluateHistoryOperator):
     """Submits ``spark_apps/benchmark_caches.py`` in the same way: a query that failed keeps its choice."""
 
     script: ClassVar[str] = "benchmark_caches"
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
+        """Histories and choices; called by Airflow's OpenLineage provider alone."""
+        from streambound.query.catalog import load_catalog
+        from streambound.query.registry import read_query
+        from streambound_airflow.caches import summary_of
+        from streambound_airflow.lineage import of_benchmark
+
+        nights = summary_of(task_instance.run_id)["nights"]
+        files = {
+            night["query"]: settings.registry() / "queries" / f"{night['query']}.sql" for night in nights
+        }
+        texts = {name: read_query(path).sql for name, path in files.items()}
+        return of_benchmark(nights, texts, load_catalog(settings.registry() / "streams.yml"))
