@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from airflow.sdk import BaseNotifier
 
 from streambound import settings
 from streambound_airflow.database import DATABASE, results
+from streambound_airflow.places import document_page, query_page, run_page
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -62,7 +62,7 @@ class FindingsNotifier(BaseNotifier):
             return
         # Airflow knows its secrets, wherever a message may have picked one up.
         safe = [_redacted(one, redact) for one in found]
-        send(notice(safe, run.dag_id, run.run_id, run_page(run.dag_id, run.run_id), page_of), self.to)
+        send(notice(safe, run.dag_id, run.run_id, run_address(run.dag_id, run.run_id), page_of), self.to)
 
 
 def _redacted(finding: Finding, redact: Callable[[str], Any]) -> Finding:
@@ -92,11 +92,11 @@ def base_url() -> str:
     return str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
 
 
-def run_page(dag_id: str, run_id: str) -> str:
-    """The address of a run's page."""
-    return f"{base_url()}/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
+def run_address(dag_id: str, run_id: str) -> str:
+    """The address of a run's page of ours."""
+    return f"{base_url()}/{run_page(dag_id, run_id)}"
 
 
-def page_of(finding: Finding) -> str | None:
-    """The address of a finding's page."""
-    return None
+def page_of(finding: Finding) -> str:
+    """The address of a finding's page: the query's, or that of all streams' quality."""
+    return f"{base_url()}/{query_page(finding.subject) if finding.about == 'query' else document_page(None)}"

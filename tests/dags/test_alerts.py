@@ -117,7 +117,9 @@ def test_a_run_is_one_message_with_links(webhook: Webhook, store: Results) -> No
     assert "Authorization" not in headers
     assert body["subject"] == "streambound: 2 findings in a_dag"
     assert [one["subject"] for one in body["findings"]] == ["departures", "weather"]
-    assert body["run_page"].endswith("/dags/a_dag/runs/manual__2026-01-01T00%3A00%3A00%2B00%3A00")
+    run = "/dags/a_dag/runs/manual__2026-01-01T00%3A00%3A00%2B00%3A00/plugin/streambound-run"
+    assert body["run_page"].startswith("http") and body["run_page"].endswith(run)
+    assert all(one["page"].endswith("/quality") for one in body["findings"])
     assert "(2013-01-02): rows are odd" in body["text"]
 
 
@@ -289,4 +291,7 @@ def test_a_real_run_sends_one_message_and_ends_as_it_would_have(
 
 def test_a_page_is_an_address_of_airflows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alerts, "base_url", lambda: "https://air.example.org/prefix")
-    assert alerts.run_page("d/x", "r y") == "https://air.example.org/prefix/dags/d%2Fx/runs/r%20y"
+    run = alerts.run_address("d/x", "r y")
+    assert run.startswith("https://air.example.org/prefix/dags/d%2Fx/runs/r%20y/")
+    page = alerts.page_of(Finding("state", "query", "a/b", "full"))
+    assert page.startswith("https://air.example.org/prefix/plugin/") and page.endswith("/queries/a%2Fb")

@@ -165,3 +165,14 @@ def test_one_run_can_have_findings_of_every_kind(store: Results) -> None:
     ]
     store.record_answer(answer(10, 9, "full", run_id="s", day=1))
     assert kinds(store, "s") == []
+
+
+def test_the_answer_before_is_the_newest_of_another_run(store: Results) -> None:
+    for day, peak in enumerate((3, 9, 4, 10)):
+        store.record_answer(answer(10, peak, run_id=f"run {day}", day=day))
+    store.record_answer(answer(10, 7, query="w", run_id="run 1", day=1))
+    known = [(one.run_id, one.query) for one in store.earlier_answers("run 2")]
+    assert known == [("run 1", "q"), ("run 1", "w")]
+    assert store.earlier_answers("run 0") == []
+    # Above once, below, and above again.
+    assert [kinds(store, f"run {day}") for day in range(4)] == [[], [("state", "q")], [], [("state", "q")]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Column, ColumnElement, Engine, Table, delete, func, select
+from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, delete, func, select
 
 from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
@@ -122,7 +122,8 @@ class Results:
     def earlier_answers(self, run_id: str) -> list[Answer]:
         """Of each query the newest evaluation before those of a run."""
         moment = ANSWERS.c.evaluated_at
-        return self._newest(Answer, ANSWERS, moment, [ANSWERS.c.query], _before(ANSWERS, moment, run_id))
+        where = [_before(ANSWERS, moment, run_id)]
+        return self._newest(Answer, ANSWERS, moment, [ANSWERS.c.query], where=where)
 
     def latest_answers(self) -> list[Answer]:
         """The newest evaluation of each query, by query."""
@@ -259,7 +260,7 @@ class Results:
         where: Sequence[ColumnElement[bool]] = (),
     ) -> list[Record]:
         place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
-        ranked = select(table, place.label("place")).where(*where).subquery()
+        ranked: Subquery = select(table, place.label("place")).where(*where).subquery()
         order = [*(ranked.c[key.name] for key in keys), ranked.c.place]
         return self._read(kind, select(ranked).where(ranked.c.place <= number).order_by(*order))
 
