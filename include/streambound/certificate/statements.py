@@ -16,7 +16,7 @@ from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
 from streambound.boundedness.statements import Decision, Part
 from streambound.boundedness.verdict import Outcome, Verdict
-from streambound.certificate.verification import Witness, definition
+from streambound.certificate.verification import Evaluator, Witness, definition
 from streambound.certificate.witness import Judge, verified, witness
 from streambound.errors import WitnessError
 from streambound.evaluation.events import timed
@@ -29,18 +29,21 @@ from streambound.query.statement import Statement
 TRIED = 64
 
 
-def statement_witness(statement: Statement, decision: Decision, size: int) -> Witness:
+def statement_witness(
+    statement: Statement, decision: Decision, size: int, evaluator: Evaluator | None = None
+) -> Witness:
     """A witness with ``size`` slots, replayed on the whole statement at a small size.
 
     Args:
         decision: the verdict on the statement, with its parts.
+        evaluator: what replays it; by default the definition. What it raises ends the search.
 
     Raises:
         WitnessError: no witness was found, or the statement is bounded.
     """
+    judge = Judge(evaluator or definition(statement), timed(statement))
     if statement.simple is not None:
-        return witness(statement.simple, size)
-    judge = Judge(definition(statement), timed(statement))
+        return witness(statement.simple, size, judge)
     for query, _ in _candidates(decision):
         try:
             found = _with_all_statics(statement, witness(query, size, judge))

@@ -46,6 +46,13 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.Between: "BETWEEN SYMMETRIC",
 }
 ACCEPTED = "comparisons (< <= = <> != >= >), BETWEEN, IN and IS [NOT] NULL, joined by AND, OR and NOT"
+_UNITS = (
+    (86_400_000_000, "DAY"),
+    (3_600_000_000, "HOUR"),
+    (60_000_000, "MINUTE"),
+    (1_000_000, "SECOND"),
+    (1, "MICROSECOND"),
+)
 
 
 def formula(node: exp.Expr, scope: Scope, positive: bool = True) -> Formula:
@@ -184,9 +191,15 @@ def _shifted(
         assert isinstance(moved.value, int)
         second, offset = Constant(moved.value + offset, moved.text, moved.type), 0
     _refuse_mismatch(first, second, whole, scope)
-    unit = "" if scope.type_of(first).family is Family.NUMBER else " microseconds"
-    text = f" {'+' if offset >= 0 else '-'} {abs(offset)}{unit}" if offset else ""
+    length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
+    text = f" {'+' if offset >= 0 else '-'} {length}" if offset else ""
     return Comparison(first, op, second, place_of(whole, scope.sql), offset, text)
+
+
+def _interval(microseconds: int) -> str:
+    """A length of time in the largest unit of which it is a whole number."""
+    number, unit = next((microseconds // n, unit) for n, unit in _UNITS if microseconds % n == 0)
+    return f"INTERVAL {number} {unit}{'' if number == 1 else 'S'}"
 
 
 def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Scope) -> Formula:

@@ -8,6 +8,7 @@ does not fit is cut and has its full text as a title.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
@@ -20,6 +21,8 @@ FILL = "var(--sb-fill, rgba(127, 127, 127, 0.14))"
 FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 MORE = "…"
 
+# Between the sides of a comparison stands a space at which no line ends.
+_SIGNS, _KEPT_TOGETHER = re.compile(r" (<=|>=|<>|=|<|>|[+]) "), "\u00a0\\1\u00a0"
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMWGOQ@%&—…")
 
 
@@ -57,11 +60,14 @@ def words(
     bold: bool = False,
     muted: bool = False,
     anchor: str | None = None,
+    colour: str = LINE,
+    told: bool = True,
 ) -> Markup:
     """A line of text at a baseline, cut to a width in pixels.
 
     Args:
         anchor: the side of the text that is at ``x``: ``middle`` or ``end``, else its start.
+        told: the full text is a title of what was cut.
     """
     shown = cut(content, width, size, bold)
     return element(
@@ -71,11 +77,11 @@ def words(
             "y": y,
             "font-size": size,
             "font-weight": 600 if bold else None,
-            "fill": LINE,
+            "fill": colour,
             "fill-opacity": 0.75 if muted else None,
             "text-anchor": anchor,
         },
-        *([said(content)] if shown != content else []),
+        *([said(content)] if told and shown != content else []),
         text(shown),
     )
 
@@ -95,10 +101,13 @@ def cut(content: str, width: float, size: int = 12, bold: bool = False) -> str:
 
 
 def wrapped(content: str, width: float, lines: int, size: int = 12) -> list[str]:
-    """The text on so many lines at most; the last one holds the rest, which may not fit."""
+    """The text on so many lines at most, comparisons whole; the last holds the rest, which may not fit."""
     found, line = list[str](), ""
-    pending = content.split()
-    while pending:
+    pending = _SIGNS.sub(_KEPT_TOGETHER, " ".join(content.split())).split(" ")
+    while pending and pending[0]:
+        if "\u00a0" in pending[0] and text_width(pending[0], size) > width:
+            # A comparison that is too long for a line.
+            pending[:1] = pending[0].split("\u00a0")
         longer = f"{line} {pending[0]}".strip()
         if line and len(found) < lines - 1 and text_width(longer, size) > width:
             found.append(line)

@@ -1,0 +1,152 @@
+"""The story of a witness as a part of a page: two histories, a continuation, two answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.compiler import Compilation
+from streambound.evaluation.events import Answer
+from streambound.query.statement import Statement
+from streambound.report.pages.markup import Markup, element, table, text
+from streambound.report.story import SECONDS, SLOTS, History, Story, story
+
+# What stands at an event that the other history has not.
+ONLY_HERE = "only in this history"
+# Answer rows that are shown of a history.
+SHOWN = 12
+
+Events = Iterable[tuple[Mapping[str, Any], bool]]
+
+
+@dataclass(frozen=True)
+class WitnessStory:
+    """The story of a query, with what its events are shown by.
+
+    Args:
+        columns: the columns of each relation that matter to the query.
+        stamps: the application timestamp of each relation that has one.
+    """
+
+    story: Story
+    columns: Mapping[str, tuple[str, ...]]
+    stamps: Mapping[str, str]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is an example."""
+        return bool(self.story.histories)
+
+    @property
+    def sentence(self) -> str:
+        """How many states N slots ask for, and that N has no end."""
+        slots = self.story.slots
+        return (
+            f"{slots} slots → 2^{slots} = {1 << slots} states: with {slots} such choices there are"
+            f" {1 << slots} histories, and no two may be remembered alike. N slots → 2^N states, and N grows"
+            " as long as the streams run: no fixed memory has enough."
+        )
+
+    def markup(self) -> str:
+        """The story as ``<section class="witness">``."""
+        paragraphs = [element("p", {"class": "reason"}, text(self.story.reason))]
+        if not self.found:
+            missing = element("p", {"class": "missing"}, text(self.story.missing))
+            return element("section", {"class": "witness"}, *paragraphs, missing)
+        told = (
+            "Two histories of the streams may look alike to a small memory. These differ in a tuple or two,"
+            " and after the same continuation their answers differ: whoever answers right has remembered"
+            " the difference."
+        )
+        paragraphs += [
+            element("p", None, text(told)),
+            *self._static(),
+            element("div", {"class": "histories"}, *map(self._history, (0, 1))),
+            self._table("Then, in both, comes", [(event, True) for event in self.story.continuation]),
+            element("div", {"class": "histories"}, *map(self._answer, (0, 1))),
+            element("p", {"class": "states"}, text(self.sentence)),
+        ]
+        return element("section", {"class": "witness"}, *paragraphs)
+
+    def _static(self) -> list[Markup]:
+        rows = [({"stream": n, **row}, True) for n, of in (self.story.static or {}).items() for row in of]
+        return [self._table("Known from the start", rows)] if rows else []
+
+    def _history(self, number: int) -> Markup:
+        return self._table(f"History {'AB'[number]}", self.story.histories[number].events)
+
+    def _table(self, caption: str, events: Events) -> Markup:
+        """Events one a row; a history without any says so."""
+        found = list(events)
+        dated = any(self._moment(event) is not None for event, _ in found)
+        apart = not all(shared for _, shared in found)
+        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *([""] if apart else [])]
+        rows = [
+            self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(found, 1)
+        ]
+        if not rows:
+            rows, headings = [[text("nothing has arrived")]], ["stream"]
+        marked = {number: "differs" for number, (_, shared) in enumerate(found) if not shared}
+        return table(caption, headings, rows, "events", marked)
+
+    def _row(
+        self, number: int, event: Mapping[str, Any], shared: bool, dated: bool, apart: bool
+    ) -> list[Markup]:
+        moment = self._moment(event) if dated else number
+        name = str(event["stream"])
+        stamp = self.stamps.get(name)
+        values = [f"{c} = {_value(event.get(c))}" for c in self.columns.get(name, ()) if c != stamp]
+        cells = [_value(moment) if moment is not None else "", name, ", ".join(values) or "any values"]
+        return [*map(text, cells), *([text("" if shared else ONLY_HERE)] if apart else [])]
+
+    def _moment(self, event: Mapping[str, Any]) -> Any:
+        stamp = self.stamps.get(str(event["stream"]))
+        return event.get("ts") if stamp is None else event.get(stamp)
+
+    def _answer(self, number: int) -> Markup:
+        history: History = self.story.histories[number]
+        answers = history.answers
+        caption = f"New answers after history {'AB'[number]}"
+        if not answers:
+            return table(caption, ["answer"], [[text("no new answer")]], "answers")
+        counted = any(answer.count != 1 for other in self.story.histories for answer in other.answers)
+        headings = [*self.story.outputs, *(["times"] if counted else [])]
+        rows = [_cells(answer, counted) for answer in answers[:SHOWN]]
+        found = [table(caption, headings, rows, "answers")]
+        if len(answers) > SHOWN:
+            found.append(element("p", None, text(f"and {len(answers) - SHOWN:,} more rows")))
+        return found[0] if len(found) == 1 else element("div", None, *found)
+
+
+def _cells(answer: Answer, counted: bool) -> list[Markup]:
+    return [*(text(_value(value)) for value in answer.row), *([text(f"{answer.count:,}")] if counted else [])]
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return {True: "TRUE", False: "FALSE"}[value] if isinstance(value, bool) else str(value)
+
+
+def witness_story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> WitnessStory:
+    """Why a query is unbounded, by an example of two histories; where there is none, the story says why.
+
+    Args:
+        slots: of the witness, 2 or 3.
+        seconds: for how long a witness is looked for.
+    """
+    assert job.statement is not None
+    relations = {o.relation.name: o.relation for o in job.statement.occurrences}
+    return WitnessStory(
+        story(job, slots, seconds),
+        {name: _mentioned(job.statement, name) for name in relations},
+        {name: relation.timestamp for name, relation in relations.items() if relation.timestamp is not None},
+    )
+
+
+def _mentioned(statement: Statement, relation: str) -> tuple[str, ...]:
+    """The columns of a relation that matter, in the order of the catalog."""
+    used = statement.columns(relation)
+    (found,) = {o.relation for o in statement.occurrences if o.relation.name == relation}
+    return tuple(column.name for column in found.columns if column.name in used)

@@ -1,0 +1,153 @@
+"""The witness of an unbounded query as a story: two histories that only a continuation tells apart.
+
+A witness has slots; each may hold an optional part or not, so N slots make 2^N histories. Two of them and
+the continuation that tells them apart are the example; what is answered after each is computed on the
+definition (``evaluation.reference``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from streambound.certificate.slots import Event
+from streambound.certificate.statements import statement_witness
+from streambound.certificate.verification import Encoded, Evaluator, Witness, definition
+from streambound.compiler import Compilation
+from streambound.errors import WitnessError
+from streambound.evaluation.events import Answer, Batch, batches, encode_static
+from streambound.query.statement import Statement
+
+# Slots of the example, and for how long a witness is looked for.
+SLOTS, SECONDS = 2, 5.0
+
+
+@dataclass(frozen=True)
+class History:
+    """A history with what is answered when the continuation comes.
+
+    Args:
+        events: (event, whether the other history has it too), in the order of arrival.
+        answers: the new answer rows, with their multiplicities.
+    """
+
+    events: tuple[tuple[Mapping[str, Any], bool], ...]
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Story:
+    """Two histories of a query and the continuation after which their answers differ.
+
+    Args:
+        reason: why the query is unbounded, in a sentence.
+        slots: N; there are 2^N histories like these.
+        static: the rows of static relations.
+        outputs: the names of the answer's columns.
+        missing: why there is no example; the histories are then empty.
+    """
+
+    query: str
+    reason: str
+    slots: int = 0
+    histories: tuple[History, ...] = ()
+    continuation: tuple[Mapping[str, Any], ...] = ()
+    static: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    outputs: tuple[str, ...] = ()
+    missing: str = ""
+
+
+class _Deadline:
+    """The definition, which stops answering once some time has passed."""
+
+    def __init__(self, statement: Statement, seconds: float) -> None:
+        self.evaluator: Evaluator = definition(statement)
+        self.until = time.monotonic() + seconds
+
+    def __call__(self, arriving: Sequence[Batch], static: Encoded, last: int) -> Sequence[Sequence[Answer]]:
+        if time.monotonic() > self.until:
+            raise TimeoutError
+        return self.evaluator(arriving, static, last)
+
+
+def story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> Story:
+    """The story of a decided query.
+
+    Args:
+        slots: of the witness, 2 or 3.
+        seconds: how long a witness is looked for; what a query's own decision takes is not counted.
+    """
+    assert job.statement is not None and job.verdict is not None and job.decision is not None
+    reason, outcome = job.verdict.reasons[0].message, job.verdict.outcome.value
+    if outcome != "unbounded":
+        why = {
+            "bounded": "The query is bounded: a fixed memory tells apart all histories that matter.",
+            "unknown": "Neither a witness nor a plan of a fixed size was found, so no example is known.",
+        }
+        return Story(job.name, reason, missing=why.get(outcome, f"The query is {outcome}."))
+    judge = _Deadline(job.statement, seconds)
+    try:
+        found = statement_witness(job.statement, job.decision, slots, judge)
+        return _told(job, reason, found, judge)
+    except WitnessError as error:
+        return Story(job.name, reason, missing=f"There is no example of {slots} slots: {error.message}.")
+    except TimeoutError:
+        return Story(job.name, reason, missing=f"No example was found within {seconds:g} seconds.")
+
+
+def _told(job: Compilation, reason: str, found: Witness, judge: Evaluator) -> Story:
+    assert job.statement is not None
+    for one, other, suffix in _choices(found):
+        answers = [_answers(job.statement, found, chosen, suffix, judge) for chosen in (one, other)]
+        if _rows(answers[0]) != _rows(answers[1]):
+            histories = tuple(
+                History(_events(job.statement, found, chosen, apart), given)
+                for chosen, apart, given in ((one, other, answers[0]), (other, one, answers[1]))
+            )
+            names = tuple(name for name, _ in job.statement.outputs)
+            static = found.static or None
+            return Story(job.name, reason, found.size, histories, found.slots[suffix].suffix, static, names)
+    return Story(
+        job.name, reason, missing="The witness tells its histories apart only by when rows are answered."
+    )
+
+
+def _choices(found: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Pairs of histories, those of equal length first, each with a continuation."""
+    slots = range(found.size)
+    subsets = [
+        chosen for number in (1, 0, *range(2, found.size + 1)) for chosen in combinations(slots, number)
+    ]
+    pairs = sorted(combinations(subsets, 2), key=lambda pair: len(pair[0]) != len(pair[1]))
+    yield from ((one, other, suffix) for one, other in pairs for suffix in slots)
+
+
+def _answers(
+    statement: Statement, found: Witness, chosen: Sequence[int], suffix: int, judge: Evaluator
+) -> tuple[Answer, ...]:
+    """The new answers while a continuation comes, marker after marker."""
+    last = len(list(batches(statement, found.slots[suffix].suffix)))
+    arriving = list(batches(statement, found.events(statement, chosen, suffix)))
+    markers = judge(arriving, encode_static(statement, found.static), last)
+    return tuple(answer for marker in markers for answer in marker)
+
+
+def _rows(answers: Sequence[Answer]) -> dict[tuple[Any, ...], int]:
+    """How often each row is answered, in whatever order."""
+    found: dict[tuple[Any, ...], int] = {}
+    for answer in answers:
+        found[answer.row] = found.get(answer.row, 0) + answer.count
+    return found
+
+
+def _events(
+    statement: Statement, found: Witness, chosen: Sequence[int], other: Sequence[int]
+) -> tuple[tuple[Event, bool], ...]:
+    """The events of a history, and whether they are in another one."""
+    optional = [event for k in chosen if k not in other for event in found.slots[k].optional]
+    return tuple(
+        (dict(event), all(event is not own for own in optional)) for event in found.events(statement, chosen)
+    )
