@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -159,6 +159,7 @@ def test_the_largest_text_is_decided(viewer: Any) -> None:
         ("GET", "api/v1/queries?text=" + "x" * 20_000, 422),
         ("GET", "api/v1/runs?dag_id=%3Cscript%3E", 422),
         ("GET", "api/v1/nothing", 404),
+        ("GET", "api/v1/queries/x%0A", 404),
         ("DELETE", "api/v1/queries", 405),
         ("GET", "api/v1/check", 405),
         ("POST", "api/v1/check", 422),
@@ -263,6 +264,8 @@ def fuzz(clients: dict[str, Any], mounted: Any, examples: int) -> int:
         )
         @given(case=operation.as_strategy())
         def holds(case: Any) -> None:
+            # A line break in a path keeps Starlette from finding the application that is mounted there.
+            assume("\n" not in "".join(map(str, case.path_parameters.values())))
             case.call_and_validate(headers=token, checks=CHECKS)
 
         holds()

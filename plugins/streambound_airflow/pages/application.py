@@ -13,7 +13,6 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -23,6 +22,7 @@ from streambound_airflow.pages.access import READS
 from streambound_airflow.pages.guard import Guard
 from streambound_airflow.pages.problems import ProblemBody, Refused, problem_of
 from streambound_airflow.pages.rendering import render
+from streambound_airflow.places import PREFIX
 
 log = logging.getLogger(__name__)
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
@@ -81,7 +81,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if problem.status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, problem.message, exc_info=error)
     headers = dict(getattr(error, "headers", None) or {})
-    if get_route_path(request.scope).startswith("/api/"):
+    # A path that ends in a line break is not cut where Starlette mounts an application.
+    if f"{PREFIX}/api/" in request.scope["path"]:
         body = ProblemBody(error=problem)
         return JSONResponse(body.model_dump(), problem.status, headers)
     page = render(request, "problem.html", problem.status, problem=problem)
