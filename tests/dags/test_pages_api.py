@@ -83,9 +83,9 @@ def test_verdicts_evaluations_and_runs_of_a_query(viewer: Any, store: Results) -
 
 def test_a_text_is_decided_and_drawn_and_nothing_is_recorded(viewer: Any, store: Results) -> None:
     body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT origin FROM departures"}).json()
-    assert (body["verdict"], body["units"]) == ("bounded", 3) and "keep" in body["shown"]["plan_text"]
+    assert (body["verdict"], body["units"]) == ("bounded", 3) and "<svg" in body["shown"]["plan"]
     body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT tailnum FROM departures"}).json()
-    assert body["verdict"] == "unbounded" and body["suggestions"]
+    assert body["verdict"] == "unbounded" and body["suggestions"] and body["shown"]["story"]
     body = viewer.post("api/v1/check", json={"sql": "SELECT nonsense"}).json()
     assert body["verdict"] == "invalid" and body["error"] and body["shown"]["sql"]
     assert store.latest_verdicts() == []

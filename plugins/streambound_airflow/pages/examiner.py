@@ -18,7 +18,7 @@ from typing import Any
 from streambound.compiler import Compilation, check, compile
 from streambound.errors import StreamboundError
 from streambound.query.catalog import Catalog, load_catalog
-from streambound.report.pages import published_table, sql_markup
+from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
@@ -46,9 +46,11 @@ def examined(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn(job: Compilation) -> dict[str, Any]:
-    """The plan of a bounded query."""
+    """The plan of a bounded query; of another the witness, or why none was found."""
     assert job.verdict is not None
-    return {"plan_text": plan_text(job)} if job.verdict.bounded else {}
+    if job.verdict.bounded:
+        return {"plan": plan_picture(job), "plan_text": plan_text(job)}
+    return {"story": witness_story(job).markup()}
 
 
 def _catalog(path: str) -> Catalog:
