@@ -39,6 +39,11 @@ class OfKey:
     results: int = 0
     entries: tuple[Counter[Entry], Counter[Entry]] = field(default_factory=lambda: (Counter(), Counter()))
 
+    @property
+    def size(self) -> int:
+        """What is stored: the key, and its different tuples."""
+        return 1 + len(self.entries[0]) + len(self.entries[1])
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -53,12 +58,13 @@ class Estimate:
 
 
 class KeySample:
-    """Takes in all arrivals, group by group; stores at most ``budget`` entries and keys."""
+    """Takes in all arrivals, group by group; stores at most ``budget`` entries and keys, ``size`` now."""
 
     def __init__(self, join: Equijoin, budget: int) -> None:
         self.join, self.budget = join, budget
         self.level = 0
         self.keys: dict[str, OfKey] = {}
+        self.size = 0
         # A tuple of each side, born at b, meets those of the other that come from b + least to b + most.
         self.least, self.most = zip(*join.lags, strict=True)
         self.columns = tuple(
@@ -66,10 +72,10 @@ class KeySample:
             for alias in (join.left, join.right)
         )
 
-    @property
-    def size(self) -> int:
-        """What is stored now: keys, and different tuples."""
-        return len(self.keys) + sum(len(e) for of_key in self.keys.values() for e in of_key.entries)
+    def restore(self, level: int, keys: Mapping[str, OfKey]) -> None:
+        """Go on from what another sample of the same join stored."""
+        self.level, self.keys = level, dict(keys)
+        self.size = sum(of_key.size for of_key in self.keys.values())
 
     def sampled(self, key: str) -> bool:
         """Whether a key belongs to the sample."""
@@ -84,20 +90,34 @@ class KeySample:
         touched: dict[str, OfKey] = {}
         for arrival in group:
             if arrival.key in self.keys or self.sampled(arrival.key):
-                of_key = touched[arrival.key] = self.keys.setdefault(arrival.key, OfKey())
+                of_key = touched[arrival.key] = touched.get(arrival.key) or self._taken_up(arrival.key)
                 self._age(of_key, moment)
                 of_key.results += self._met(of_key, arrival, moment)
                 stored = tuple(arrival.values[a] for a in self.columns[arrival.side])
                 of_key.entries[arrival.side][moment, stored] += 1
         for of_key in touched.values():
             self._age(of_key, moment)
+            self.size += of_key.size
+        if self.size > self.budget:
+            self._shrink(moment)
+
+    def _taken_up(self, key: str) -> OfKey:
+        """A key that changes: what it stores is counted again once its group is taken in."""
+        of_key = self.keys.get(key)
+        if of_key is None:
+            of_key = self.keys[key] = OfKey()
+        else:
+            self.size -= of_key.size
+        return of_key
+
+    def _shrink(self, moment: int) -> None:
+        """Forget what can be forgotten, then keys, until the rest fits the budget."""
+        for of_key in self.keys.values():
+            self._age(of_key, moment)
+        self.restore(self.level, self.keys)
         while self.size > self.budget:
-            for of_key in self.keys.values():
-                self._age(of_key, moment)
-            if self.size <= self.budget:
-                break
             self.level += 1
-            self.keys = {key: of_key for key, of_key in self.keys.items() if self.sampled(key)}
+            self.restore(self.level, {key: of_key for key, of_key in self.keys.items() if self.sampled(key)})
 
     def _met(self, of_key: OfKey, arrival: Arrival, moment: int) -> int:
         other = 1 - arrival.side

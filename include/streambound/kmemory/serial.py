@@ -66,12 +66,13 @@ def load(plan: MemoryPlan, data: bytes) -> MemoryPass:
             Tuple(side, moment, tuple(map(value_of, values)), born, used, uses)
             for side, moment, values, born, used, uses in found["cached"]
         ]
-        state.sample.level = found["sample"]["level"]
+        keys = {}
         for key, results, entries in found["sample"]["keys"]:
             of_key = OfKey(results, (Counter(), Counter()))
             for side, moment, stored, count in entries:
                 of_key.entries[side][moment, tuple(map(value_of, stored))] = count
-            state.sample.keys[key] = of_key
+            keys[key] = of_key
+        state.sample.restore(found["sample"]["level"], keys)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"a stored cache of {plan.query.name} cannot be read: {error}") from None
     return state
