@@ -6,9 +6,10 @@
 2. **benchmark**: one Spark application. It reads the last *Days* of the streams, learns from all but the
    *held out* ones, and replays these under every policy at every size; the optimum is the ceiling. For each
    query and size it chooses the policy that keeps the most, the simpler one if they cannot be told apart.
-3. **record**: what each policy kept, which is chosen and why; emits `cache_choices`.
-4. **check**: no policy beats the optimum, shares lie from 0 to 1, no cell is missing, one choice a size. Data
-   Docs are built.
+3. **record**: what each policy kept, which is chosen and why, what an evaluation's own estimate is worth, and
+   which streams have left their models; emits `cache_choices`.
+4. **check**: no policy beats the optimum, shares lie from 0 to 1, no cell is missing, one choice a size, and
+   estimates hold. Data Docs are built.
 5. **all_chosen** fails naming every query that has no new choice.
 
 The choices are in `caches/QUERY.json`, below the working folder; `evaluate_history` uses them for queries

@@ -1,5 +1,8 @@
 """The main job, once, in a real Airflow: ingest the flights, check the queries, evaluate a year.
 
+While queries are checked, caches of the unbounded ones are benchmarked, so that the evaluation, which waits
+for the same Spark slot, takes the policies that are chosen.
+
 Starts Airflow on a free loopback port, or uses the one that ``make up`` left running, triggers the
 DAGs one after the other through the REST API, and ends with a table of what came out.
 """
@@ -10,6 +13,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from scripts.airflow_local import (
     AirflowFailed,
@@ -23,6 +27,9 @@ from scripts.airflow_local import (
 )
 from scripts.airflow_rest import AirflowApiError, AirflowClient, TaskStates
 
+if TYPE_CHECKING:
+    from streambound.results import Results
+
 
 @dataclass(frozen=True)
 class Step:
@@ -35,6 +42,9 @@ class Step:
     by_asset: bool = False
 
 
+BESIDE = Step(
+    "benchmark_caches", "every cache policy is tried on the last four weeks of unbounded joins", 900
+)
 STEPS = (
     Step("ingest_flights", "a year of departures, arrivals and weather becomes partitioned streams", 900),
     Step("validate_queries", "each registered query is checked for bounded memory", 900),
@@ -61,6 +71,12 @@ def run_step(api: AirflowClient, step: Step, say: Clock, since: str) -> bool:
         since: when the demo began; an asset's run from before is not this demo's.
     """
     say.say(f"{step.dag_id}: {step.purpose}")
+    run_id = (api.asset_run(step.dag_id, since) if step.by_asset else None) or api.trigger(step.dag_id)
+    return follow(api, step, run_id, say)
+
+
+def follow(api: AirflowClient, step: Step, run_id: str, say: Clock) -> bool:
+    """Tell what becomes of a run; False if it failed, after printing why."""
     before: TaskStates = {}
 
     def progress(states: TaskStates) -> None:
@@ -74,7 +90,6 @@ def run_step(api: AirflowClient, step: Step, say: Clock, since: str) -> bool:
             done = sum(state in SETTLED for state in states.values())
             say.say(f"  {done}/{len(states)} done: {', '.join(changed)}")
 
-    run_id = (api.asset_run(step.dag_id, since) if step.by_asset else None) or api.trigger(step.dag_id)
     state = api.wait_for_run(step.dag_id, run_id, step.timeout, progress)
     say.say(f"{step.dag_id}: {state}")
     if state == "success":
@@ -89,11 +104,14 @@ def print_results(layout: Layout) -> None:
     from streambound.report.tables import demo_table
     from streambound.results import Results
 
+    store = Results()
     print()
-    print(demo_table(Results()))
+    print(demo_table(store))
     print()
+    print_trade_offs(store)
     print("Where to look")
     print(f"  answers             {layout.home / 'answers'}")
+    print(f"  trade-offs          {layout.home / 'caches'}")
     print(f"  results database    {layout.home / 'results.db'}")
     print(f"  data quality docs   {docs_index()}")
     print(f"  Airflow's logs      {layout.airflow_home / 'logs'}")
@@ -101,12 +119,54 @@ def print_results(layout: Layout) -> None:
     print("  check your own SQL  .venv/bin/streambound check FILE.sql --catalog STREAMS.yml")
 
 
+def print_trade_offs(store: Results) -> None:
+    """Of each query in k tuples: how large its exact answer is, what is kept, what policies would keep."""
+    from streambound import settings
+    from streambound.kmemory.night import read
+    from streambound.report.cache_tables import kept, trade_off
+
+    units = {answer.query: answer.units for answer in store.latest_answers()}
+    for answer in store.latest_cache_answers():
+        print(kept(answer, units.get(answer.query), exact_size(answer.query)))
+        night = read(settings.caches_root(), answer.query)
+        if night is not None and night.possible:
+            print(trade_off(night))
+        print()
+
+
+def exact_size(query: str) -> int:
+    """How many rows a registered query has over the whole history, as DuckDB counts them."""
+    import duckdb
+
+    from streambound import settings
+    from streambound.query.registry import load_registry
+
+    registry = load_registry(settings.registry())
+    (registered,) = registry.chosen([query])
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
+        for name in registry.catalog.names:
+            files = settings.streams_root() / name / "**" / "*.parquet"
+            if any(files.parent.parent.glob("**/*.parquet")):
+                connection.read_parquet(str(files)).create_view(name)
+        found = connection.execute(
+            f"SELECT count(*) FROM ({registered.sql.rstrip().rstrip(';')}\n)"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
 def run_all(api: AirflowClient, say: Clock) -> bool:
     """All steps in order, up to the first that fails."""
     since = datetime.now(UTC).isoformat()
-    for step in STEPS:
+    for step in (*STEPS, BESIDE):
         api.wait_for_dag(step.dag_id)
-    return all(run_step(api, step, say, since) for step in STEPS)
+    first, *others = STEPS
+    if not run_step(api, first, say, since):
+        return False
+    say.say(f"{BESIDE.dag_id}: {BESIDE.purpose}; meanwhile")
+    beside = api.trigger(BESIDE.dag_id)
+    return all(run_step(api, step, say, since) for step in others) and follow(api, BESIDE, beside, say)
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from streambound_airflow.selection import SUMMARY, run_folder
 from streambound_airflow.validation import chosen_queries
 
 if TYPE_CHECKING:
-    from streambound.results import CacheBenchmark, Results
+    from streambound.results import CacheBenchmark, CacheEstimate, Results
 
 JOB = "benchmark_caches"
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def spark_arguments(run_id: str, queries: Sequence[str], params: Mapping[str, An
 
 
 def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any]:
-    """Records what every contender kept of each query, and which one was chosen.
+    """Records what every contender kept of each query, which one was chosen, and what estimates are worth.
 
     Returns ``choices`` (policy by size, by query), ``drifted`` (queries), ``failures`` (reasons by query:
     their earlier choices stand).
@@ -97,6 +97,7 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     summary = summary_of(run_id)
     nights = [night for night in summary["nights"] if night["query"] in queries]
     store.record_cache_benchmarks(run_id, [one for night in nights for one in benchmarks_of(run_id, night)])
+    store.record_cache_estimates(run_id, [one for night in nights for one in estimates_of(run_id, night)])
     failures = {one["query"]: str(one["error"]) for one in summary["failed"]}
     told = {night["query"] for night in nights} | set(failures)
     failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
@@ -136,7 +137,7 @@ def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]
 
     def made(size: Mapping[str, Any], contender: str, **found: Any) -> CacheBenchmark:
         share = found["kept"] / night["possible"] if night["possible"] else None
-        why = size["choice"]["why"] if found["chosen"] else None
+        why = size["why"] if found["chosen"] else None
         return CacheBenchmark(
             run_id=run_id,
             query=night["query"],
@@ -165,25 +166,44 @@ def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]
     return records
 
 
+def estimates_of(run_id: str, night: Mapping[str, Any]) -> list[CacheEstimate]:
+    """The records of what an evaluation's own estimate is worth, one a size."""
+    from streambound.results import CacheEstimate
+
+    names = ("results", "exact", "estimated", "share", "estimated_share", "holds")
+    return [
+        CacheEstimate(
+            run_id=run_id,
+            query=night["query"],
+            size=size["size"],
+            night=night["days"][-1],
+            policy=size["choice"]["policy"],
+            standard_error=size["estimate"]["error"],
+            **{name: size["estimate"][name] for name in names},
+        )
+        for size in night["sizes"]
+    ]
+
+
 def _contender(policy: str, alpha: float | None) -> str:
     return policy if alpha is None else f"{policy}, alpha {alpha:g} k"
 
 
 def _tell(night: Mapping[str, Any]) -> None:
+    from streambound.kmemory.benchmark import Fit
+    from streambound.kmemory.compared import Compared
+
     name, possible = night["query"], max(night["possible"], 1)
     for size in night["sizes"]:
-        shares = (f"{size[what] / possible:.1%}" for what in ("kept", "optimum"))
-        choice = size["choice"]
-        log.info(
-            "%s, k = %s: %s keeps %s (optimum %s): %s",
-            name,
-            size["size"],
-            choice["policy"],
-            *shares,
-            choice["why"],
-        )
-    if night["drifted"]:
-        log.warning("%s: its streams have left the models of the earlier choice; they are learned anew", name)
+        kept, optimum = (f"{size[what] / possible:.1%}" for what in ("kept", "optimum"))
+        at, policy = f"{name}, k = {size['size']}", size["choice"]["policy"]
+        log.info("%s: %s keeps %s (optimum %s): %s", at, policy, kept, optimum, size["why"])
+        estimate = Compared.of_json(size["estimate"])
+        told = log.info if estimate.holds else log.warning
+        told("%s: over the held-out days alone a pass %s", at, estimate.told())
+    for fit in map(Fit.of_json, night["drifts"]):
+        if fit.drifted:
+            log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.told())
 
 
 def _draw(query: str) -> None:
@@ -213,8 +233,9 @@ def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, s
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     broken = {}
-    benchmarks = store.cache_benchmarks(run_id)
-    for found in check_cache_benchmarks(benchmarks, params["sizes"], _policies(params), run_id):
+    tried = (params["sizes"], _policies(params))
+    benchmarks, estimates = store.cache_benchmarks(run_id), store.cache_estimates(run_id)
+    for found in check_cache_benchmarks(benchmarks, estimates, *tried, run_id):
         found.record(store)
         if not found.success:
             broken[found.query] = "; ".join(found.reasons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.kmemory.nights import USUAL, night
 from streambound import settings
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
+from streambound.kmemory.benchmark import Fit
+from streambound.kmemory.compared import Compared
 from streambound.kmemory.night import Night, path_of, write
 from streambound.query.registry import load_registry
 from streambound.spark.recent import plan_for
@@ -58,7 +61,23 @@ def test_a_size_that_was_tried(home: Path, capsys: pytest.CaptureFixture[str]) -
         "the optimum reaches it in 500 tuples (3,500 units); 150 may do (an estimate: a line between" in text
     )
     assert "on the last 4 of 10 days, 2026-01-01 to 2026-01-10, with 1,000 results" in text
+    assert "k = 100: lru was chosen\n  no policy keeps more\nk = 500" in text
     assert "k = 2,000: fifo was chosen\n  not chosen, though more were kept: lru 90.0%" in text
+
+
+def test_estimates_and_drifts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = benchmarked()
+    sizes = (replace(found.sizes[0], estimate=Compared(40, 100, 90.0, 5.0)),)
+    write(settings.caches_root(), replace(found, sizes=sizes, drifts=(Fit("S", "trend", -3.0, -3.75),)))
+    assert advise("q", "0.45") == 0
+    text = capsys.readouterr().out
+    assert "held-out days alone a pass found 40 of 100 results, 40.0%; it estimated 90 with a" in text
+    assert "its streams had drifted from what was known of them, and models were learned anew\n" in text
+    assert "-3.75 on the days since, 0.75 nats below the -3.00 of its trend" in text
+    assert advise("q", "0.45", "--format", "json") == 0
+    body = json.loads(capsys.readouterr().out)
+    assert body["sizes"][0]["estimate"]["estimated_share"] == pytest.approx(40 / 90)
+    assert [(fit["stream"], fit["drop"], fit["drifted"]) for fit in body["drifts"]] == [("S", 0.75, True)]
 
 
 def test_none_that_was_tried(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,6 +103,7 @@ def test_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "optimum": 1_000,
         "optimum_share": 1.0,
         "ahead": [{"policy": "lru", "share": 0.9}],
+        "estimate": None,
     }
     assert advise("q", "0.95", "--format", "json") == 1
     found = json.loads(capsys.readouterr().out)

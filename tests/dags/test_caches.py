@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
+from streambound.kmemory.benchmark import Fit
+from streambound.kmemory.compared import Compared
 from streambound.kmemory.offered import POLICIES
 from streambound.results import Results
 from streambound_airflow import caches, recording, selection
@@ -115,9 +117,11 @@ def night(query: str, **changed: Any) -> dict[str, Any]:
         "chosen": {"policy": "heeb", "alpha": 4.0},
         "judged": [judged("lru", 5), judged("heeb", 6, 1.0), judged("heeb", 7, 4.0)],
         "choice": {"policy": "heeb", "alpha": 20.0, "why": "it won"},
+        "why": "it won; no policy keeps more",
+        "estimate": Compared(6, 9, 8.0, 0.5).to_json(),
     }
     body = {"query": query, "days": ["2013-01-01", "2013-01-02"], "possible": 10, "drifted": False}
-    return {**body, "sizes": [{**size, **changed}]}
+    return {**body, "sizes": [{**size, **changed}], "drifts": [Fit("S", "trend", -3.0, -4.0).to_json()]}
 
 
 def summarised(run_id: str, nights: list[dict[str, Any]], *failed: str) -> None:
@@ -127,7 +131,10 @@ def summarised(run_id: str, nights: list[dict[str, Any]], *failed: str) -> None:
     (folder / "summary.json").write_text(json.dumps(body))
 
 
-def test_every_contender_is_recorded_and_which_is_chosen_and_why(store: Results) -> None:
+def test_every_contender_is_recorded_and_which_is_chosen_and_why(
+    store: Results, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     stood = {"policy": "heeb", "alpha": 5.0, "why": "it stands"}
     summarised("r", [night("q"), night("w", chosen=None, choice=stood, kept=6)], "bad")
     found = caches.record(store, "r", ["q", "w", "bad", "lost"])
@@ -140,7 +147,18 @@ def test_every_contender_is_recorded_and_which_is_chosen_and_why(store: Results)
     }
     chosen, other = records["q", "heeb, alpha 4 k"], records["q", "lru"]
     assert (chosen.kept, chosen.possible, chosen.optimum, chosen.share) == (7, 10, 8, 0.7)
-    assert (chosen.why, other.why, chosen.night) == ("it won", None, "2013-01-02")
+    assert (chosen.why, other.why) == ("it won; no policy keeps more", None)
+    assert chosen.night == "2013-01-02"
+    assert [(one.query, one.size, one.policy) for one in store.cache_estimates("r")] == [
+        ("q", 5, "heeb"),
+        ("w", 5, "heeb"),
+    ]
+    estimate = store.cache_estimates("r")[0]
+    assert (estimate.results, estimate.exact, estimate.estimated, estimate.standard_error) == (6, 9, 8.0, 0.5)
+    assert (estimate.share, estimate.estimated_share, estimate.holds) == (6 / 9, 0.75, True)
+    assert "q, k = 5: heeb keeps 70.0% (optimum 80.0%): it won; no policy keeps more" in caplog.text
+    assert "q, k = 5: over the held-out days alone a pass found 6 of 9 results" in caplog.text
+    assert "q: its streams have drifted, and models are learned anew: S: a tuple's mean log" in caplog.text
     assert caches.check(store, "r", {"sizes": [5], "policies": ["lru", "heeb"]}) == {}
     broken = caches.check(store, "r", {"sizes": [5], "policies": ["lru", "life"]})
     assert broken["q"] == "q, k = 5: 1 policies were not tried"
@@ -232,20 +250,31 @@ def keys_that_come_again(working_folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def run(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-6_000:]
     return done.stdout
 
 
-@pytest.mark.spark
-def test_the_evaluation_uses_what_the_night_before_chose(keys_that_come_again: Path) -> None:
+NIGHT = {"sizes": [5, 10], "policies": ["lru", "prob"], "days": 7, "held_out": 3}
+
+
+def night_of(home: Path, form: dict[str, Any], *submit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A night of both DAGs by themselves: how each ended."""
     run("-m", "airflow", "db", "migrate")
-    form = {"sizes": [5, 10], "policies": ["lru", "prob"], "days": 7, "held_out": 3}
-    nights = Path(__file__).with_name("nights.py")
-    printed = run(str(nights), "benchmark_caches", json.dumps(form), "evaluate_history", "{}")
+    nights = str(Path(__file__).with_name("nights.py"))
+    printed = run(nights, *submit, "benchmark_caches", json.dumps(form), "evaluate_history", "{}")
     benchmarked, evaluated = json.loads(printed.splitlines()[-1])
     assert (benchmarked["state"], evaluated["state"]) == ("success", "success"), printed[-6_000:]
     assert set(benchmarked["tasks"].values()) == {"success"}
+    return benchmarked, evaluated
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("submit", [[], pytest.param(["--submit"], marks=pytest.mark.heavy)])
+def test_the_evaluation_uses_what_the_night_before_chose(
+    keys_that_come_again: Path, submit: list[str]
+) -> None:
+    benchmarked, evaluated = night_of(keys_that_come_again, NIGHT, *submit)
     assert [path.name for path in sorted((keys_that_come_again / "caches").iterdir())] == [
         "again.json",
         "again.svg",
@@ -258,7 +287,11 @@ def test_the_evaluation_uses_what_the_night_before_chose(keys_that_come_again: P
     assert chosen.policy == "prob" and chosen.why is not None and "keeps the most" in chosen.why
     (quality,) = [one for one in store.quality(benchmarked["run_id"]) if one.kind == "caches"]
     assert quality.success and Path(str(quality.docs)).is_file()
+    seen = store.cache_estimates(benchmarked["run_id"])
+    assert [(one.size, one.policy, one.holds) for one in seen] == [(5, "prob", True), (10, "prob", True)]
+    assert all(0 < one.results < one.exact == one.estimated for one in seen)
     (answer,) = store.cache_answers(evaluated["run_id"])
-    assert (answer.query, answer.size, answer.policy, answer.why) == ("again", 5, "prob", chosen.why)
+    assert (answer.query, answer.size, answer.policy) == ("again", 5, "prob")
+    assert chosen.why == f"{answer.why}; no policy keeps more"
     assert answer.estimated_share is not None and 0 < answer.estimated_share < 1
     assert store.runs()[0].state == store.runs()[1].state == "success"

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kmemory.nights import RESULTS, USUAL, night, of_size
 
+from streambound.caching.keys import learn
 from streambound.errors import DataError, QueryError
 from streambound.kmemory.advice import Reaches, advice
+from streambound.kmemory.benchmark import Contender, Fit, Judged
+from streambound.kmemory.choice import Choice
+from streambound.kmemory.compared import Compared
+from streambound.kmemory.night import Night
 
 
 @pytest.mark.parametrize(
@@ -40,6 +48,32 @@ def test_policies_that_keep_more_than_the_chosen_one_are_named() -> None:
     found = advice(night(*USUAL), 0.5)
     assert [share.of.size for share in found.shares] == [100, 500, 2_000]
     assert [share.ahead for share in found.shares] == [(), (), (("lru", 0.9),)]
+
+
+def test_why_names_what_keeps_more_and_of_heeb_the_best() -> None:
+    lru, fifo = USUAL[0].judged
+    assert USUAL[0].ahead == () and USUAL[0].why == "lru was chosen; no policy keeps more"
+    heeb = [Judged(Contender("heeb", alpha), 500, kept, 1.0, 0.0) for alpha, kept in ((1.0, 705), (4.0, 710))]
+    passed_over = replace(USUAL[0], judged=(lru, *heeb, fifo, replace(heeb[0], kept=700)))
+    assert [(one.contender.alpha, one.kept) for one in passed_over.ahead] == [(4.0, 710)]
+    why = "lru was chosen; more results than the 700 of the chosen one were kept by heeb 710"
+    assert passed_over.why == passed_over.to_json()["why"] == why
+    assert [one["kept"] for one in passed_over.to_json()["ahead"]] == [710]
+
+
+def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
+    models = (learn(["[1]", "[2]"], 0.5), learn(["[1]"], 0.5))
+    sizes = (replace(USUAL[0], estimate=Compared(5, 10, 9.5, 0.5)), *USUAL[1:])
+    found = replace(night(*sizes), models=models, drifts=(Fit("S", "shares", -1.0, -2.0),))
+    body = json.loads(json.dumps(found.to_json()))
+    assert Night.of_json(body) == found and found.known == models
+    del body["models"]
+    for size in body["sizes"]:
+        del size["estimate"], size["why"], size["ahead"]
+    older = Night.of_json(body)
+    assert older.sizes == USUAL and older.models is None and older.known is None
+    chosen = replace(USUAL[1], choice=Choice("prob", models=models))
+    assert replace(older, sizes=(USUAL[0], chosen)).known == models
 
 
 @given(

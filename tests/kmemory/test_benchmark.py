@@ -23,8 +23,9 @@ from streambound.kmemory.benchmark import (
     trial,
 )
 from streambound.kmemory.choice import Choice
+from streambound.kmemory.drift import drifts
 from streambound.kmemory.evaluation import Tuple
-from streambound.kmemory.night import Night, OfSize, drifts
+from streambound.kmemory.night import Night, OfSize
 from streambound.kmemory.plan import memory_plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement

@@ -18,6 +18,7 @@ from streambound.evaluation.reference import reference
 from streambound.kmemory.choice import LEARNED, Choice
 from streambound.kmemory.equijoin import equijoin
 from streambound.kmemory.evaluation import MemoryPass, key_text
+from streambound.kmemory.exact import exact_results
 from streambound.kmemory.plan import MemoryPlan, memory_plan
 from streambound.kmemory.serial import dump, load
 from streambound.query.catalog import catalog_from_mapping
@@ -144,6 +145,7 @@ def test_the_same_however_it_is_cut_and_restored(
     engine = MemoryPass(plan)
     for batch in arriving:
         found += total(engine.run([batch]))
+        assert engine.sample.size == sum(of_key.size for of_key in engine.sample.keys.values()) <= 6
         if data.draw(st.booleans()):
             engine = load(plan, dump(engine))
     assert found == expected
@@ -170,6 +172,15 @@ def test_a_stream_joined_with_itself(given_: list[dict[str, Any]], size: int, ti
     exact = total(reference(query, arriving, {}))
     assert total(MemoryPass(memory_plan(query, size)).run(arriving)) <= exact
     assert total(MemoryPass(memory_plan(query, 30)).run(arriving)) == exact
+
+
+@given(query=statements(distinct=False), given_=events())
+def test_exact_results_are_those_of_the_definition(query: Statement, given_: list[dict[str, Any]]) -> None:
+    arriving = list(batches(query, given_))
+    plan = plan_for(query, 1)
+    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 20, Choice("fifo")))
+    rows = [row for batch in arriving for row in engine.accepted(batch)]
+    assert exact_results(plan, rows) == total(reference(query, arriving, {})).total()
 
 
 def test_the_estimate_is_close_where_keys_are_sampled() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streambound.quality import CachesQuality, check_cache_benchmarks
-from streambound.results import CacheBenchmark, Results
+from streambound.results import CacheBenchmark, CacheEstimate, Results
 
 POLICIES = ("lru", "prob")
 
@@ -25,8 +25,16 @@ def found(query: str, size: int) -> list[CacheBenchmark]:
     return [lru, prob]
 
 
-def check(benchmarks: list[CacheBenchmark], *sizes: int) -> dict[str, CachesQuality]:
-    return {one.query: one for one in check_cache_benchmarks(benchmarks, sizes, POLICIES, "r")}
+def estimates(benchmarks: list[CacheBenchmark]) -> list[CacheEstimate]:
+    cells = {(one.query, one.size) for one in benchmarks}
+    return [CacheEstimate("r", *cell, "2013-01-31", "prob", 4, 8, 7.0, 1.0) for cell in sorted(cells)]
+
+
+def check(
+    benchmarks: list[CacheBenchmark], *sizes: int, seen: list[CacheEstimate] | None = None
+) -> dict[str, CachesQuality]:
+    seen = estimates(benchmarks) if seen is None else seen
+    return {one.query: one for one in check_cache_benchmarks(benchmarks, seen, sizes, POLICIES, "r")}
 
 
 def test_sound_benchmarks_pass_and_have_a_page(home: Path) -> None:
@@ -34,8 +42,10 @@ def test_sound_benchmarks_pass_and_have_a_page(home: Path) -> None:
     standing = [replace(one, chosen=False) for one in found("b", 5)]
     quality = check([*found("a", 5), *standing, earlier], 5)
     assert {query: one.reasons for query, one in quality.items()} == {"a": (), "b": ()}
-    assert all(one.success and one.evaluated == 5 and one.docs.is_file() for one in quality.values())
-    assert "No policy keeps more than the optimum" in quality["a"].docs.read_text()
+    assert all(one.success and one.evaluated == 8 and one.docs.is_file() for one in quality.values())
+    page = quality["a"].docs.read_text()
+    assert "No policy keeps more than the optimum" in page
+    assert "lies in the interval that its estimate states" in page
     store = Results(f"sqlite:///{home}/results.db")
     quality["a"].record(store)
     (outcome,) = store.quality("r")
@@ -71,7 +81,19 @@ def test_a_size_that_was_not_tried_is_missed() -> None:
     assert check(found("q", 5), 5, 9)["q"].reasons == (
         "q, k = 9: 2 policies were not tried",
         "q, k = 9: 0 are chosen, not one",
+        "q, k = 9: no estimate was compared",
     )
+
+
+def test_an_estimate_that_does_not_hold_is_named() -> None:
+    benchmarks = [*found("off", 5), *found("over", 5), *found("sound", 5)]
+    off, over, sound = estimates(benchmarks)
+    seen = [replace(off, holds=False), replace(over, results=9), sound]
+    assert {query: one.reasons for query, one in check(benchmarks, 5, seen=seen).items()} == {
+        "off": ("off, k = 5: the estimate of all results does not hold",),
+        "over": ("over, k = 5: more results were found than there are",),
+        "sound": (),
+    }
 
 
 def test_nothing_benchmarked_is_nothing_checked() -> None:

@@ -15,7 +15,16 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
 from streambound.errors import StorageError
-from streambound.results import Answer, CacheAnswer, CacheBenchmark, Figure, QualityOutcome, Results, Run
+from streambound.results import (
+    Answer,
+    CacheAnswer,
+    CacheBenchmark,
+    CacheEstimate,
+    Figure,
+    QualityOutcome,
+    Results,
+    Run,
+)
 from streambound.results import connection as connection_module
 from streambound.results.schema import METADATA
 
@@ -283,3 +292,15 @@ def test_postgresql_holds_integers_of_any_size() -> None:
     dialect = postgresql.dialect()
     made = "".join(str(CreateTable(table).compile(dialect=dialect)) for table in METADATA.sorted_tables)
     assert "units NUMERIC" in made and "checked_at TIMESTAMP WITH TIME ZONE" in made
+
+
+def test_what_estimates_are_worth_is_read_back_and_an_earlier_try_forgotten(results: Results) -> None:
+    one = CacheEstimate(
+        "r", "q", 500, "2013-01-31", "prob", 5, 100, 90.0, 5.0, 0.05, 1 / 18, compared_at=NOON
+    )
+    unknown = replace(one, size=100, estimated=None, estimated_share=None, holds=True)
+    results.record_cache_estimates("r", [replace(one, query="gone")])
+    results.record_cache_estimates("r", [one, unknown])
+    results.record_cache_estimates("s", [replace(one, run_id="s", holds=False)])
+    assert results.cache_estimates("r") == [unknown, one]
+    assert [found.holds for found in results.cache_estimates("s")] == [False]

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streambound.spark import distribute, history
+from streambound.kmemory.benchmark import Case
+from streambound.spark import cache_benchmark, distribute, history, recent
 from streambound.spark.session import session
+from streambound.spark.simulations import Piece, result_of, simulated
 from streambound.spark.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
@@ -37,7 +39,16 @@ def run_here(
     return [distribute.summary_of(row) for batch in batches for row in batch.to_pylist()]
 
 
+def simulate_here(
+    session: Any, cases: Mapping[str, Case], pieces: Sequence[Piece], sizes: Sequence[int]
+) -> list[Any]:
+    """What ``simulations.worked`` does, in this process."""
+    return [result_of(piece, simulated(cases[piece.query], piece, tuple(sizes))) for piece in pieces]
+
+
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process."""
     monkeypatch.setattr(history, "run_tasks", run_here)
+    monkeypatch.setattr(recent, "run_tasks", run_here)
+    monkeypatch.setattr(cache_benchmark, "worked", simulate_here)

@@ -73,6 +73,16 @@ class KeyModel:
             return sum(log(self.shares.get(key, self.rest)) for key in keys) / len(keys)
         return float(np.mean(np.log(_chances(self.step(), self.centre, numbers))))
 
+    def followed(self, numbers: Integers | None) -> KeyModel:
+        """The model after these tuples: its centre has moved with them, and nothing is learned."""
+        if self.moving is None or numbers is None:
+            return self
+        step, centre = self.step(), self.centre
+        for number in numbers:
+            centre += step.drift
+            centre += step.gain * (float(number) - centre)
+        return replace(self, centre=centre)
+
     def step(self) -> Step:
         """How the centre moves."""
         assert self.moving is not None

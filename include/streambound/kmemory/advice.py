@@ -63,6 +63,7 @@ class Share:
             "optimum": self.of.optimum,
             "optimum_share": round(self.optimum, 4),
             "ahead": [{"policy": policy, "share": round(share, 4)} for policy, share in self.ahead],
+            "estimate": None if self.of.estimate is None else self.of.estimate.to_json(),
         }
 
 
@@ -101,6 +102,7 @@ class Advice:
             "days": list(night.days),
             "held_out": night.held_out,
             "drifted": night.drifted,
+            "drifts": [fit.to_json() for fit in night.drifts],
         }
 
 
@@ -138,11 +140,7 @@ def shares(night: Night) -> tuple[Share, ...]:
 
 
 def _share(one: OfSize, possible: int) -> Share:
-    best: dict[str, int] = {}
-    for each in one.judged:
-        best[each.contender.policy] = max(best.get(each.contender.policy, 0), each.kept)
-    ahead = sorted(((kept, policy) for policy, kept in best.items() if kept > one.kept), reverse=True)
-    more = tuple((policy, kept / possible) for kept, policy in ahead)
+    more = tuple((each.contender.policy, each.kept / possible) for each in one.ahead)
     return Share(one, one.kept / possible, one.optimum / possible, more)
 
 

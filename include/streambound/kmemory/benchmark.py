@@ -27,7 +27,7 @@ SIMPLEST_FIRST = POLICIES
 ALPHAS = (0.25, 1.0, 4.0, 16.0)
 # Of the best mean, what is given away for a simpler policy, and for a choice that stands.
 TIE, STANDING = 0.01, 0.05
-# A model no longer fits when a tuple's mean log probability has dropped by so much.
+# A model no longer fits when a tuple's mean log probability has dropped by so much, in nats.
 DRIFT = 0.5
 LEAST_TUPLES = 20
 
@@ -253,13 +253,24 @@ class Fit:
     now: float | None
 
     @property
+    def drop(self) -> float | None:
+        """By how much the mean log probability of a tuple has dropped, in nats; None if it is not known."""
+        return None if self.held_out is None or self.now is None else self.held_out - self.now
+
+    @property
     def drifted(self) -> bool:
-        """Whether it no longer fits: the mean log probability has dropped by more than ``DRIFT``."""
-        return self.held_out is not None and self.now is not None and self.now < self.held_out - DRIFT
+        """Whether it no longer fits: the mean log probability has dropped by ``DRIFT`` or more."""
+        return self.drop is not None and self.drop >= DRIFT
+
+    def told(self) -> str:
+        """What has become of it, where that is known."""
+        assert self.held_out is not None and self.now is not None
+        fell = f"{self.stream}: a tuple's mean log probability is {self.now:.2f} on the days since"
+        return f"{fell}, {self.held_out - self.now:.2f} nats below the {self.held_out:.2f} of its {self.kind}"
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return dict(vars(self), drifted=self.drifted)
+        """As a JSON object; the drop follows from the rest."""
+        return dict(vars(self), drop=self.drop, drifted=self.drifted)
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Fit:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,16 @@ class Tuple:
     uses: int = 0
 
 
+class Joined(NamedTuple):
+    """Rows that join, pair by pair, with their columns; and what the policy did."""
+
+    columns: Columns
+    left: Integers
+    right: Integers
+    played: Played
+    given: Arrivals
+
+
 class MemoryPass:
     """Evaluates a plan; ``results`` are the pairs that were found, ``estimate`` how many there are in all."""
 
@@ -53,6 +63,7 @@ class MemoryPass:
         self.centres = [0.0, 0.0] if models is None else [model.centre for model in models]
         self.sample = KeySample(plan.join, plan.sampled)
         self._carried = [{a: at for at, a in enumerate(s.carried)} for s in plan.streams]
+        self._key = [[self._carried[side][pair[side]] for pair in plan.join.keys] for side in (0, 1)]
         self._benefits = _benefits(plan)
 
     @property
@@ -77,6 +88,10 @@ class MemoryPass:
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        return self.advance(self.accepted(batch))
+
+    def accepted(self, batch: Batch) -> list[Tuple]:
+        """The tuples of a batch that count."""
         found = []
         for side, synopsis in enumerate(self.plan.streams):
             name = self.query.occurrence(synopsis.alias).relation.name
@@ -84,7 +99,7 @@ class MemoryPass:
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
             found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_text)]
-        return self.advance(found)
+        return found
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
         """Take in accepted tuples, in order of time and after all that were taken in before."""
@@ -92,6 +107,15 @@ class MemoryPass:
             return {}
         rows = [*self.cached, *arriving]
         self._sample(arriving)
+        joined = self.joined(rows)
+        self.results += len(joined.left)
+        self._keep(rows, joined.given, joined.played)
+        self.now = arriving[-1].moment
+        self.steps += len(arriving)
+        return answer_rows(self.plan.join, joined.columns, joined.left, joined.right)
+
+    def joined(self, rows: list[Tuple]) -> Joined:
+        """Run the policy over tuples, of which the first are those that are cached, and join what meets."""
         played, given = self.play(rows)
         sides = given.side[played.one] == 0
         left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
@@ -103,16 +127,12 @@ class MemoryPass:
             }
         )
         met = meeting(self.plan.join, columns, left, right)
-        self.results += int(np.count_nonzero(met))
-        self._keep(rows, given, played)
-        self.now = arriving[-1].moment
-        self.steps += len(arriving)
-        return answer_rows(self.plan.join, columns, left[met], right[met])
+        return Joined(columns, left[met], right[met], played, given)
 
     def key(self, row: Tuple) -> tuple[Any, ...]:
         """The values of a tuple that its partners have to have."""
-        carried = self._carried[row.side]
-        return tuple(row.values[carried[pair[row.side]]] for pair in self.plan.join.keys)
+        values = row.values
+        return tuple([values[at] for at in self._key[row.side]])
 
     def _sample(self, arriving: list[Tuple]) -> None:
         keys = [self.key(row) for row in arriving]

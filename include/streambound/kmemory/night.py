@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from streambound.caching.keys import KeyModel
 from streambound.errors import DataError, StorageError
 from streambound.kmemory.benchmark import (
-    LEAST_TUPLES,
     STANDING,
     Case,
     Contender,
@@ -23,12 +23,11 @@ from streambound.kmemory.benchmark import (
     Judged,
     Trial,
     choose,
-    fits,
     judged,
     lead,
-    learned,
 )
 from streambound.kmemory.choice import Choice
+from streambound.kmemory.compared import Compared
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class OfSize:
         optimum: the most that any policy could keep on the held-out days.
         judged: every contender.
         chosen: the contender that is chosen; None where the choice of an earlier night stands.
+        estimate: what the evaluation's own estimate is worth; None if that was not looked at.
     """
 
     size: int
@@ -49,13 +49,33 @@ class OfSize:
     choice: Choice
     kept: int
     chosen: Contender | None = None
+    estimate: Compared | None = None
+
+    @property
+    def ahead(self) -> tuple[Judged, ...]:
+        """Policies that keep more than the chosen one, the most first; of HEEB the best alpha."""
+        best: dict[str, Judged] = {}
+        for one in sorted(self.judged, key=lambda one: -one.kept):
+            if one.kept > self.kept:
+                best.setdefault(one.contender.policy, one)
+        return tuple(best.values())
+
+    @property
+    def why(self) -> str:
+        """Why the choice was made, with the policies that keep more."""
+        if not self.ahead:
+            return f"{self.choice.why}; no policy keeps more"
+        more = ", ".join(f"{one.contender.policy} {one.kept:,}" for one in self.ahead)
+        return f"{self.choice.why}; more results than the {self.kept:,} of the chosen one were kept by {more}"
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """As a JSON object; what is ahead follows from the rest."""
         chosen = None if self.chosen is None else vars(self.chosen)
         body = {"size": self.size, "units": self.units, "optimum": self.optimum, "kept": self.kept}
-        judged = [one.to_json() for one in self.judged]
-        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json()}
+        judged, ahead = ([one.to_json() for one in found] for found in (self.judged, self.ahead))
+        estimate = None if self.estimate is None else self.estimate.to_json()
+        told = {"ahead": ahead, "why": self.why, "estimate": estimate}
+        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **told}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> OfSize:
@@ -64,7 +84,9 @@ class OfSize:
         chosen = None if found["chosen"] is None else Contender(**found["chosen"])
         choice = Choice.of_json(found["choice"])
         size, units, optimum, kept = (found[name] for name in ("size", "units", "optimum", "kept"))
-        return cls(size, units, optimum, made, choice, kept, chosen)
+        estimate = found.get("estimate")
+        seen = None if estimate is None else Compared.of_json(estimate)
+        return cls(size, units, optimum, made, choice, kept, chosen, seen)
 
 
 @dataclass(frozen=True)
@@ -76,7 +98,10 @@ class Night:
         days: the partitions that it rests on; the last ``held_out`` of them were held out.
         tuples: how many tuples counted on these days.
         possible: results on the held-out days with a memory for everything.
-        fits: of the models that were learned this night, and of those of the choice before it.
+        fits: of the models that were learned this night.
+        drifts: of those of the choice before it, on the days since.
+        models: of both streams as they are after the last day, by which the next night sees a drift; of the
+            choices that stand, else learned from all days, whether a choice needs them or not.
     """
 
     query: str
@@ -89,11 +114,18 @@ class Night:
     sizes: tuple[OfSize, ...]
     fits: tuple[Fit, ...]
     drifts: tuple[Fit, ...] = ()
+    models: tuple[KeyModel, KeyModel] | None = None
 
     @property
     def drifted(self) -> bool:
         """Whether the streams have left the models of the choice before."""
         return any(fit.drifted for fit in self.drifts)
+
+    @property
+    def known(self) -> tuple[KeyModel, KeyModel] | None:
+        """What was known of the streams: earlier releases wrote it with the choices alone."""
+        chosen = (one.choice.models for one in self.sizes)
+        return self.models or next((models for models in chosen if models is not None), None)
 
     def choice(self, size: int) -> Choice:
         """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
@@ -107,11 +139,13 @@ class Night:
         body = {name: getattr(self, name) for name in ("query", "sql", "fingerprint", "held_out", "tuples")}
         body |= {"days": list(self.days), "possible": self.possible, "drifted": self.drifted}
         parts = {name: [one.to_json() for one in getattr(self, name)] for name in ("sizes", "fits", "drifts")}
-        return {**body, **parts}
+        models = None if self.models is None else [model.to_json() for model in self.models]
+        return {**body, **parts, "models": models}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Night:
-        """What ``to_json`` made an object of."""
+        """What ``to_json`` made an object of; what earlier releases did not write may be missing."""
+        models = [KeyModel.of_json(one) for one in found.get("models") or ()]
         fits, drifts = ([Fit.of_json(one) for one in found[name]] for name in ("fits", "drifts"))
         return cls(
             query=found["query"],
@@ -124,17 +158,26 @@ class Night:
             sizes=tuple(OfSize.of_json(one) for one in found["sizes"]),
             fits=tuple(fits),
             drifts=tuple(drifts),
+            models=(models[0], models[1]) if models else None,
         )
 
 
 def decided(
-    case: Case, size: int, optimum: int, trials: Sequence[Trial], before: tuple[Choice, Trial] | None
+    case: Case,
+    size: int,
+    optimum: int,
+    trials: Sequence[Trial],
+    before: tuple[Choice, Trial] | None,
+    models: tuple[KeyModel, KeyModel],
+    left: Sequence[Fit] = (),
 ) -> OfSize:
     """The choice for a size.
 
     Args:
         trials: of the contenders.
         before: the choice that stood so far and what it kept, unless the streams have left its models.
+        models: learned from all days.
+        left: of the models before, those that the streams have left.
     """
     by_contender: dict[Contender, list[Trial]] = {}
     for one in trials:
@@ -145,8 +188,14 @@ def decided(
     kept = next(one.kept for one in found if one.contender == chosen)
     if before is not None and (stands := _stands(by_contender[chosen], *before)) is not None:
         return OfSize(size, units, optimum, found, stands, sum(before[1].kept))
-    choice = chosen.choice(size, learned(case.plan, case.rows), case.pace, 0)
+    choice = chosen.choice(size, models, case.pace, 0)
+    if left:
+        why += f"; models were learned anew, for the streams have left those before: {_told(left)}"
     return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen)
+
+
+def _told(left: Sequence[Fit]) -> str:
+    return ", ".join(f"{fit.stream} by {fit.drop:.2f} nats a tuple" for fit in left)
 
 
 def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
@@ -160,16 +209,6 @@ def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
 
 
 STOOD = "; it stands, since nothing tonight is clearly better"
-
-
-def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
-    """How well the models of the choice before explain the days that have come since."""
-    known = [one.choice.models for one in before.sizes if one.choice.models] if before is not None else []
-    since = sum(case.days[day] <= before.days[-1] for day in case.day) if before is not None else 0
-    if not known or len(case.rows) - since < LEAST_TUPLES:
-        return ()
-    # They are the same at every size.
-    return fits(case, known[0], since)
 
 
 def choice_for(night: Night | None, fingerprint: str, size: int) -> Choice:

@@ -1,4 +1,4 @@
-"""The quality of benchmarks of caches: nothing beats the optimum, and nothing is missing.
+"""The quality of benchmarks of caches: nothing beats the optimum, estimates hold, and nothing is missing.
 
 One checkpoint a run judges a table with one row for each query and size of the cache.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.suites import CACHE_PROMISES
-from streambound.results import CacheBenchmark, QualityOutcome, Results
+from streambound.results import CacheBenchmark, CacheEstimate, QualityOutcome, Results
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,16 @@ class CachesQuality:
 
 
 def check_cache_benchmarks(
-    benchmarks: Sequence[CacheBenchmark], sizes: Iterable[int], policies: Iterable[str], run_id: str
+    benchmarks: Sequence[CacheBenchmark],
+    estimates: Sequence[CacheEstimate],
+    sizes: Iterable[int],
+    policies: Iterable[str],
+    run_id: str,
 ) -> tuple[CachesQuality, ...]:
     """Checks what a run found of each query; one outcome a query, sorted.
 
     Args:
+        estimates: what the estimates of evaluations are worth, one a query and size.
         sizes, policies: that were to be benchmarked.
 
     Raises:
@@ -58,12 +63,13 @@ def check_cache_benchmarks(
     if not by_query:
         return ()
     wanted, named = list(dict.fromkeys(sizes)), set(policies)
-    cells = {
-        f"{query}, k = {size}": (query, [one for one in mine if one.size == size])
-        for query, mine in sorted(by_query.items())
-        for size in wanted
-    }
-    table = pd.DataFrame([{"cell": cell, **_measured(found, named)} for cell, (_, found) in cells.items()])
+    cells = {f"{query}, k = {size}": (query, size) for query in sorted(by_query) for size in wanted}
+    seen = {(one.query, one.size): one for one in estimates}
+    rows = []
+    for cell, (query, size) in cells.items():
+        measured = _measured([one for one in by_query[query] if one.size == size], named)
+        rows.append({"cell": cell, **measured, **_estimated(seen.get((query, size)))})
+    table = pd.DataFrame(rows)
     expectations = [promise.expected() for promise in CACHE_PROMISES]
     with docs_context() as context:
         checked = run_checkpoint(context, "caches", "benchmarks", table, expectations, run_id, "cell")
@@ -82,6 +88,16 @@ def _measured(found: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, 
         "shares_outside": sum(not 0 <= share <= 1 for share in shares),
         "policies_missing": len(policies - tried),
         "chosen": sum(one.chosen for one in found),
+    }
+
+
+def _estimated(found: CacheEstimate | None) -> dict[str, Any]:
+    """The metrics of one query's estimate at one size."""
+    over = found is not None and found.results > found.exact
+    return {
+        "estimate_missing": int(found is None),
+        "estimate_off": int(found is not None and not found.holds),
+        "results_over_exact": int(over),
     }
 
 

@@ -126,4 +126,19 @@ CACHE_PROMISES = [
     Promise("shares_outside", "Every share lies from 0 to 1", "{found} shares outside 0 to 1", most=0),
     Promise("policies_missing", "Every policy was tried", "{found} policies were not tried", most=0),
     Promise("chosen", "Exactly one is chosen", "{found} are chosen, not one", least=1, most=1),
+    Promise(
+        "estimate_missing", "The estimate was compared with the truth", "no estimate was compared", most=0
+    ),
+    Promise(
+        "estimate_off",
+        "The number of all results lies in the interval that its estimate states",
+        "the estimate of all results does not hold",
+        most=0,
+    ),
+    Promise(
+        "results_over_exact",
+        "A pass finds no more results than there are",
+        "more results were found than there are",
+        most=0,
+    ),
 ]

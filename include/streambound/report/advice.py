@@ -26,7 +26,8 @@ def _lines(advice: Advice) -> Iterator[str]:
     )
     yield "  (what tuples from before these days would add is not counted)"
     if night.drifted:
-        yield "  its streams had drifted from what was known of them the night before"
+        yield "  its streams had drifted from what was known of them, and models were learned anew"
+        yield from (f"    {fit.told()}" for fit in night.drifts if fit.drifted)
     yield ""
     yield aligned(HEADINGS, [_row(share) for share in advice.shares], NUMBERS)
     yield ""
@@ -34,6 +35,10 @@ def _lines(advice: Advice) -> Iterator[str]:
         yield f"k = {share.of.size:,}: {share.of.choice.why}"
         if share.ahead:
             yield f"  not chosen, though more were kept: {_ahead(share)}"
+        else:
+            yield "  no policy keeps more"
+        if share.of.estimate is not None:
+            yield f"  over the held-out days alone a pass {share.of.estimate.told()}"
 
 
 def _answer(advice: Advice) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streambound.caching.pictures import COLOURS
 from streambound.kmemory.advice import Share, shares
 from streambound.kmemory.benchmark import Judged
+from streambound.kmemory.compared import ERRORS
 from streambound.kmemory.night import Night
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def draw(night: Night, path: Path) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     days = f"{night.held_out} held-out days to {night.days[-1]}, {night.possible:,} results"
-    axes.set_title(f"{night.query}: {days}", fontsize=11)
+    axes.set_title("\n".join([f"{night.query}: {days}", *_estimated(night)]), fontsize=11)
     if night.possible:
         _draw_shares(axes, night)
     else:
@@ -48,6 +49,17 @@ def draw(night: Night, path: Path) -> None:
     # Without a date, and names of its parts by chance, the same benchmark is the same file.
     with rc_context({"svg.hashsalt": night.query}):
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _estimated(night: Night) -> Iterator[str]:
+    """What the evaluation's own estimate of these results is, where it is off by the most."""
+    seen = [one.estimate for one in night.sizes if one.estimate is not None]
+    told = [one for one in seen if one.estimated is not None and one.off is not None]
+    if told:
+        worst = max(told, key=lambda one: one.off or 0.0)
+        stated = f"{worst.estimated:,.0f} ± {ERRORS * worst.error:,.0f}"
+        held = "holds" if worst.holds else "does not hold"
+        yield f"a pass over these days estimates {stated} results of {worst.exact:,}: {held}"
 
 
 def _draw_shares(axes: Axes, night: Night) -> None:

@@ -183,6 +183,30 @@ class CacheAnswer:
 
 
 @dataclass(frozen=True)
+class CacheEstimate:
+    """What an evaluation in ``size`` tuples makes of the held-out days of a benchmark, and the truth.
+
+    It found ``results`` of ``exact`` (``share``), and took these to be ``estimated`` with a
+    ``standard_error`` (``estimated_share``); None where it could not tell. ``holds``: the truth is within
+    the stated interval. ``night`` is the last partition that was looked at.
+    """
+
+    run_id: str
+    query: str
+    size: int
+    night: str
+    policy: str
+    results: int
+    exact: int
+    estimated: float | None = None
+    standard_error: float = 0.0
+    share: float | None = None
+    estimated_share: float | None = None
+    holds: bool = True
+    compared_at: dt.datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True)
 class Figure:
     """One measured number of a run, such as a benchmark's ratio."""
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # Of the newest file in migrations/versions; a change of the tables below needs one more.
-VERSION = 2
+VERSION = 3
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -193,4 +193,22 @@ CACHE_ANSWERS = Table(
     Column("estimated_results", Float),
     Column("standard_error", Float),
     Column("estimated_share", Float),
+)
+
+CACHE_ESTIMATES = Table(
+    "cache_estimates",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("query", Text, primary_key=True),
+    Column("size", BigInteger, primary_key=True),
+    Column("compared_at", Moment, nullable=False, index=True),
+    Column("night", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("results", BigInteger, nullable=False),
+    Column("exact", BigInteger, nullable=False),
+    Column("estimated", Float),
+    Column("standard_error", Float, nullable=False),
+    Column("share", Float),
+    Column("estimated_share", Float),
+    Column("holds", Boolean, nullable=False),
 )

@@ -15,6 +15,7 @@ from streambound.results.records import (
     Answer,
     CacheAnswer,
     CacheBenchmark,
+    CacheEstimate,
     Figure,
     PartitionMetrics,
     QualityOutcome,
@@ -27,6 +28,7 @@ from streambound.results.schema import (
     ANSWERS,
     CACHE_ANSWERS,
     CACHE_BENCHMARKS,
+    CACHE_ESTIMATES,
     FIGURES,
     PARTITION_METRICS,
     QUALITY,
@@ -40,6 +42,7 @@ Record = TypeVar(
     Answer,
     CacheAnswer,
     CacheBenchmark,
+    CacheEstimate,
     Figure,
     PartitionMetrics,
     QualityOutcome,
@@ -84,10 +87,11 @@ class Results:
 
     def record_cache_benchmarks(self, run_id: str, benchmarks: Sequence[CacheBenchmark]) -> None:
         """Records the benchmarks of one run; those of an earlier try are forgotten."""
-        table = CACHE_BENCHMARKS
-        with transaction(self._ready(), writing=True) as connection:
-            connection.execute(delete(table).where(table.c.run_id == run_id))
-            upsert(connection, table, [asdict(one) for one in benchmarks])
+        self._write_run(CACHE_BENCHMARKS, run_id, benchmarks)
+
+    def record_cache_estimates(self, run_id: str, estimates: Sequence[CacheEstimate]) -> None:
+        """Records what estimates were worth in one run; those of an earlier try are forgotten."""
+        self._write_run(CACHE_ESTIMATES, run_id, estimates)
 
     def record_quality(self, outcome: QualityOutcome) -> None:
         """Records the quality of a stream or of a query's answers."""
@@ -163,6 +167,11 @@ class Results:
         order = (columns.query, columns.size, columns.contender)
         return self._of_run(CacheBenchmark, CACHE_BENCHMARKS, run_id, *order)
 
+    def cache_estimates(self, run_id: str) -> list[CacheEstimate]:
+        """What estimates were worth in the benchmark of one run, by query and size."""
+        columns = CACHE_ESTIMATES.c
+        return self._of_run(CacheEstimate, CACHE_ESTIMATES, run_id, columns.query, columns.size)
+
     def latest_cache_answers(self) -> list[CacheAnswer]:
         """The newest of each query, by query."""
         table = CACHE_ANSWERS
@@ -234,6 +243,12 @@ class Results:
         if records:
             with transaction(self._ready(), writing=True) as connection:
                 upsert(connection, table, [asdict(record) for record in records], keep_known)
+
+    def _write_run(self, table: Table, run_id: str, records: Sequence[Record]) -> None:
+        """All that a table has of one run."""
+        with transaction(self._ready(), writing=True) as connection:
+            connection.execute(delete(table).where(table.c.run_id == run_id))
+            upsert(connection, table, [asdict(one) for one in records])
 
     def _read(self, kind: type[Record], statement: Any) -> list[Record]:
         with transaction(self._ready(), writing=False) as connection:

@@ -6,13 +6,10 @@ policy, size, run) is one piece of work, and so is the optimum of a query.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from streambound.caching.keys import KeyModel
 from streambound.checkpoint.fingerprint import fingerprint
@@ -21,24 +18,28 @@ from streambound.kmemory.benchmark import (
     SIMPLEST_FIRST,
     Case,
     Contender,
-    Trial,
-    best,
+    Fit,
     contenders,
     fits,
-    possible,
-    trial,
+    learned,
 )
 from streambound.kmemory.choice import Choice
-from streambound.kmemory.night import Night, decided, drifts, read, write
+from streambound.kmemory.compared import Compared
+from streambound.kmemory.drift import drifts, followed
+from streambound.kmemory.night import Night, OfSize, decided, read, write
 from streambound.kmemory.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.kmemory.plan import MemoryPlan
 from streambound.query.catalog import Catalog
 from streambound.spark import emit
-from streambound.spark.distribute import Progress, collected, cores
+from streambound.spark.distribute import Progress
 from streambound.spark.recent import plan_for, recent_cases
+from streambound.spark.simulations import Piece, worked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+Models = tuple[KeyModel, KeyModel]
 
 
 @dataclass(frozen=True)
@@ -121,18 +122,6 @@ def benchmark_caches(
     return [found[name] for name in texts]
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A piece of work; ``asked`` is trial, before (the choice so far), possible or best."""
-
-    query: str
-    asked: str
-    contender: Contender | None = None
-    choice: Choice | None = None
-    size: int = 0
-    standing: Choice | None = None
-
-
 def _nights(
     session: SparkSession,
     cases: Mapping[str, Case],
@@ -143,18 +132,20 @@ def _nights(
 ) -> dict[str, Night]:
     before = {name: _standing(folder, case, progress) for name, case in cases.items()}
     drifted = {name: drifts(case, before[name]) for name, case in cases.items()}
-    learned = {name: case.models() for name, case in cases.items()}
-    pieces = [piece for name in cases for piece in _pieces(name, cases[name], learned[name], wanted)]
+    models = {name: case.models() for name, case in cases.items()}
+    pieces = [piece for name in cases for piece in _pieces(name, cases[name], models[name], wanted)]
     for name, night in before.items():
         if night is not None and not any(fit.drifted for fit in drifted[name]):
             choices = {size: night.choice(size) for size in wanted.sizes}
-            pieces += [_before(name, size, c, learned[name]) for size, c in choices.items()]
+            pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
-    done = _worked(session, cases, pieces, wanted.sizes)
+    done = worked(session, cases, pieces, wanted.sizes)
     found = {}
     for name, case in cases.items():
         mine = [(piece, result) for piece, result in zip(pieces, done, strict=True) if piece.query == name]
-        sizes = tuple(_of_size(case, size, mine) for size in wanted.sizes)
+        everything = learned(case.plan, case.rows)
+        left = [fit for fit in drifted[name] if fit.drifted]
+        sizes = tuple(_of_size(case, size, mine, everything, left) for size in wanted.sizes)
         found[name] = Night(
             query=name,
             sql=texts[name],
@@ -164,11 +155,35 @@ def _nights(
             tuples=len(case.rows),
             possible=next(result for piece, result in mine if piece.asked == "possible"),
             sizes=sizes,
-            fits=fits(case, learned[name]),
+            fits=fits(case, models[name]),
             drifts=drifted[name],
+            models=followed(case, before[name], sizes, everything),
         )
-        progress(f"{name}: {_told(found[name])}")
+    found = _compared(session, cases, found, models)
+    for name, night in found.items():
+        for line in _told(night):
+            progress(f"{name}: {line}")
     return found
+
+
+def _compared(
+    session: SparkSession,
+    cases: Mapping[str, Case],
+    nights: Mapping[str, Night],
+    models: Mapping[str, Models],
+) -> dict[str, Night]:
+    """What the evaluation's own estimates are worth under the choices."""
+    pieces = [
+        Piece(name, "compare", choice=_fair(one.choice, models[name]), size=one.size)
+        for name, night in nights.items()
+        for one in night.sizes
+    ]
+    done = worked(session, cases, pieces, ())
+    found = {(p.query, p.size): Compared.of_json(result) for p, result in zip(pieces, done, strict=True)}
+    return {
+        name: replace(night, sizes=tuple(replace(one, estimate=found[name, one.size]) for one in night.sizes))
+        for name, night in nights.items()
+    }
 
 
 def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
@@ -183,62 +198,29 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return found if same else None
 
 
-def _before(name: str, size: int, standing: Choice, models: tuple[KeyModel, KeyModel]) -> _Piece:
+def _before(name: str, size: int, standing: Choice, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
-    fair = standing if standing.models is None else replace(standing, models=models)
-    return _Piece(name, "before", Contender(standing.policy), fair, size, standing)
+    return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _pieces(name: str, case: Case, models: Any, wanted: Wanted) -> Iterator[_Piece]:
-    yield _Piece(name, "best")
-    yield _Piece(name, "possible")
+def _fair(choice: Choice, models: Models) -> Choice:
+    """A choice as if it had not seen the held-out days."""
+    return choice if choice.models is None else replace(choice, models=models)
+
+
+def _pieces(name: str, case: Case, models: Models, wanted: Wanted) -> Iterator[Piece]:
+    yield Piece(name, "best")
+    yield Piece(name, "possible")
     for contender in contenders(wanted.policies):
         for size in wanted.sizes:
             for seed in range(wanted.runs if contender.policy == "rand" else 1):
                 choice = contender.choice(size, models, case.pace, seed)
-                yield _Piece(name, "trial", contender, choice, size)
+                yield Piece(name, "trial", contender, choice, size)
 
 
-def _worked(
-    session: SparkSession, cases: Mapping[str, Case], pieces: Sequence[_Piece], sizes: Sequence[int]
-) -> list[Any]:
-    """The result of every piece, computed in one Spark job."""
-    groups = min(len(pieces), cores(session) * 4)
-    mapped = _mapper(dict(cases), list(pieces), tuple(sizes), groups)
-    frame = session.range(0, groups, 1, groups).mapInArrow(mapped, "piece bigint, result string")
-    found = {row["piece"]: json.loads(row["result"]) for row in collected(frame)}
-    return [_result(piece, found[at]) for at, piece in enumerate(pieces)]
-
-
-def _mapper(
-    cases: dict[str, Case], pieces: list[_Piece], sizes: tuple[int, ...], groups: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for group in batch.column(0).to_pylist():
-                mine = range(group, len(pieces), groups)
-                results = [json.dumps(_work(cases[pieces[at].query], pieces[at], sizes)) for at in mine]
-                yield pa.RecordBatch.from_pydict({"piece": list(mine), "result": results})
-
-    return mapped
-
-
-def _work(case: Case, piece: _Piece, sizes: tuple[int, ...]) -> Any:
-    if piece.asked == "best":
-        return {str(size): found for size, found in best(case, sizes).items()}
-    if piece.asked == "possible":
-        return possible(case)
-    assert piece.contender is not None and piece.choice is not None
-    return list(trial(case, piece.contender, piece.size, piece.choice).kept)
-
-
-def _result(piece: _Piece, found: Any) -> Any:
-    if piece.contender is None:
-        return found
-    return Trial(piece.contender, piece.size, tuple(found))
-
-
-def _of_size(case: Case, size: int, done: Sequence[tuple[_Piece, Any]]) -> Any:
+def _of_size(
+    case: Case, size: int, done: Sequence[tuple[Piece, Any]], models: Models, left: Sequence[Fit]
+) -> OfSize:
     optimum = next(result for piece, result in done if piece.asked == "best")[str(size)]
     trials = [result for piece, result in done if piece.asked == "trial" and piece.size == size]
     before = next(
@@ -249,16 +231,18 @@ def _of_size(case: Case, size: int, done: Sequence[tuple[_Piece, Any]]) -> Any:
         ),
         None,
     )
-    return decided(case, size, optimum, trials, before)
+    return decided(case, size, optimum, trials, before, models, left)
 
 
-def _told(night: Night) -> str:
-    sizes = [
-        f"k = {one.size:,}: {one.choice.policy} keeps {_share(one.kept, night.possible)}"
-        f" (the optimum {_share(one.optimum, night.possible)})"
-        for one in night.sizes
-    ]
-    return "; ".join(sizes) + ("; its streams have drifted" if night.drifted else "")
+def _told(night: Night) -> Iterator[str]:
+    for one in night.sizes:
+        kept, optimum = (_share(kept, night.possible) for kept in (one.kept, one.optimum))
+        yield f"k = {one.size:,}: {one.choice.policy} keeps {kept} (the optimum {optimum}): {one.why}"
+        if one.estimate is not None:
+            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.told()}"
+    for fit in night.drifts:
+        if fit.drifted:
+            yield f"its streams have drifted: {fit.told()}"
 
 
 def _share(kept: int, possible: int) -> str:

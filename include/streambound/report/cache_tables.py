@@ -1,0 +1,64 @@
+"""The trade-off of a query's caches as text: what each policy kept at each size, and what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streambound.kmemory.advice import Share, shares
+from streambound.kmemory.night import Night
+from streambound.report.tables import aligned
+from streambound.results import CacheAnswer
+
+
+def kept(answer: CacheAnswer, units: int | None, exact: int) -> str:
+    """How much of an exact answer an evaluation in k tuples has, and what it says of that itself."""
+    memory = f"{answer.size:,} tuples" + ("" if units is None else f" ({units:,} units)")
+    share = f" ({answer.results / exact:.2%})" if exact else ""
+    found = f"{answer.results:,} were found{share} in {memory} under {answer.policy}"
+    said = "it could not estimate how many there are"
+    if answer.estimated_results is not None:
+        error = answer.standard_error or 0.0
+        said = f"it estimated {answer.estimated_results:,.0f}, with a standard error of {error:,.0f}"
+    return f"{answer.query}: of {exact:,} results in all {found}; {said}"
+
+
+def trade_off(night: Night) -> str:
+    """A line a size with each policy's share of all results (HEEB's best alpha), and notes below.
+
+    The notes say where a policy keeps more than the chosen one and why it was not taken, what the
+    evaluation's own estimate is worth, and whether the streams have drifted.
+
+    Raises:
+        DataError: there were no results on the held-out days.
+    """
+    return "\n".join(_lines(night, shares(night)))
+
+
+def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
+    days = f"the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}"
+    yield f"{night.query}: what is kept of {night.possible:,} results on {days}"
+    policies = list(dict.fromkeys(one.contender.policy for share in found for one in share.of.judged))
+    headings = ("k", "units", *policies, "optimum", "chosen")
+    rows = [_row(share, policies, night.possible) for share in found]
+    yield aligned(headings, rows, headings[:-1])
+    for share in found:
+        if share.ahead:
+            more = ", ".join(f"{policy} {kept:.2%}" for policy, kept in share.ahead)
+            yield f"k = {share.of.size:,}: {more} kept more, and was not chosen: {share.of.choice.why}"
+    if not any(share.ahead for share in found):
+        yield "no policy keeps more than the chosen one at any size"
+    for share in found:
+        if share.of.estimate is not None:
+            yield f"k = {share.of.size:,}: over these days alone a pass {share.of.estimate.told()}"
+    for fit in night.drifts:
+        if fit.drifted:
+            yield f"its streams have drifted: {fit.told()}"
+
+
+def _row(share: Share, policies: list[str], possible: int) -> tuple[str, ...]:
+    best: dict[str, int] = {}
+    for one in share.of.judged:
+        best[one.contender.policy] = max(best.get(one.contender.policy, 0), one.kept)
+    kept = (f"{best[name] / possible:.2%}" if name in best else "-" for name in policies)
+    chosen = f"{share.of.choice.policy}, {share.kept:.2%}"
+    return f"{share.of.size:,}", f"{share.of.units:,}", *kept, f"{share.optimum:.2%}", chosen

@@ -1,0 +1,82 @@
+"""Simulations of caches on Spark: each policy at each size, the optimum, and what estimates are worth.
+
+Each is one piece of work, and all of them are one Spark job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from streambound.kmemory.benchmark import Case, Contender, Trial, best, possible, trial
+from streambound.kmemory.choice import Choice
+from streambound.kmemory.compared import compared
+from streambound.spark.distribute import collected, cores
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work; ``asked`` is trial, before (the choice so far), compare, possible or best."""
+
+    query: str
+    asked: str
+    contender: Contender | None = None
+    choice: Choice | None = None
+    size: int = 0
+    standing: Choice | None = None
+
+
+def worked(
+    session: SparkSession, cases: Mapping[str, Case], pieces: Sequence[Piece], sizes: Sequence[int]
+) -> list[Any]:
+    """The result of every piece, computed in one Spark job."""
+    groups = min(len(pieces), cores(session) * 4)
+    mapped = _mapper(dict(cases), list(pieces), tuple(sizes), groups)
+    frame = session.range(0, groups, 1, groups).mapInArrow(mapped, "piece bigint, result string")
+    found = {row["piece"]: row["result"] for row in collected(frame)}
+    return [result_of(piece, found[at]) for at, piece in enumerate(pieces)]
+
+
+def _mapper(
+    cases: dict[str, Case], pieces: list[Piece], sizes: tuple[int, ...], groups: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for group in batch.column(0).to_pylist():
+                mine = range(group, len(pieces), groups)
+                results = [simulated(cases[pieces[at].query], pieces[at], sizes) for at in mine]
+                yield pa.RecordBatch.from_pydict({"piece": list(mine), "result": results})
+
+    return mapped
+
+
+def simulated(case: Case, piece: Piece, sizes: tuple[int, ...]) -> str:
+    """Do a piece of work; the JSON that ``result_of`` reads."""
+    return json.dumps(_work(case, piece, sizes))
+
+
+def _work(case: Case, piece: Piece, sizes: tuple[int, ...]) -> Any:
+    if piece.asked == "best":
+        return {str(size): found for size, found in best(case, sizes).items()}
+    if piece.asked == "possible":
+        return possible(case)
+    assert piece.choice is not None
+    if piece.asked == "compare":
+        return compared(case, piece.choice, piece.size).to_json()
+    assert piece.contender is not None
+    return list(trial(case, piece.contender, piece.size, piece.choice).kept)
+
+
+def result_of(piece: Piece, text: str) -> Any:
+    """What came of a piece: a trial, or the object that its JSON is."""
+    found = json.loads(text)
+    if piece.contender is None:
+        return found
+    return Trial(piece.contender, piece.size, tuple(found))
