@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.report.parsing import hostile, names, read
 
@@ -84,6 +84,7 @@ def test_of_very_many_points_the_peaks_are_kept() -> None:
     assert min(float(y) for y in re.findall(r",([\d.]+)", curve.attrib["d"])) == pytest.approx(51.8)
 
 
+@settings(max_examples=40)
 @given(POINTS, st.one_of(st.none(), st.integers(0, 10**18)), st.booleans(), hostile)
 def test_any_points_are_drawn_inside_the_picture(
     points: list[tuple[str, int]], bound: int | None, large: bool, name: str

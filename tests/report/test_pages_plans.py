@@ -124,7 +124,7 @@ def inside(root: ElementTree.Element) -> None:
         assert 0 < float(text.attrib["y"]) < height
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.one_of(cases(), timed_cases(("int",), windows=True), statements()))
 def test_any_query_is_drawn_inside_its_frame_with_all_that_explain_says(case: Case) -> None:
     job = compile(case.sql, case.catalog, "q")
@@ -140,6 +140,7 @@ def test_any_query_is_drawn_inside_its_frame_with_all_that_explain_says(case: Ca
             assert all(one.size in whole for one in kept if len(one.size) < 20)
 
 
+@settings(max_examples=40)
 @given(hostile.filter(str.strip), hostile, hostile)
 def test_names_stay_text(name: str, column: str, value: str) -> None:
     def quoted(text: str) -> str:

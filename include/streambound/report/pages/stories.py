@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,10 +64,18 @@ class WitnessStory:
             *self._static(),
             element("div", {"class": "histories"}, *map(self._history, (0, 1))),
             self._table("Then, in both, comes", [(event, True) for event in self.story.continuation]),
+            element("p", None, text(self._difference)),
             element("div", {"class": "histories"}, *map(self._answer, (0, 1))),
             element("p", {"class": "states"}, text(self.sentence)),
         ]
         return element("section", {"class": "witness"}, *paragraphs)
+
+    @property
+    def _difference(self) -> str:
+        one, other = (_number(history.answers) for history in self.story.histories)
+        if one != other:
+            return f"After history A it brings {one}, after history B {other}."
+        return f"After either history it brings {one}, but not the same."
 
     def _static(self) -> list[Markup]:
         rows = [({"stream": n, **row}, True) for n, of in (self.story.static or {}).items() for row in of]
@@ -97,7 +105,7 @@ class WitnessStory:
         name = str(event["stream"])
         stamp = self.stamps.get(name)
         values = [f"{c} = {_value(event.get(c))}" for c in self.columns.get(name, ()) if c != stamp]
-        cells = [_value(moment) if moment is not None else "", name, ", ".join(values) or "any values"]
+        cells = [_when(moment), name, ", ".join(values) or "any values"]
         return [*map(text, cells), *([text("" if shared else ONLY_HERE)] if apart else [])]
 
     def _moment(self, event: Mapping[str, Any]) -> Any:
@@ -121,6 +129,16 @@ class WitnessStory:
 
 def _cells(answer: Answer, counted: bool) -> list[Markup]:
     return [*(text(_value(value)) for value in answer.row), *([text(f"{answer.count:,}")] if counted else [])]
+
+
+def _number(answers: Sequence[Answer]) -> str:
+    count = sum(answer.count for answer in answers)
+    return "no new answer" if count == 0 else "1 new answer" if count == 1 else f"{count:,} new answers"
+
+
+def _when(moment: object) -> str:
+    """A moment without what says again that it is one in UTC."""
+    return "" if moment is None else _value(moment).replace("T", " ").removesuffix("+00:00")
 
 
 def _value(value: object) -> str:
