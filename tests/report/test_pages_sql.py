@@ -79,6 +79,13 @@ def test_a_record_without_a_place_marks_nothing(recorded: dict[str, Any]) -> Non
     assert marks(sql_markup(SQL, [recorded])) == []
 
 
+def test_lines_may_end_as_on_windows() -> None:
+    reasons = [Reason("filter", "m", (), Place(2, 1, 3))]
+    root = read(sql_markup("-- a\r\nAND\r\nb", reasons))
+    assert "".join(root.itertext()) == "-- a\nAND\nb"
+    assert marks(sql_markup("-- a\r\nAND\r\nb", reasons)) == [("AND", "m")]
+
+
 places = st.builds(Place, st.integers(-1, 6), st.integers(-1, 40), st.integers(0, 60))
 
 

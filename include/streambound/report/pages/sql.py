@@ -135,11 +135,18 @@ def _coloured(sql: str, tokens: list[_Token], start: int, end: int) -> Markup:
         low, high = max(token.start, start), min(token.end, end)
         if low < high:
             pieces += [
-                text(sql[position:low]),
-                element("span", {"class": f"sql-{token.kind}"}, text(sql[low:high])),
+                _shown(sql, position, low),
+                element("span", {"class": f"sql-{token.kind}"}, _shown(sql, low, high)),
             ]
             position = high
-    return joined([*pieces, text(sql[position:end])])
+    return joined([*pieces, _shown(sql, position, end)])
+
+
+def _shown(sql: str, start: int, end: int) -> Markup:
+    """A piece of the text; a line end of two characters is one, wherever the piece ends."""
+    if sql[end - 1 : end + 1] == "\r\n":
+        end -= 1
+    return text(sql[start:end].replace("\r\n", "\n"))
 
 
 def _tokens(sql: str) -> Iterator[_Token]:
