@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo check test lint heavy live properties fuzz crash bench up down status lock setup setup-tests
+.PHONY: demo check test lint heavy live properties fuzz api-fuzz crash bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -44,6 +44,10 @@ fuzz: setup
 	end=$$(($$(date +%s) + 600)); seed=1; while [ $$(date +%s) -lt $$end ]; do echo "seed $$seed"; \
 	  $(PY) -m pytest -q --hypothesis-profile=heavy --hypothesis-seed=$$seed tests/query/test_fuzz.py || exit 1; \
 	  seed=$$((seed + 1)); done
+
+# The pages' API: random requests of every operation, 300 of each.
+api-fuzz: setup
+	$(PY) -m pytest -q tests/dags/test_pages_api.py -m "heavy or not heavy" -k random
 
 # kill -9 at forty random moments, each followed by a retry; then nights of a real Airflow, two of them killed:
 # about 25 minutes.
