@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -174,3 +175,10 @@ def test_wrapping_loses_no_word(content: str, lines: int) -> None:
     found = wrapped(content, 120, lines)
     assert len(found) <= lines
     assert "".join("".join(found).split()) == "".join(content.split())
+
+
+def test_long_lists_take_time_in_proportion() -> None:
+    began = time.process_time()
+    first, second = wrapped("S.A among " + "1, " * 500_000, 300, 2)
+    assert cut(second, 300).endswith("…") and text_width(first) <= 300
+    assert time.process_time() - began < 5

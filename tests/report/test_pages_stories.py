@@ -92,6 +92,8 @@ def test_where_there_is_no_example_the_story_says_why() -> None:
     late = witness_story(unbounded, seconds=-1)
     assert late.story.missing == "No example was found within -1 seconds."
     assert "No example was found" in late.markup()
+    silent = compile("SELECT A FROM S, T WHERE A <> D", CATALOG, criterion="arasu")
+    assert witness_story(silent).story.missing.startswith("The criterion that was asked for, arasu")
     # More than five composites (docs/theory.md, condition (G)): an open question.
     catalog = catalog_from_mapping({name: {"A": "int", "ts": "timestamp"} for name in "STUVWXY"})
     open_ended = compile(

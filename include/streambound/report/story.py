@@ -83,11 +83,7 @@ def story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> Sto
     assert job.statement is not None and job.verdict is not None and job.decision is not None
     reason, outcome = job.verdict.reasons[0].message, job.verdict.outcome.value
     if outcome != "unbounded":
-        why = {
-            "bounded": "The query is bounded: a fixed memory tells apart all histories that matter.",
-            "unknown": "Neither a witness nor a plan of a fixed size was found, so no example is known.",
-        }
-        return Story(job.name, reason, missing=why.get(outcome, f"The query is {outcome}."))
+        return Story(job.name, reason, missing=_why_none(job, outcome))
     judge = _Deadline(job.statement, seconds)
     try:
         found = statement_witness(job.statement, job.decision, slots, judge)
@@ -96,6 +92,14 @@ def story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> Sto
         return Story(job.name, reason, missing=f"There is no example of {slots} slots: {error.message}.")
     except TimeoutError:
         return Story(job.name, reason, missing=f"No example was found within {seconds:g} seconds.")
+
+
+def _why_none(job: Compilation, outcome: str) -> str:
+    if outcome == "bounded":
+        return "The query is bounded: a fixed memory tells apart all histories that matter."
+    if job.criterion != "exact":
+        return f"The criterion that was asked for, {job.criterion}, gives no verdict on this query."
+    return "Neither a witness nor a plan of a fixed size was found, so no example is known."
 
 
 def _told(job: Compilation, reason: str, found: Witness, judge: Evaluator) -> Story:

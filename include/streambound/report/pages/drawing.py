@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -103,19 +104,20 @@ def cut(content: str, width: float, size: int = 12, bold: bool = False) -> str:
 def wrapped(content: str, width: float, lines: int, size: int = 12) -> list[str]:
     """The text on so many lines at most, comparisons whole; the last holds the rest, which may not fit."""
     found, line = list[str](), ""
-    pending = _SIGNS.sub(_KEPT_TOGETHER, " ".join(content.split())).split(" ")
-    while pending and pending[0]:
+    pending = deque(_SIGNS.sub(_KEPT_TOGETHER, " ".join(content.split())).split(" "))
+    while pending and len(found) < lines - 1:
         if "\u00a0" in pending[0] and text_width(pending[0], size) > width:
             # A comparison that is too long for a line.
-            pending[:1] = pending[0].split("\u00a0")
+            pending.extendleft(reversed(pending.popleft().split("\u00a0")))
         longer = f"{line} {pending[0]}".strip()
-        if line and len(found) < lines - 1 and text_width(longer, size) > width:
+        if line and text_width(longer, size) > width:
             found.append(line)
             line = ""
         else:
             line = longer
-            pending.pop(0)
-    return [*found, line] if line else found
+            pending.popleft()
+    rest = " ".join((line, *pending)).strip()
+    return [*found, rest] if rest else found
 
 
 def text_width(content: str, size: int = 12, bold: bool = False) -> float:
