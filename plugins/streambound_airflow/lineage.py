@@ -25,6 +25,7 @@ from openlineage.client.facet_v2 import (
 
 from streambound import settings
 from streambound.errors import StreamboundError
+from streambound.query.model import TABLE
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from streambound.compiler import Report
     from streambound.quality import StreamQuality
     from streambound.query.catalog import Catalog
-    from streambound.query.model import Relation
+    from streambound.query.model import History, Relation
 
 # Of the facets' schemas: the folder in docs/lineage.
 VERSION = "1-0-0"
@@ -231,10 +232,17 @@ def _found(names: Sequence[str], catalog: Catalog) -> list[Relation]:
 def histories(relations: Iterable[Relation]) -> list[InputDataset]:
     """The histories of relations, with their columns; those that declare none are left out."""
     return [
-        InputDataset(*located(settings.history_path(one.history.path)), facets={"schema": _schema(one)})
+        InputDataset(*_placed(one.history), facets={"schema": _schema(one)})
         for one in relations
         if one.history is not None
     ]
+
+
+def _placed(history: History) -> tuple[str, str]:
+    """A folder; of a table that only Spark knows its name there."""
+    if history.format == TABLE:
+        return "spark", history.path
+    return located(settings.history_path(history.path))
 
 
 def _schema(relation: Relation) -> schema_dataset.SchemaDatasetFacet:

@@ -195,6 +195,13 @@ def test_relations_without_a_history_or_of_broken_sql_are_left_out(registry: Pat
     assert lineage.histories(lineage.relations_of("SELECT level FROM E", mine, "q")) == []
 
 
+def test_a_table_that_only_spark_knows_is_named_as_there(registry: Path) -> None:
+    (registry / "mine.yml").write_text("streams: {E: {columns: {A: int}, history: {table: prod.events}}}")
+    mine = load_catalog(registry / "mine.yml")
+    (found,) = lineage.histories(lineage.relations_of("SELECT A FROM E", mine, "q"))
+    assert (found.namespace, found.name) == ("spark", "prod.events")
+
+
 def python(*arguments: str, **env: str) -> str:
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(

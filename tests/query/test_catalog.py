@@ -12,7 +12,7 @@ import pytest
 
 from streambound.errors import CatalogError, DataError, QueryError
 from streambound.query.catalog import catalog_from_mapping, load_catalog
-from streambound.query.model import Kind
+from streambound.query.model import History, Kind
 from streambound.query.registry import load_registry
 from streambound.query.values import NAN, parse_type
 
@@ -41,6 +41,23 @@ def test_the_long_form(tmp_path: Path) -> None:
     assert [c.nullable for c in relation.columns] == [False, False, True, True]
     assert relation.column("origin").domain.values == ("EWR", "JFK", "LGA")  # type: ignore[union-attr]
     assert relation.history is not None and relation.history.partition_by == "date"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"path": "departures"}, History("departures", None, "parquet")),
+        (
+            {"path": "departures", "format": "orc", "partition_by": "date"},
+            History("departures", "date", "orc"),
+        ),
+        ({"table": "prod.flights.departures"}, History("prod.flights.departures", None, "table")),
+    ],
+)
+def test_histories(body: Any, expected: History) -> None:
+    (relation,) = catalog_from_mapping({"S": {"columns": {"A": "int"}, "history": body}}).relations
+    assert relation.history == expected
+    assert expected.direct == (expected.format == "parquet")
 
 
 def test_the_short_form_finds_its_timestamp() -> None:
@@ -84,6 +101,29 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"columns": {"A": "int"}, "allowed_lateness": "banana"}}, "allowed_lateness is 'banana'"),
         ({"S": {"columns": {"A": "int"}, "allowed_lateness": "2 moons"}}, "such as '2 days'"),
         ({"S": {"columns": {"A": "int"}, "history": {"path": None}}}, "the path of its history is None"),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"path": "x", "where": 1}}},
+            "unknown key where in its history\n  accepted: format, partition_by, path, table",
+        ),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"partition_by": "a"}}},
+            "the path of its history is None",
+        ),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"table": "a; b"}}},
+            "the table of its history is 'a; b'",
+        ),
+        ({"S": {"columns": {"A": "int"}, "history": {"table": None}}}, "the table of its history is None"),
+        ({"S": {"columns": {"A": "int"}, "history": {"table": "t", "path": "x"}}}, "a table and also path"),
+        ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": "jdbc"}}}, "name it with table"),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": []}}},
+            "format of its history is []",
+        ),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"table": "t"}, "allowed_lateness": "1 day"}},
+            "whose late rows have no files",
+        ),
         ({"S": {"A": None}}, "column A: unknown column type null"),
         ({"S": {"A": f"decimal({'9' * 5000})"}}, "unknown column type 'decimal(999"),
         ({"S": {True: "int"}}, "column name True is not text"),

@@ -12,7 +12,7 @@ from streambound.query import partitions
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.partitions import Range
-from streambound.spark import history
+from streambound.spark import frames
 from streambound.spark.history import evaluate_history
 from streambound.spark.prepare import prepare
 
@@ -39,7 +39,7 @@ def test_a_history_is_listed_once_for_all_queries(tmp_path: Path, monkeypatch: p
         listed.append(relation.name)
         return found(relation)
 
-    monkeypatch.setattr(history, "find_partitions", counted)
+    monkeypatch.setattr(frames, "find_partitions", counted)
     queries = [Registered(f"q{n}", f"SELECT A FROM S WHERE A > {n}") for n in range(3)]
     answers = evaluate_history(None, queries, catalog, output=tmp_path / "answers")
     assert [answer.answer_rows for answer in answers] == [1, 0, 0]

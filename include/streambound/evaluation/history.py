@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.files import footers, readable
 from streambound.query.model import Query, Relation
-from streambound.query.partitions import Partition, Range, choose_partitions, find_partitions
+from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
 from streambound.query.statement import Statement, whole
 
 
@@ -59,11 +59,14 @@ def history_batches(
             number += 1
 
 
-def static_history(query: Query | Statement) -> dict[str, list[Encoded]]:
-    """The rows of the static relations of a query, encoded, by relation name."""
+def static_history(query: Query | Statement, listing: Listing | None = None) -> dict[str, list[Encoded]]:
+    """The rows of the static relations of a query, encoded, by relation name.
+
+    ``listing`` finds their files; by default the folders are looked at.
+    """
     relations = {o.relation.name: o.relation for o in query.statics}
     return {
-        name: [row for part in find_partitions(r) for row in rows_of(r, part)]
+        name: [row for part in (listing or find_partitions)(r) for row in rows_of(r, part)]
         for name, r in relations.items()
     }
 

@@ -12,7 +12,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
         max_rows_per_timestamp: 60
         allowed_lateness: 2 days
-        history: {path: departures, partition_by: date}
+        history: {path: departures, partition_by: date}      # see ``histories``
 
 In the short form a relation is its columns alone, ``{A: int, ts: timestamp}``; the timestamp is
 then the only column of type ``timestamp``.
@@ -30,7 +30,8 @@ from typing import Any
 import yaml
 
 from streambound.errors import CatalogError, DataError, Place
-from streambound.query.model import Column, Domain, History, Kind, Relation
+from streambound.query.histories import history_of
+from streambound.query.model import TABLE, Column, Domain, History, Kind, Relation
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
 GRANULARITIES = ("microsecond", "millisecond", "second", "minute", "hour", "day", "tick")
@@ -222,7 +223,7 @@ def _relation(name: str, body: Any) -> Relation:
         description=str(described.get("description") or ""),
         max_rows_per_timestamp=_positive(name, described.get("max_rows_per_timestamp")),
         allowed_lateness=_duration(name, "allowed_lateness", described.get("allowed_lateness")),
-        history=_history(name, described.get("history")),
+        history=_history(name, described),
     )
 
 
@@ -355,22 +356,11 @@ def _duration(name: str, key: str, value: Any) -> str | None:
     return value
 
 
-def _history(name: str, body: Any) -> History | None:
-    if body is None:
-        return None
-    if not isinstance(body, Mapping) or "path" not in body or set(body) - {"path", "partition_by"}:
+def _history(name: str, described: Mapping[str, Any]) -> History | None:
+    found = history_of(name, described.get("history"))
+    if found is not None and found.format == TABLE and described.get("allowed_lateness") is not None:
         raise CatalogError(
-            f"stream {name}: history is {shown(body)}", accepted="path, and partition_by or nothing"
+            f"stream {name}: allowed_lateness is given for a table, whose late rows have no files to be kept",
+            fix="leave it out (late rows are put in their place, however late), or name files with path",
         )
-    path = body["path"]
-    if not isinstance(path, str) or not path.strip():
-        raise CatalogError(
-            f"stream {name}: the path of its history is {shown(path)}",
-            accepted="a folder, or an address such as s3://bucket/folder",
-        )
-    key = body.get("partition_by")
-    if key is not None and not (isinstance(key, str) and key.isidentifier()):
-        raise CatalogError(
-            f"stream {name}: partition_by is {shown(key)}", accepted="a plain name such as date"
-        )
-    return History(path, key)
+    return found

@@ -43,16 +43,27 @@ class Column:
     nullable: bool = True
 
 
+# Formats of histories: files that this project reads itself, and tables that only Spark knows.
+PARQUET, TABLE = "parquet", "table"
+
+
 @dataclass(frozen=True)
 class History:
-    """Where the Parquet history lies: a folder or address, and the key of its partition folders.
+    """Where the history lies: a folder or address, and the key of its partition folders.
 
     ``partition_by='date'`` means folders ``date=YYYY-MM-DD`` by UTC day of the application
-    timestamp; any other key sorts by its text; None means files directly in the folder.
+    timestamp; any other key sorts by its text; None means files directly in the folder. Of the format
+    ``table`` the path is the name of a table or view of Spark, and the key one of its columns.
     """
 
     path: str
     partition_by: str | None = None
+    format: str = PARQUET
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is read without Spark's readers."""
+        return self.format == PARQUET
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import DataError
-from streambound.query.model import Relation
+from streambound.query.model import TABLE, Relation
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
@@ -23,10 +23,14 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition by name (the text after ``key=``) and its Parquet files; none if it is missing."""
+    """A partition by name (the text after ``key=``) and its files; none if it is missing.
+
+    ``content`` is an identity of what is in it, where it is known; a partition of a table has no files.
+    """
 
     name: str
     files: tuple[Path, ...]
+    content: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Range:
         Raises:
             DataError: days are to be chosen, and an end is none.
         """
-        if key is None:
+        if key is None or not (self.first or self.last):
             return True
         if key == DAYS:
             low, high = self.days()
@@ -158,11 +162,12 @@ def require_sound(relation: Relation, part: Partition) -> None:
             accepted=f"{key}=2013-01-31",
             fix=f"rename the folder {key}={part.name}, or move it elsewhere",
         )
-    if not part.files:
+    if not part.files and not (relation.history and relation.history.format == TABLE):
+        suffix = _suffix(relation)
         raise DataError(
-            f"partition {part.name} has no Parquet files",
+            f"partition {part.name} has no {'Parquet ' if suffix else ''}files",
             subject=f"stream {relation.name}",
-            accepted="*.parquet files; names that begin with . or _ are not read",
+            accepted=f"*{suffix} files; names that begin with . or _ are not read",
             fix="write the partition again, or remove its folder",
         )
 
@@ -179,10 +184,24 @@ def find_partitions(relation: Relation, names: Sequence[str] | None = None) -> t
     Raises:
         DataError: no history is declared, its folder is missing, or there is nothing in it.
     """
-    folder = history_folder(relation)
+    return _chosen(relation, history_folder(relation), names)
+
+
+def folder_partitions(relation: Relation) -> tuple[Partition, ...]:
+    """The partitions of a history in files of any format, in order of their names.
+
+    Raises:
+        DataError: its folder is missing, or there is nothing in it.
+    """
+    return _chosen(relation, _located(relation), None)
+
+
+def _chosen(relation: Relation, folder: Path, names: Sequence[str] | None) -> tuple[Partition, ...]:
     found = _found(folder, relation)
     if not any(partition.files for partition in found.values()):
-        raise _error(relation, folder, "has no Parquet files", _layout(relation))
+        raise _error(
+            relation, folder, f"has no {'Parquet ' if _suffix(relation) else ''}files", _layout(relation)
+        )
     if names is not None and not names:
         raise _error(relation, folder, "was asked for no partition", ", ".join(sorted(found)[:3]) + ", ...")
     chosen = sorted(found if names is None else set(names))
@@ -203,8 +222,20 @@ def history_folder(relation: Relation) -> Path:
     """The folder of the relation's history.
 
     Raises:
-        DataError: none is declared, it is not local, or it does not exist.
+        DataError: none is declared, only Spark reads it, it is not local, or it does not exist.
     """
+    if relation.history is not None and not relation.history.direct:
+        kind = relation.history.format
+        what = "a table of Spark" if kind == TABLE else f"files of the format {kind}"
+        raise DataError(
+            f"the history of stream {relation.name} is {what}, which only Spark reads",
+            accepted="Parquet files, where no Spark session evaluates the query over its history",
+            fix="use streambound run --engine spark, or write the history as Parquet",
+        )
+    return _located(relation)
+
+
+def _located(relation: Relation) -> Path:
     if relation.history is None:
         raise DataError(
             f"stream {relation.name} declares no history",
@@ -225,26 +256,32 @@ def history_folder(relation: Relation) -> Path:
 def _found(folder: Path, relation: Relation) -> dict[str, Partition]:
     key = relation.history.partition_by if relation.history else None
     if key is None:
-        return {WHOLE: Partition(WHOLE, _parquet(folder))}
+        return {WHOLE: Partition(WHOLE, _files(folder, _suffix(relation)))}
     with os.scandir(folder) as entries:
         names = sorted(e.name for e in entries if e.name.startswith(f"{key}=") and e.is_dir())
     found = ((n.removeprefix(f"{key}="), folder / n) for n in names)
-    return {name: Partition(name, _parquet(path)) for name, path in found}
+    return {name: Partition(name, _files(path, _suffix(relation))) for name, path in found}
 
 
-def _parquet(folder: Path) -> tuple[Path, ...]:
+def _suffix(relation: Relation) -> str:
+    """What names of files end in: where Spark reads them, it reads all."""
+    return ".parquet" if relation.history is None or relation.history.direct else ""
+
+
+def _files(folder: Path, suffix: str) -> tuple[Path, ...]:
     # Writers hide what they have not finished behind a leading dot or underscore.
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         # Removed since it was listed, or not to be read: there without files, so that it is reported.
         return ()
-    return tuple(folder / n for n in names if n.endswith(".parquet") and n[0] not in "._")
+    return tuple(folder / n for n in names if n.endswith(suffix) and n[0] not in "._")
 
 
 def _layout(relation: Relation) -> str:
     key = relation.history.partition_by if relation.history else None
-    return f"folders {key}=... with *.parquet files" if key else "*.parquet files"
+    files = f"*{_suffix(relation)} files"
+    return f"folders {key}=... with {files}" if key else files
 
 
 def _error(relation: Relation, folder: Path, what: str, accepted: str) -> DataError:

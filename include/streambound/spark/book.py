@@ -8,6 +8,7 @@ Without a table no checkpoints are kept: everything is read and evaluated.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +53,8 @@ class Book:
     ) -> None:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
+        # Asked of every partition, where a path takes longer than the disk.
+        self._below = str(folder)
         self.rows: dict[str, Checkpoint] = {}
         self._pending: list[Checkpoint] = []
         self._loaded: dict[str, Checkpoint] = {}
@@ -204,7 +207,8 @@ class Book:
     def _written(self, row: Checkpoint) -> bool:
         if row.answers != self.holder.token or row.partition in self.holder.unsettled:
             return False
-        return row.size == emit.size_of(emit.answer_path(self.folder, self.job.key, row.partition))
+        place = emit.answer_place(self.job.key, row.partition)
+        return row.size == emit.size_of(f"{self._below}{os.sep}{place}")
 
     def kept(self, segment: Segment) -> bytes:
         """What the plan keeps of a partition.

@@ -50,6 +50,7 @@ FIELDS = pa.schema(
     ]
 )
 _SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.binary(): "binary"}
+SCHEMA = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
 
 
 def run_tasks(
@@ -70,8 +71,7 @@ def run_tasks(
     batches = batched(tasks, sum(map(_cost, tasks)) // wanted)
     groups = balanced(batches, min(len(batches), wanted))
     mapped = _mapper(groups, dict(readings), memory_mb)
-    schema = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIELDS)
-    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, schema)
+    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, SCHEMA)
 
     def tell(done: int) -> None:
         about = done * len(tasks) // len(groups)

@@ -202,13 +202,18 @@ def total_path(folder: Path) -> Path:
 
 def answer_path(folder: Path, key: str | None, partition: str) -> Path:
     """Where the new answers of a partition lie; a history without partitions has one file."""
-    return folder / FILE_NAME if key is None else folder / f"{key}={partition}" / FILE_NAME
+    return folder / answer_place(key, partition)
 
 
-def size_of(path: Path) -> int:
+def answer_place(key: str | None, partition: str) -> str:
+    """The same, below the folder."""
+    return FILE_NAME if key is None else f"{key}={partition}/{FILE_NAME}"
+
+
+def size_of(path: Path | str) -> int:
     """The size of a partition's answer file in bytes; 0 if there is none."""
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size
     except OSError:
         return 0
 
@@ -227,14 +232,14 @@ def drop_aside(folder: Path) -> None:
     drop_stale(folder, [ASIDE], ())
 
 
-def drop_others(folder: Path, kept: Iterable[Path]) -> None:
-    """Remove the answers of partitions that the newest evaluation did not produce.
+def drop_others(folder: Path, kept: Iterable[str]) -> None:
+    """Remove the answers of partitions that the newest evaluation did not produce (``answer_place``).
 
     Raises:
         StorageError: the disk refuses.
     """
-    keep = {path.relative_to(folder).parts[0] for path in kept}
-    present = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    keep = {place.split("/")[0] for place in kept}
+    present = os.listdir(folder) if folder.is_dir() else []
     drop_stale(folder, [name for name in present if "=" in name], keep)
     if FILE_NAME not in keep:
         (folder / FILE_NAME).unlink(missing_ok=True)

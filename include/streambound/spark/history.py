@@ -22,15 +22,18 @@ from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Listing, Range, find_partitions
+from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
+from streambound.spark.framed import by_spark, run_framed
+from streambound.spark.frames import listing, staging
+from streambound.spark.joint import Joint
 from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Excluded, Job, joints_of, prepare, readings_of
-from streambound.spark.summarise import Summary
+from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
 from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
 
@@ -104,12 +107,14 @@ def evaluate_history(
     folder = output or settings.answers_root()
     chosen = Range(first, last)
     _refuse_twins(queries)
-    # Queries share streams, and a long history takes a while to list.
-    listing, memories = cache(find_partitions), memory or {}
-    found = {q.name: _job(q, catalog, chosen, excluded or {}, listing, memories.get(q.name)) for q in queries}
-    jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
-    done: dict[str, HistoryAnswer] = {}
+    memories, done = memory or {}, dict[str, HistoryAnswer]()
     with ExitStack() as held:
+        # Queries share streams, and a long history takes a while to list.
+        listed = cache(listing(session, held.enter_context(staging(folder))))
+        found = {
+            q.name: _job(q, catalog, chosen, excluded or {}, listed, memories.get(q.name)) for q in queries
+        }
+        jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
         waiting = _alone(held, jobs, folder, found, progress)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
@@ -215,7 +220,7 @@ def _evaluate(
     publish = all(walk.publish for walk in walks.values())
     for wave in waves(waiting, WAVE if publish else SMALL_WAVE):
         tasks = [task for step in wave for task in step.tasks]
-        summaries = run_tasks(session, tasks, readings, progress, memory_mb) if tasks else []
+        summaries = _summaries(session, tasks, readings, progress, memory_mb)
         _walk(walks, wave, summaries, damaged)
         read += sum(len(task.streams) for task in tasks)
         progress(f"{read:,} of {emit.counted(total, 'partition')} read")
@@ -223,6 +228,20 @@ def _evaluate(
             if (reached := walk.reached()) is not None:
                 progress(reached)
     return damaged
+
+
+def _summaries(
+    session: SparkSession,
+    tasks: Sequence[Task],
+    readings: Mapping[str, Reading | Joint],
+    progress: Progress,
+    memory_mb: int,
+) -> list[Summary]:
+    framed = {name for name, reading in readings.items() if by_spark(reading)}
+    direct = [task for task in tasks if task.stream not in framed]
+    others = [task for task in tasks if task.stream in framed]
+    found = run_tasks(session, direct, readings, progress, memory_mb) if direct else []
+    return found + run_framed(session, others, readings, memory_mb) if others else found
 
 
 def _walk(

@@ -104,7 +104,7 @@ class Needs:
 
     def _need(self, relation: Relation, part: Partition) -> Need:
         at = (relation.name, part.name)
-        now = self.identities[at] = identity(part.files)
+        now = self.identities[at] = part.content or identity(part.files)
         row = self.rows.get(part.name)
         before = None if row is None else row.inputs.get(relation.name)
         if row is not None and not self._usable(row):

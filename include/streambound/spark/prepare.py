@@ -112,10 +112,10 @@ def prepare(
             subject=name,
             fix="choose other queries, or see streambound check",
         )
-    static = static_history(statement)
+    static = static_history(statement, listing)
     plan = statement_plan(statement, found.decision.parts, static)
     refuse_timeless(plan)
-    files = _static_files(statement)
+    files = _static_files(statement, listing)
     if growing:
         key = _one_key(statement, _relations(statement, static=False))
         return Job(name, sql, verdict, plan, key, static, files)
@@ -155,12 +155,11 @@ def _relations(query: Statement, static: bool) -> list[Relation]:
     return list({o.relation.name: o.relation for o in found}.values())
 
 
-def _static_files(query: Statement) -> tuple[Static, ...]:
-    return tuple(_static(relation) for relation in _relations(query, static=True))
-
-
-def _static(relation: Relation) -> Static:
-    return Static(relation, tuple(str(f) for part in find_partitions(relation) for f in part.files))
+def _static_files(query: Statement, listing: Listing | None) -> tuple[Static, ...]:
+    listed = {relation: (listing or find_partitions)(relation) for relation in _relations(query, static=True)}
+    return tuple(
+        Static(r, tuple(str(f) for part in parts for f in part.files)) for r, parts in listed.items()
+    )
 
 
 def _partitions(

@@ -49,7 +49,7 @@ class Walk:
         self.at: Checkpoint | None = None
         self.live = self.held = True
         self.started_after: str | None = None
-        self.written: list[Path] = []
+        self.written: list[str] = []
         self.error: StreamboundError | None = None
 
     def take(self, partition: str, summaries: Iterable[Summary]) -> None:
@@ -82,7 +82,7 @@ class Walk:
             self.digest = emit.digest_of(checkpoint.total)
         new = self.at.new.rows if self.at is not None else 0
         if new:
-            self.written.append(emit.answer_path(self.folder, self.job.key, found.partition))
+            self.written.append(emit.answer_place(self.job.key, found.partition))
 
     def _go_on(self, found: Segment) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
@@ -183,7 +183,8 @@ class Walk:
 
     def _total(self) -> None:
         if self.evaluation.total is None:
-            rows = distinct_rows(emit.answer_schema(self.statement), self.written)
+            files = [self.folder / place for place in self.written]
+            rows = distinct_rows(emit.answer_schema(self.statement), files)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()

@@ -1,0 +1,243 @@
+"""Partitions that only Spark reads, to the same summaries: rows come from a data frame instead of from files.
+
+Spark reads the needed columns of the partitions, drops what counts for no query (see ``pushed``), and brings
+the rows of a partition together; there they are spooled to the task's own disk, and from then on
+are what a partition in Parquet files is. So there is one way to summarise, and memory is a batch of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from streambound.errors import StorageError, StreamboundError
+from streambound.query.model import Relation
+from streambound.query.partitions import Partition
+from streambound.spark.distribute import (
+    FIELDS,
+    GROUPS_PER_CORE,
+    SCHEMA,
+    collected,
+    cores,
+    summarise_group,
+    summary_of,
+)
+from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
+from streambound.spark.joint import Joint
+from streambound.spark.pushed import pushed
+from streambound.spark.summarise import Reading, Summary, Task
+from streambound.synopsis.plan import StreamSynopsis
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Of a row: the number of its stream (NULL of a row that only says that its partition is asked for), and how
+# many rows Spark has read, where it has dropped some.
+STREAM, ROWS = "streambound stream", "streambound rows"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream that Spark reads: its number in the union of several, its columns, and words for it."""
+
+    number: int
+    relation: Relation
+    columns: tuple[str, ...]
+    synopses: tuple[StreamSynopsis, ...]
+
+    @property
+    def prefix(self) -> str:
+        """What its columns begin with in the union."""
+        return f"{self.number} "
+
+
+def by_spark(reading: Reading | Joint) -> bool:
+    """Whether Spark reads one of the streams."""
+    return bool(sources_of(reading))
+
+
+def sources_of(reading: Reading | Joint) -> tuple[Source, ...]:
+    """The streams that only Spark reads."""
+    found: list[Source] = []
+    for relation, columns, synopses in _streams(reading):
+        if relation.history is not None and not relation.history.direct:
+            # A row without a timestamp is told of, and a query that only counts rows needs one column.
+            own = {*columns, relation.timestamp} - {None} or {relation.columns[0].name}
+            wanted = tuple(sorted(map(str, own)))
+            found.append(Source(len(found), relation, wanted, tuple(synopses)))
+    return tuple(found)
+
+
+def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
+    if isinstance(reading, Reading):
+        columns = sorted({name for reader in reading.readers for name in reader.columns})
+        yield reading.relation, columns, [reader.synopsis for reader in reading.readers]
+        return
+    for stream, names in reading.columns.items():
+        aliases = reading.aliases(stream)
+        kept = [s for s in reading.segments.plan.streams if s.alias in aliases]
+        yield reading.relation(stream), list(names), kept
+
+
+def run_framed(
+    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | Joint], memory_mb: int
+) -> list[Summary]:
+    """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
+
+    What Spark cannot read fails the queries that read it, alone.
+    """
+    found = []
+    for name in dict.fromkeys(task.stream for task in tasks):
+        mine, reading = [task for task in tasks if task.stream == name], readings[name]
+        try:
+            found += _read(session, mine, name, reading, memory_mb)
+        except StreamboundError as error:
+            found += [one for task in mine for one in _failed(reading, task, error)]
+    return found
+
+
+def _failed(reading: Reading | Joint, task: Task, error: StreamboundError) -> Iterator[Summary]:
+    if isinstance(reading, Reading):
+        for reader in reading.by(task).readers:
+            yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
+        return
+    for stream in task.streams:
+        for alias in reading.aliases(stream):
+            yield Summary(reading.query.name, alias, stream, task.partition, error=error)
+
+
+def _read(
+    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading | Joint, memory_mb: int
+) -> list[Summary]:
+    sources = sources_of(reading)
+    frames = [session.createDataFrame([(t.partition, None, None) for t in tasks], _HEAD)]
+    for source in sources:
+        frames += _of_source(session, source, tasks)
+    union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    groups = min(len(tasks), cores(session) * GROUPS_PER_CORE)
+    grouped = union.repartition(groups, quoted(NAME)).groupBy(quoted(NAME))
+    mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, reading, memory_mb), SCHEMA)
+    return [summary_of(row) for row in collected(mapped)]
+
+
+_HEAD = f"`{NAME}` string, `{STREAM}` int, `{ROWS}` bigint"
+
+
+def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> list[DataFrame]:
+    """The rows of a stream in all these partitions, and how many there are where some are dropped."""
+    from pyspark.sql import functions as f
+
+    relation = source.relation
+    own = [part for task in tasks for part in _parts(task, relation.name)]
+    if not own:
+        return []
+    frame = frame_of(session, relation, own)
+    with spark_reads(relation):
+        kinds = dict(frame.dtypes)
+        number, present = f.lit(source.number).alias(STREAM), [c for c in source.columns if c in kinds]
+        condition = pushed(relation, source.columns, source.synopses, kinds)
+        kept = frame if condition is None else frame.where(condition)
+        columns = [quoted(column).alias(source.prefix + column) for column in present]
+        found = [kept.select(quoted(NAME), number, f.lit(None).cast("bigint").alias(ROWS), *columns)]
+        if condition is not None:
+            counts = frame.groupBy(quoted(NAME)).agg(f.count(f.lit(1)).alias(ROWS))
+            found.append(counts.select(quoted(NAME), number, quoted(ROWS)))
+    return found
+
+
+def _parts(task: Task, stream: str) -> Iterator[Partition]:
+    files = dict(task.shares).get(stream) if task.shares else task.files
+    if files is not None and stream in task.streams:
+        yield Partition(task.partition, tuple(map(Path, files)))
+
+
+def _mapper(
+    tasks: Mapping[str, Task], name: str, reading: Reading | Joint, memory_mb: int
+) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    sources = sources_of(reading)
+
+    def mapped(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = tasks[key[0].as_py()]
+        with tempfile.TemporaryDirectory(prefix="streambound-") as folder:
+            spool = Spool(Path(folder), sources)
+            spool.take(batches)
+            for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
+                rows = [spool.told(row) for row in batch.to_pylist()]
+                yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+
+    return mapped
+
+
+class Spool:
+    """The rows of one partition on a task's disk, a Parquet file a stream.
+
+    ``rows`` are how many Spark has read, of streams of which it has dropped some.
+    """
+
+    def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
+        self.paths = {source.number: folder / f"{source.number}.parquet" for source in sources}
+        self.sources = sources
+        self.rows: dict[str, int] = {}
+
+    def take(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Write batches of the union, of which there is one at least.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        writers: dict[int, pq.ParquetWriter] = {}
+        try:
+            for batch in batches:
+                streams, counts = batch.column(STREAM), batch.column(ROWS)
+                for source in self.sources:
+                    mine = pc.equal(streams, source.number)
+                    counted = pc.sum(counts.filter(mine)).as_py()
+                    if counted is not None:
+                        self.rows[source.relation.name] = counted + self.rows.get(source.relation.name, 0)
+                    own = _own(source, batch.filter(pc.and_(mine, pc.is_null(counts))))
+                    if source.number not in writers:
+                        writers[source.number] = pq.ParquetWriter(self.paths[source.number], own.schema)
+                    writers[source.number].write_batch(own)
+        except OSError as error:
+            raise StorageError(
+                f"a task cannot spool rows: {error.strerror or error}",
+                subject=str(self.paths[0].parent),
+                fix="free space there, or set TMPDIR of the executors to a larger disk",
+            ) from None
+        finally:
+            for writer in writers.values():
+                writer.close()
+
+    def task(self, task: Task) -> Task:
+        """The task with the spooled files in place of what only Spark reads."""
+        spooled = {s.relation.name: (str(self.paths[s.number]),) for s in self.sources}
+        if not task.shares:
+            return replace(task, files=spooled[task.stream])
+        shares = tuple((stream, spooled.get(stream, files)) for stream, files in task.shares)
+        return replace(task, shares=shares)
+
+    def told(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of a summary, about what Spark read instead of about the spooled file."""
+        found = dict(row)
+        if row["error"] is None:
+            return {**found, "rows": self.rows.get(row["stream"], row["rows"])}
+        body = json.loads(row["error"])
+        for source in self.sources:
+            if body["subject"] == str(self.paths[source.number]):
+                body["subject"] = f"{where(source.relation)}, partition {row['partition']}"
+        return {**found, "error": json.dumps(body)}
+
+
+def _own(source: Source, batch: pa.RecordBatch) -> pa.RecordBatch:
+    names = [name for name in batch.schema.names if name.startswith(source.prefix)]
+    columns = [name.removeprefix(source.prefix) for name in names]
+    return pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=columns)

@@ -1,0 +1,234 @@
+"""Histories that only Spark reads, as data frames: tables of its catalogs, and files of formats of its own.
+
+The partitions of files are folders, told apart by names, sizes and times as those of Parquet are. A table
+tells no such thing: Spark counts and hashes the declared columns of each partition, without their
+leaving the JVM, and what has the same count and hash has not changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from streambound.checkpoint.inputs import identity
+from streambound.errors import DataError, StorageError
+from streambound.query.model import TABLE, History, Kind, Relation
+from streambound.query.partitions import (
+    WHOLE,
+    Partition,
+    find_partitions,
+    folder_partitions,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# The column with the name of a row's partition, in a form that no catalog uses.
+NAME = "streambound name"
+# Names of partitions that are the same in a folder's name and in the address of a file in it.
+_PLAIN = re.compile(r"[A-Za-z0-9_.,=@-]+")
+# Characters in a path by which Spark would look for other files.
+_GLOB, _ESCAPED = re.compile(r"([{}\[\]*?\\])"), r"\\\1"
+# Options of a reader: files of one history may lack columns that others have.
+_MERGED = {"mergeSchema": "true"}
+
+
+def listing(session: SparkSession, staging: Path) -> Callable[[Relation], tuple[Partition, ...]]:
+    """What lists histories, whoever reads them; each partition with its identity.
+
+    Args:
+        staging: the rows of static relations that only Spark reads are written below it, as Parquet.
+    """
+
+    def listed(relation: Relation) -> tuple[Partition, ...]:
+        if relation.history is None or relation.history.direct:
+            return _identified(find_partitions(relation))
+        if relation.kind is Kind.STATIC:
+            return (Partition(WHOLE, (_staged(session, relation, staging),)),)
+        if relation.history.format == TABLE:
+            return _in_table(session, relation)
+        found = folder_partitions(relation)
+        _require_plain(relation, [part.name for part in found])
+        return _identified(found)
+
+    return listed
+
+
+def _identified(found: Sequence[Partition]) -> tuple[Partition, ...]:
+    # Once for all queries: there may be many partitions.
+    return tuple(replace(part, content=identity(part.files)) for part in found)
+
+
+@contextmanager
+def staging(folder: Path) -> Iterator[Path]:
+    """A folder below another one, to be made when it is needed, and removed in the end."""
+    path = folder / f".static-{os.getpid()}"
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def frame_of(session: SparkSession, relation: Relation, parts: Sequence[Partition]) -> DataFrame:
+    """The rows of some partitions: their name (``NAME``), and the declared columns that there are.
+
+    Raises:
+        DataError: Spark cannot read them.
+    """
+    history = _history(relation)
+    with spark_reads(relation):
+        if history.format == TABLE:
+            frame = _table(session, relation)
+            part = _key(relation, frame)
+            if history.partition_by is not None:
+                frame = frame.where(part.isin([one.name for one in parts]))
+        else:
+            frame = _loaded(session, history, [file for one in parts for file in one.files])
+            part = _folder(history)
+        return frame.select(part.alias(NAME), *(quoted(name) for name in _present(relation, frame)))
+
+
+def quoted(name: str) -> Column:
+    """A column by its exact name."""
+    from pyspark.sql import functions as f
+
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+@contextmanager
+def spark_reads(relation: Relation) -> Iterator[None]:
+    """Errors of Spark's readers as this project's own."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    # Where files are looked into a classic session fails with an error of its Java gateway.
+    except (PySparkException, Py4JJavaError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise DataError(
+            f"Spark cannot read {where(relation)}: {' '.join(lines[:2])[:300]}",
+            subject=f"stream {relation.name}",
+            fix="register the table in Spark, mend the files, or correct history in the stream catalog",
+        ) from None
+
+
+def where(relation: Relation) -> str:
+    """The table or the files of a history, in words."""
+    history = _history(relation)
+    return f"{'table' if history.format == TABLE else f'{history.format} files in'} {history.path}"
+
+
+def _history(relation: Relation) -> History:
+    assert relation.history is not None
+    return relation.history
+
+
+def _table(session: SparkSession, relation: Relation) -> DataFrame:
+    return session.table(".".join(f"`{part}`" for part in _history(relation).path.split(".")))
+
+
+def _key(relation: Relation, frame: DataFrame) -> Column:
+    """The name of a row's partition in a table.
+
+    Raises:
+        DataError: the table has no such column.
+    """
+    from pyspark.sql import functions as f
+
+    key = _history(relation).partition_by
+    if key is None:
+        return f.lit(WHOLE)
+    if key not in frame.columns:
+        raise DataError(
+            f"{where(relation)} has no column {key} to be partitioned by",
+            subject=f"stream {relation.name}",
+            accepted=", ".join(frame.columns),
+            fix="correct partition_by in the stream catalog",
+        )
+    return quoted(key).cast("string")
+
+
+def _loaded(session: SparkSession, history: History, files: Sequence[Path]) -> DataFrame:
+    reader = session.read.format(history.format).options(**_MERGED)
+    # Named one by one: exactly the files that were listed, and no columns from the names of folders.
+    return reader.load([f"file:{_GLOB.sub(_ESCAPED, str(file.resolve()))}" for file in files])
+
+
+def _folder(history: History) -> Column:
+    """The name of a row's partition, from the folder of its file."""
+    from pyspark.sql import functions as f
+
+    key = history.partition_by
+    if key is None:
+        return f.lit(WHOLE)
+    return f.regexp_extract(f.col("_metadata.file_path"), f"/{key}=([^/]*)/[^/]*$", 1)
+
+
+def _present(relation: Relation, frame: DataFrame) -> list[str]:
+    there = set(frame.columns)
+    return [column.name for column in relation.columns if column.name in there]
+
+
+def _in_table(session: SparkSession, relation: Relation) -> tuple[Partition, ...]:
+    """The partitions of a table, with an identity of what is in them.
+
+    Raises:
+        DataError: Spark cannot read it, it is empty, or rows belong to no partition.
+    """
+    from pyspark.sql import functions as f
+
+    with spark_reads(relation):
+        frame = _table(session, relation)
+        name, columns = _key(relation, frame), _present(relation, frame)
+        # NULL changes no hash of Spark's: where values are missing is hashed as well.
+        cells = [cell for c in columns for cell in (quoted(c).isNull(), quoted(c))]
+        # A sum, since equal rows must count; it has room for 10^19 rows.
+        hashes = [
+            f.sum(f.xxhash64(f.lit(seed), *cells).cast("decimal(28,0)")).cast("string") for seed in (1, 2)
+        ]
+        grouped = frame.groupBy(name.alias(NAME)).agg(f.count(f.lit(1)), *hashes)
+        found = {row[0]: ":".join(map(str, row[1:])) for row in grouped.collect()}
+    if not found:
+        raise DataError(f"{where(relation)} has no rows", subject=f"stream {relation.name}")
+    if None in found:
+        raise DataError(
+            f"rows of {where(relation)} have no {_history(relation).partition_by}: they are in no partition",
+            subject=f"stream {relation.name}",
+            fix="give each row a value, or name another column with partition_by",
+        )
+    _require_plain(relation, found)
+    return tuple(Partition(part, (), found[part]) for part in sorted(found))
+
+
+def _require_plain(relation: Relation, names: Collection[str]) -> None:
+    if odd := sorted(name for name in names if not _PLAIN.fullmatch(name)):
+        raise DataError(
+            f"partition {odd[0]!r} of {where(relation)} has no plain name",
+            subject=f"stream {relation.name}",
+            accepted="letters, digits and _ . , = @ -",
+            fix="partition by days, or by a column with such values",
+        )
+
+
+def _staged(session: SparkSession, relation: Relation, staging: Path) -> Path:
+    """The rows of a static relation as a Parquet file; it is small, and read by tasks as any other."""
+    parts = () if _history(relation).format == TABLE else folder_partitions(relation)
+    frame = frame_of(session, relation, parts).drop(NAME)
+    with spark_reads(relation):
+        rows = frame.toArrow()
+    path = staging / f"{relation.name}.parquet"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, path)
+    except OSError as error:
+        raise StorageError(f"cannot write: {error.strerror or error}", subject=str(path)) from None
+    return path
