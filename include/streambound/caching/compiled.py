@@ -1,7 +1,8 @@
 """Kernels: functions that numba compiles, once a machine.
 
 The compiled code is kept on disk below a digest of every source of this room. Numba's own cache looks only
-at the file of the outermost function, and would go on with the old code of a helper that has changed.
+at the file of the outermost function, and would go on with the old code of a helper that has changed. It also
+tells archives apart by their paths, and so would compile anew in each Spark application.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import _CacheLocator
 
 # Its attributes are set when numba is loaded, so no stub knows them.
 config: Any = numba.config
@@ -25,15 +29,41 @@ def kernel(function: Function) -> Function:
 
     It runs without Python's lock, so that threads run kernels at the same time.
     """
-    kept = config.CACHE_DIR
-    folder = _folder()
-    if folder is None:
+    kept = config.CACHE_LOCATOR_CLASSES
+    if _folder() is None:
         return cast(Function, numba.njit(nogil=True)(function))
     try:
-        config.CACHE_DIR = folder
+        config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourcesLocator.__name__}"
         return cast(Function, numba.njit(cache=True, nogil=True)(function))
     finally:
-        config.CACHE_DIR = kept
+        config.CACHE_LOCATOR_CLASSES = kept
+
+
+class SourcesLocator(_CacheLocator):
+    """Where numba keeps the compiled code of a kernel: a folder a module, below that of these sources."""
+
+    def __init__(self, module: str, line: int, source: bytes) -> None:
+        self._module, self._line, self._source = module, line, source
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(Path(_folder() or "") / self._module)
+
+    def get_source_stamp(self) -> str:
+        """What makes compiled code void beside a change of this room; kernels of others are here as well."""
+        return hashlib.sha256(self._source).hexdigest()
+
+    def get_disambiguator(self) -> str:
+        """What tells functions of one name apart."""
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> SourcesLocator:
+        """Of a function in a source file, on a disk or in an archive."""
+        source = function.__globals__["__loader__"].get_data(file)
+        locator = cls(function.__module__, function.__code__.co_firstlineno, source)
+        Path(locator.get_cache_path()).mkdir(parents=True, exist_ok=True)
+        return locator
 
 
 @cache
@@ -48,8 +78,20 @@ def _folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK) else None
 
 
+@cache
 def _digest() -> str:
     found = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        found.update(path.read_bytes())
+    for module in _sources(files(__package__)):
+        found.update(module.read_bytes())
     return found.hexdigest()[:16]
+
+
+def _sources(folder: Traversable) -> list[Traversable]:
+    # Not by the paths of files: executors of Spark have this room in an archive.
+    found: list[Traversable] = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            found += _sources(entry)
+        elif entry.name.endswith(".py"):
+            found.append(entry)
+    return found

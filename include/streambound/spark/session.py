@@ -11,14 +11,18 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
+from streambound.spark.shipping import packed, ship
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -28,6 +32,12 @@ OLDEST_JAVA = 17
 INSTALL_JAVA = (
     "sudo apt-get install openjdk-17-jre-headless (or openjdk-21-jre-headless), or run scripts/setup"
 )
+# How addresses of Spark Connect begin.
+CONNECT = "sc://"
+CONNECT_PORT = 15002
+CONNECT_SECONDS = 20
+# Settings of sessions wherever they are.
+SESSION = {"spark.sql.session.timeZone": "UTC", "spark.sql.execution.arrow.pyspark.enabled": "true"}
 REINSTALL = "remove .venv and run scripts/setup again"
 
 
@@ -105,28 +115,31 @@ def jars_version(jars: Path) -> str:
 
 
 def session(app_name: str, master: str | None = None, **conf: str) -> SparkSession:
-    """A Spark session; use it in a ``with`` statement, which stops it.
+    """A Spark session; use it in a ``with`` statement, which stops it. Executors get this library.
 
     Args:
         app_name: shown in Spark's pages and logs.
-        master: by default spark-submit's, else STREAMBOUND_SPARK_MASTER, else ``local[*]``.
+        master: by default spark-submit's, else STREAMBOUND_SPARK_MASTER, else SPARK_REMOTE, else
+            ``local[*]``; ``sc://host:port`` is a Spark Connect server.
         conf: further settings, with ``__`` for dots: ``spark__sql__shuffle__partitions="8"``.
 
     Raises:
         PlatformError: Spark cannot work here.
     """
+    settings_given = {name.replace("__", "."): value for name, value in conf.items()}
+    address = master or os.environ.get("STREAMBOUND_SPARK_MASTER") or os.environ.get("SPARK_REMOTE") or ""
+    if address.startswith(CONNECT) and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return _connected(address, settings_given)
     require_platform()
     from pyspark.sql import SparkSession
 
-    settings_given = {name.replace("__", "."): value for name, value in conf.items()}
     submitted = _submitted()
     master = (
         master or submitted.get("spark.master") or os.environ.get("STREAMBOUND_SPARK_MASTER") or "local[*]"
     )
     defaults = {
-        "spark.sql.session.timeZone": "UTC",
+        **SESSION,
         "spark.sql.warehouse.dir": str(settings.home() / "spark" / "warehouse"),
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
     }
@@ -147,7 +160,47 @@ def session(app_name: str, master: str | None = None, **conf: str) -> SparkSessi
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):
             builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = _of_one_version(builder.getOrCreate())
+    ship(spark.sparkContext)
+    return spark
+
+
+def _connected(address: str, given: Mapping[str, str]) -> SparkSession:
+    """A session on a Spark Connect server, whose Java and settings are its own."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    _pyspark_version()
+    _require_server(address)
+    builder = SparkSession.builder.remote(address)
+    for name, value in {**SESSION, **given}.items():
+        builder = builder.config(name, value)
+    try:
+        spark = _of_one_version(builder.getOrCreate())
+    except PySparkException as error:
+        raise _no_server(address, str(error).splitlines()[0]) from None
+    spark.addArtifacts(str(packed()), pyfile=True)
+    return spark
+
+
+def _require_server(address: str) -> None:
+    """Refuse an address where nobody listens, which Spark's client would try for minutes."""
+    found = urlsplit(address)
+    try:
+        socket.create_connection((found.hostname or "", found.port or CONNECT_PORT), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise _no_server(address, str(error)) from None
+
+
+def _no_server(address: str, why: str) -> PlatformError:
+    # After the host come parameters, of which one may be a token.
+    return PlatformError(
+        f"no session on the Spark Connect server {address.split(';')[0]}: {why[:200]}",
+        fix="start the server, or correct STREAMBOUND_SPARK_MASTER (or SPARK_REMOTE)",
+    )
+
+
+def _of_one_version(spark: SparkSession) -> SparkSession:
     if spark.version != _pyspark_version():
         running = spark.version
         spark.stop()

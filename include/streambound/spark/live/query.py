@@ -90,7 +90,11 @@ def live(
         StorageError: Spark lost the query, or the disk refuses.
     """
     if not hasattr(session, "_jsparkSession"):
-        raise PlatformError("a live query needs a classic Spark session", fix="unset SPARK_REMOTE")
+        raise PlatformError(
+            "a live query needs a classic Spark session, and this one is on Spark Connect",
+            accepted="a local Spark, or a cluster's master (spark://host:port)",
+            fix="let STREAMBOUND_SPARK_MASTER name such a master, and unset SPARK_REMOTE",
+        )
     job = prepare(query.name, query.sql, catalog, Range(), {}, growing=True)
     if job.plan is None:
         raise PlanError(
