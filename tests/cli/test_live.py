@@ -61,7 +61,9 @@ def test_a_pace_that_is_none_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.spark
-def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(folder: Path) -> None:
+def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = [sys.executable, "-c", "import sys; from streambound.cli import main; sys.exit(main())"]
     environment = {
         **os.environ,
@@ -87,13 +89,8 @@ def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(folder: Path) -> No
     # T has shown 4 and S 3: what is at 3 and after it may not be all there is.
     assert (answer["answer_count"], answer["waiting"], answer["live"]) == ("1", 2, True)
     (folder / "streams" / "T" / "1.parquet").write_bytes(b"PAR1 and no more")
-    done = subprocess.run(
-        [*command, *arguments(folder, "--live", "--available-now")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "1.parquet: not a readable Parquet file" in done.stderr
-    assert "Traceback" not in done.stderr
+    for name in ("STREAMBOUND_HOME", "STREAMBOUND_SPARK_MASTER"):
+        monkeypatch.setenv(name, environment[name])
+    assert main(arguments(folder, "--live", "--available-now")) == 2
+    said = capsys.readouterr().err
+    assert "1.parquet: not a readable Parquet file" in said and "Traceback" not in said
