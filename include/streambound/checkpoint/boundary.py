@@ -15,6 +15,8 @@ from streambound.checkpoint.inputs import Input
 from streambound.synopsis.serial import digest as digest_of
 
 _MODULUS = 1 << 256
+# Made once: there is a digest to be checked of every boundary.
+_SORTED = json.JSONEncoder(sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Checkpoint:
             "new": vars(self.new),
             "total": vars(self.total),
         }
-        return digest_of(json.dumps(body, sort_keys=True).encode())
+        return digest_of(_SORTED.encode(body).encode())
 
     @property
     def intact(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from streambound.query.conditions import holds
@@ -115,11 +116,11 @@ class Layout:
         self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
     ) -> dict[str, Any]:
         """The column values of an entry's representative; columns not named are ANY."""
-        values: dict[str, Any] = {}
-        for k, value in zip(self.cell.keys, key, strict=False):
-            if k.points is None:
-                values[k.attribute.column] = value
-        values.update(zip(self._names(), ends, strict=True))
+        # A mixed extremum adds its pattern to the key.
+        values = {name: value for name, value in zip(self._keys, key, strict=False) if name is not None}
+        if not ends and not unequal:
+            return values
+        values.update(zip(self._names, ends, strict=True))
         values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
         extremum = self.cell.extremum
         if extremum is not None and not extremum.mixed:
@@ -128,6 +129,12 @@ class Layout:
                 values[a.column] = end - shift if shift else end
         return values
 
+    @cached_property
+    def _keys(self) -> list[str | None]:
+        """The column of each key; None for a class by position, whose representative is an end."""
+        return [key.attribute.column if key.points is None else None for key in self.cell.keys]
+
+    @cached_property
     def _names(self) -> list[str]:
         """The name under which a representative has each end."""
         points = [key for key in self.cell.keys if key.points is not None]
