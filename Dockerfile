@@ -1,5 +1,5 @@
-# One image for every Airflow and Spark process, from the same lock as the local .venv: the driver, the
-# workers and the executors then agree on Python and on Spark.
+# One image for every Airflow and Spark process, from the lock of the local .venv less what only tests need: the
+# driver, the workers and the executors then agree on Python and on Spark.
 FROM python:3.11.14-slim-bookworm
 
 RUN apt-get update \
@@ -7,8 +7,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps tini \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 50000 streambound \
-    && mkdir -p /data /opt/streambound \
-    && chown streambound:streambound /data /opt/streambound
+    && mkdir -p /data /spark-events /opt/streambound \
+    && chown streambound:streambound /data /spark-events /opt/streambound
 
 USER streambound
 WORKDIR /opt/streambound
@@ -22,10 +22,10 @@ ENV VIRTUAL_ENV=/opt/streambound/.venv \
     AIRFLOW_HOME=/opt/streambound/airflow
 
 # The packages before the sources, so that a change of a DAG does not install everything again.
-COPY --chown=streambound requirements.lock ./
+COPY --chown=streambound requirements.lock requirements-production.lock ./
 RUN python -m venv .venv \
     && .venv/bin/python -m pip install --no-cache-dir -q "$(grep '^uv==' requirements.lock)" \
-    && .venv/bin/uv pip sync -q --no-cache --compile-bytecode requirements.lock
+    && .venv/bin/uv pip sync -q --no-cache --compile-bytecode requirements-production.lock
 
 COPY --chown=streambound pyproject.toml README.md ./
 COPY --chown=streambound include ./include

@@ -13,11 +13,16 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
+PRODUCTION = (ROOT / "requirements-production.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def pins(lock: str) -> list[Requirement]:
+    return [Requirement(line) for line in lock.splitlines() if line and not line.lstrip().startswith("#")]
+
+
 def locked() -> list[Requirement]:
-    return [Requirement(line) for line in LOCK.splitlines() if line and not line.lstrip().startswith("#")]
+    return pins(LOCK)
 
 
 def asked_for() -> list[Requirement]:
@@ -38,9 +43,9 @@ def test_every_locked_package_is_pinned() -> None:
 
 @pytest.mark.parametrize("asked", asked_for(), ids=lambda requirement: requirement.name)
 def test_every_dependency_is_locked(asked: Requirement) -> None:
-    pins = [pin for pin in locked() if canonicalize_name(pin.name) == canonicalize_name(asked.name)]
-    assert pins, f"{asked.name} is not in the lock; run make lock"
-    for pin in pins:
+    found = [pin for pin in locked() if canonicalize_name(pin.name) == canonicalize_name(asked.name)]
+    assert found, f"{asked.name} is not in the lock; run make lock"
+    for pin in found:
         (version,) = (part.version for part in pin.specifier)
         assert asked.specifier.contains(version), f"{asked} does not allow {version}; run make lock"
 
@@ -50,6 +55,16 @@ def test_what_is_installed_is_what_is_locked() -> None:
         if pin.marker is None or pin.marker.evaluate():
             (version,) = (part.version for part in pin.specifier)
             assert metadata.version(pin.name) == version, pin.name
+
+
+def test_production_has_the_same_versions_and_no_test_tools() -> None:
+    production = pins(PRODUCTION)
+    assert set(map(str, production)) < set(map(str, locked())), "run make lock"
+    names = {canonicalize_name(pin.name) for pin in production}
+    optional = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *optional["platform"], *optional["postgres"]]
+    assert {canonicalize_name(Requirement(text).name) for text in wanted} <= names
+    assert not names & {"pytest", "hypothesis", "mypy", "ruff", "playwright", "schemathesis", "moto", "uv"}
 
 
 def test_pyspark_client_is_kept_out() -> None:
