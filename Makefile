@@ -1,10 +1,20 @@
 .POSIX:
-.PHONY: demo check test lint heavy live properties fuzz api-fuzz crash bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live properties fuzz api-fuzz crash bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
 demo:
 	./demo
+
+# The demo on PostgreSQL and a Spark cluster of two workers, then on SQLite and local Spark, and whether they agree.
+# DAYS=7: only the first seven days of the year.
+cluster-demo:
+	@sh scripts/setup postgres
+	@days='$(DAYS)'; exec $(PY) -m scripts.cluster_demo $${days:+--days $$days}
+
+# The same as a test, over two days; about eight minutes.
+cluster-test: setup-tests
+	$(PY) -m pytest tests/e2e/test_cluster_demo.py -m heavy -rP
 
 check:
 	./check
@@ -66,7 +76,10 @@ down: setup
 status: setup
 	@$(PY) -m scripts.airflow_local status
 
-# An exported lock instead of uv's own, which records where each file was downloaded.
+# An exported lock instead of uv's own, which records where each file was downloaded. The second is the part of the
+# first that production needs: an image holds no test tools.
+COMPILE = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+  --extra platform --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 lock: setup
-	.venv/bin/uv pip compile pyproject.toml -o requirements.lock --quiet --universal --python-version 3.11 \
-	  --extra dev --extra platform --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+	$(COMPILE) --extra dev -o requirements.lock
+	$(COMPILE) -c requirements.lock -o requirements-production.lock

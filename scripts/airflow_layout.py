@@ -12,7 +12,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -24,7 +24,10 @@ class AirflowFailed(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where one local Airflow keeps its things, and the loopback port that it answers on."""
+    """Where one local Airflow keeps its things, and the loopback port that it answers on.
+
+    ``settings`` are environment variables of its processes that differ from what is said here.
+    """
 
     airflow_home: Path = PROJECT / "var" / "airflow"
     home: Path = PROJECT / "var"
@@ -32,6 +35,7 @@ class Layout:
     dags: Path = PROJECT / "dags"
     plugins: Path = PROJECT / "plugins"
     port: int = 8080
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -153,6 +157,7 @@ def environment(layout: Layout) -> dict[str, str]:
             "STREAMBOUND_HOME": str(layout.home),
             "STREAMBOUND_REGISTRY": str(layout.registry),
             "STREAMBOUND_DATABASE_URL": database,
+            **layout.settings,
         }
     )
     env["no_proxy"] = env["NO_PROXY"]

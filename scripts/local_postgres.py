@@ -25,6 +25,7 @@ from scripts.sessions import die_with_parent
 
 ROLE = "streambound"
 SERVICE_USER = "postgres"
+DEBIAN = Path("/usr/lib/postgresql")
 INSTALL = "sudo apt-get update && sudo apt-get install postgresql"
 
 
@@ -49,8 +50,7 @@ def find_programs() -> Programs:
     """
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
-    debian = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
-    folders += sorted(debian, key=lambda folder: int(folder.parent.name), reverse=True)
+    folders += sorted(DEBIAN.glob("[0-9]*/bin"), key=lambda folder: int(folder.parent.name), reverse=True)
     for folder in folders:
         found = Programs(folder / "initdb", folder / "postgres", folder / "pg_isready")
         if found.initdb.exists() and found.server.exists() and found.ready.exists():

@@ -1,29 +1,18 @@
-"""A PostgreSQL server for the tests of this folder, started when the first of them asks for it."""
+"""Databases on both kinds of server, empty at first."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.postgres import postgres
 from tests.results.databases import Database
 
 from scripts.local_postgres import LocalPostgres
 
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[LocalPostgres]:
-    # Not pytest's own folder: the server is another user's where we are root, who may not pass there.
-    folder = Path(tempfile.mkdtemp(prefix="streambound-postgres-"))
-    folder.chmod(0o711)
-    try:
-        with LocalPostgres(folder / "server", lasting=False) as server:
-            yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+__all__ = ["postgres"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
