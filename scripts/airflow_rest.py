@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+TRIES = 3
 FINISHED = frozenset({"success", "failed"})
 
 TaskStates = dict[str, str]
@@ -56,15 +57,17 @@ class AirflowClient:
     ) -> Any:
         """Call ``/api/v2`` + ``path``; the decoded JSON, or None where there is no content."""
         query = f"?{urllib.parse.urlencode(params, doseq=True)}" if params else ""
-        if self._token is None:
-            self._token = self.token()
-        try:
-            return self._send(method, f"/api/v2{path}{query}", body, token=self._token)
-        except AirflowApiError as error:
-            if error.status != 401:
-                raise
-        self._token = self.token()
-        return self._send(method, f"/api/v2{path}{query}", body, token=self._token)
+        for tries_left in reversed(range(TRIES)):
+            try:
+                self._token = self._token or self.token()
+                return self._send(method, f"/api/v2{path}{query}", body, token=self._token)
+            except AirflowApiError as error:
+                # A busy server is late now and then; asking again for what is there does no harm.
+                late = error.status is None and method == "GET"
+                if not tries_left or not (late or error.status == 401):
+                    raise
+                self._token = None if error.status == 401 else self._token
+        raise AssertionError("the last try returns or raises")
 
     def health(self) -> dict[str, str]:
         """Status of each component, such as ``{"scheduler": "healthy", ...}``; empty when nobody answers."""
@@ -217,8 +220,10 @@ class AirflowClient:
         except urllib.error.HTTPError as error:
             detail = error.read().decode(errors="replace")
             raise AirflowApiError(f"{method} {path}: {error.code} {detail}", error.code) from None
-        except urllib.error.URLError as error:
-            raise AirflowApiError(f"{method} {self.url}{path}: {error.reason}") from None
+        # While an answer is read, a late server is a TimeoutError of its own.
+        except OSError as error:
+            reason = getattr(error, "reason", None) or error
+            raise AirflowApiError(f"{method} {self.url}{path}: {reason}") from None
         return json.loads(payload) if payload else None
 
 
