@@ -27,6 +27,7 @@ from scripts.comparison import compared
 from scripts.demo import Clock, run_all
 from scripts.local_postgres import LocalPostgres, PostgresFailed, find_programs
 from scripts.local_spark import LocalSpark, SparkFailed
+from streambound.errors import StreamboundError
 
 AIRFLOW_DATABASE, RESULTS_DATABASE = "airflow", "streambound"
 # Of the user's own Airflow and streams, which this must not touch.
@@ -38,6 +39,7 @@ OTHERS = (
         "STREAMBOUND_SPARK_MASTER",
     ),
     *("AIRFLOW_HOME", "AIRFLOW_CONN_SPARK_DEFAULT", "AIRFLOW_CONN_STREAMBOUND_DB", "SPARK_CONF_DIR"),
+    "SPARK_REMOTE",
 )
 
 
@@ -143,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DemoFailed as error:
         print(f"cluster-demo: {error}", file=sys.stderr)
         return 1
-    except (AirflowFailed, AirflowApiError, PostgresFailed, SparkFailed) as error:
+    except (AirflowFailed, AirflowApiError, PostgresFailed, SparkFailed, StreamboundError) as error:
         print(f"cluster-demo: {error}", file=sys.stderr)
         return 3
 
