@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
+from streambound.kmemory.requested import CACHE_SIZE
 from streambound.report.tables import quality_cell, why_not
 from streambound.results import Answer, CacheAnswer, QuerySummary, Results, VerdictRecord
 from streambound_airflow.pages.schemas import CachePart, Outcome, QueryPage, QueryRow, StatePoint
@@ -98,6 +99,7 @@ def _row(
         owner=about.get("owner"),
         description=about.get("description"),
         registered=file is not None,
+        cache_size=about.get(CACHE_SIZE),
         states=states,
     )
     if file is not None and file.error is not None:

@@ -49,6 +49,7 @@ class QueryRow(BaseModel):
     quality: Literal["ok", "failed", "unchecked"] = "unchecked"
     quality_note: str = ""
     states: list[StatePoint] = Field(default_factory=list, description="Of its last evaluations.")
+    cache_size: str | None = Field(default=None, description="Tuples of memory that its file asks for.")
     cache: CachePart | None = None
 
 

@@ -46,7 +46,7 @@ def offered(row: QueryRow, user: Any) -> list[str]:
     """The DAGs that may be started for a query: those of use for it, where the user has the right."""
     useful = {
         "validate_queries": row.registered,
-        "evaluate_history": row.registered and (row.verdict == "bounded" or row.cache is not None),
+        "evaluate_history": row.registered and (row.verdict == "bounded" or row.cache_size is not None),
         "benchmark_caches": row.registered and row.verdict == "unbounded",
     }
     return [dag_id for dag_id, wanted in useful.items() if wanted and may_trigger(user, dag_id)]
