@@ -19,6 +19,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Float,
+    Index,
     Integer,
     MetaData,
     Numeric,
@@ -28,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # Of the newest file in migrations/versions; a change of the tables below needs one more.
-VERSION = 3
+VERSION = 4
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -212,3 +213,9 @@ CACHE_ESTIMATES = Table(
     Column("estimated_share", Float),
     Column("holds", Boolean, nullable=False),
 )
+
+# The newest of each query, and the history of one, are found without reading the others' rows.
+Index("ix_verdicts_query", VERDICTS.c.query, VERDICTS.c.checked_at, VERDICTS.c.run_id)
+Index("ix_answers_query", ANSWERS.c.query, ANSWERS.c.evaluated_at, ANSWERS.c.run_id)
+Index("ix_cache_answers_query", CACHE_ANSWERS.c.query, CACHE_ANSWERS.c.evaluated_at, CACHE_ANSWERS.c.run_id)
+Index("ix_quality_subject", QUALITY.c.kind, QUALITY.c.subject, QUALITY.c.checked_at, QUALITY.c.run_id)

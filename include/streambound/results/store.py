@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, delete, func, select
+from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_, delete, func, select
 
 from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
@@ -275,9 +275,11 @@ class Results:
         where: Sequence[ColumnElement[bool]] = (),
     ) -> list[Record]:
         place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
-        ranked: Subquery = select(table, place.label("place")).where(*where).subquery()
-        order = [*(ranked.c[key.name] for key in keys), ranked.c.place]
-        return self._read(kind, select(ranked).where(ranked.c.place <= number).order_by(*order))
+        key = list(table.primary_key)
+        # Ranked by columns of an index alone, so that only the rows that are wanted are read.
+        ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
+        found = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
+        return self._read(kind, found.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
 
 
 def _before(table: Table, moment: Column[Any], run_id: str) -> ColumnElement[bool]:
