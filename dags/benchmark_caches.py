@@ -15,9 +15,13 @@
 The choices are in `caches/QUERY.json`, below the working folder; `evaluate_history` uses them for queries
 whose file has the line `-- cache size: N`. **A benchmark that fails leaves the earlier choice standing.**
 
-**Schedule**: every night at 03:00 UTC. The DAG has no start date and does not catch up: when it is unpaused
-for the first time nothing runs until the next night. When it is unpaused again after a pause that
-missed nights, the latest missed night runs once.
+**Schedule**: whenever flights have been ingested and answers have been published since the last benchmark
+that these assets started (`flight_history` and `answers`), and every night at 03:00 UTC. The DAG has no start
+date and does not catch up: when it is unpaused for the first time nothing runs until then. When it is
+unpaused again after a pause that missed nights, the latest missed night runs once.
+
+**Backfill**: each run looks at the history up to its own day, in order; the choices of the last run stand
+until the next night.
 """
 
 from __future__ import annotations
@@ -25,27 +29,28 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import CronTriggerTimetable, TriggerRule, dag, task
+from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound.kmemory import offered
 from streambound_airflow import alerts, forms
-from streambound_airflow.assets import CACHE_CHOICES
+from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, FLIGHT_HISTORY
 from streambound_airflow.spark_submit import BenchmarkCachesOperator
+
+NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=timedelta(0))
 
 
 @dag(
     dag_id="benchmark_caches",
     doc_md=__doc__,
-    schedule=CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=timedelta(0)),
+    # Both: its choices start an evaluation, whose answers alone must not start the next benchmark.
+    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=FLIGHT_HISTORY & ANSWERS),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=3),
     default_args=forms.DEFAULTS,
     tags=["streambound", "queries", "spark"],
     params={
-        "queries": forms.several(
-            forms.registered_names(), "Queries", "Unbounded equijoins; all of them if none is chosen."
-        ),
+        "queries": forms.queries("Unbounded equijoins; all of them if none is chosen."),
         "streams": forms.several(
             forms.stream_names(), "Streams", "Only queries that read one of these; any if none is chosen."
         ),
@@ -53,13 +58,16 @@ from streambound_airflow.spark_submit import BenchmarkCachesOperator
         "policies": forms.several(
             list(offered.POLICIES), "Policies", "Policies that take part; all of them if none is chosen."
         ),
-        "days": forms.whole(offered.DAYS, "Days", "How many of the newest days of history are looked at."),
+        "days": forms.whole(
+            offered.DAYS, "Days", "How many of the newest days of history are looked at.", (2, 3_660)
+        ),
         "held_out": forms.whole(
             offered.HELD_OUT,
             "Held out",
             "How many of these, the last, policies are judged by; fewer than Days.",
+            (1, 3_659),
         ),
-        "runs": forms.whole(offered.RUNS, "Runs", "How often a policy runs that draws lots."),
+        "runs": forms.whole(offered.RUNS, "Runs", "How often a policy runs that draws lots.", (1, 1_000)),
         "to": forms.day("To", "Last UTC day that is looked at; empty for the history's last."),
     },
 )
@@ -69,22 +77,23 @@ def benchmark_caches() -> None:
         from airflow.sdk.exceptions import AirflowSkipException
 
         from streambound_airflow import caches
+        from streambound_airflow.backfill import form_of
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
         from streambound_airflow.runs import record_start
 
-        run_id, params = context["run_id"], context["params"]
+        run_id, form = context["run_id"], form_of(context)
         with reported():
-            names = caches.choose(params)
+            names = caches.choose(form)
             if not names:
                 reason = "no registered query is an unbounded equijoin over these streams"
                 context["ti"].xcom_push(key="skipped", value=reason)
                 raise AirflowSkipException(reason)
-            record_start(results(), run_id, caches.JOB, params)
-        context["ti"].xcom_push(key="arguments", value=caches.spark_arguments(run_id, names, params))
+            record_start(results(), run_id, caches.JOB, form)
+        context["ti"].xcom_push(key="arguments", value=caches.spark_arguments(run_id, names, form))
         return names
 
-    @task(outlets=[CACHE_CHOICES])
+    @task(inlets=[FLIGHT_HISTORY], outlets=[CACHE_CHOICES])
     def record(names: list[str], **context: Any) -> dict[str, Any]:
         from streambound_airflow import caches
         from streambound_airflow.database import results

@@ -22,6 +22,9 @@ pages in `quality/docs/index.html`, below the working folder.
 start date and does not catch up: when it is unpaused for the first time nothing runs until the next night or
 the next verdicts. When it is unpaused again after a pause that missed nights, the latest missed night runs
 once.
+
+**Backfill**: each run evaluates the history up to its own day, in order. Answers of later days that are
+published already are not taken back.
 """
 
 from __future__ import annotations
@@ -32,10 +35,18 @@ from typing import Any
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound_airflow import alerts, forms
-from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, VERDICTS
+from streambound_airflow.assets import (
+    ABSTRACT_HISTORY,
+    ANSWERS,
+    CACHE_CHOICES,
+    FLIGHT_HISTORY,
+    SYNOPSES,
+    VERDICTS,
+)
 from streambound_airflow.operators import StreamQualityOperator
-from streambound_airflow.spark_submit import EvaluateHistoryOperator
+from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
 
+READS = [VERDICTS, CACHE_CHOICES, SYNOPSES, FLIGHT_HISTORY, ABSTRACT_HISTORY]
 NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=timedelta(0))
 
 
@@ -67,37 +78,39 @@ NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=time
 def evaluate_history() -> None:
     @task
     def choose(**context: Any) -> list[str]:
+        from streambound_airflow.backfill import form_of, never_back
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
-        from streambound_airflow.partitions import days
         from streambound_airflow.recording import JOB
         from streambound_airflow.runs import record_start
-        from streambound_airflow.selection import select
+        from streambound_airflow.selection import select_days
 
         with reported():
-            days(context["params"]["from"], context["params"]["to"])
-            store = results()
-            reads = select(store, context["params"]["queries"])
-            record_start(store, context["run_id"], JOB, context["params"])
+            store, form = results(), form_of(context)
+            reads = select_days(store, form["queries"], form["from"], form["to"])
+            form = never_back(form, context["params"]["to"], reads)
+            record_start(store, context["run_id"], JOB, form)
         # Airflow maps over a task's own return value only.
         context["ti"].xcom_push(key="reads", value=reads)
+        context["ti"].xcom_push(key="form", value=form)
         return sorted(set().union(*reads.values()))
 
     # Streams that could not be checked cost the queries that read them, not the others.
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, multiple_outputs=True)
-    def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> dict[str, Any]:
+    def keep_out(
+        reads: dict[str, list[str]], checked: Any, form: dict[str, Any], **context: Any
+    ) -> dict[str, Any]:
         from streambound_airflow import selection
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
-        run_id, params = context["run_id"], context["params"]
+        run_id, include_failed = context["run_id"], form["include_failed_partitions"]
         with reported():
-            include_failed = params["include_failed_partitions"]
             chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(run_id, chosen["reads"], params)
+        arguments = selection.spark_arguments(run_id, chosen["reads"], form)
         return {**chosen, "arguments": arguments}
 
-    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[ANSWERS])
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, inlets=READS, outlets=[ANSWERS])
     def record(chosen: dict[str, Any], **context: Any) -> dict[str, str]:
         from streambound_airflow import recording
         from streambound_airflow.database import results
@@ -120,12 +133,14 @@ def evaluate_history() -> None:
     streams = choose()
     quality = StreamQualityOperator.partial(
         task_id="quality",
-        first="{{ params['from'] or '' }}",
-        last="{{ params['to'] or '' }}",
+        first="{{ ti.xcom_pull(task_ids='choose', key='form')['from'] or '' }}",
+        last="{{ ti.xcom_pull(task_ids='choose', key='form')['to'] or '' }}",
         map_index_template="{{ task.stream }}",
     ).expand(stream=streams)
-    chosen = keep_out(streams["reads"], quality.output)
-    evaluate = EvaluateHistoryOperator(task_id="evaluate", application_args=chosen["arguments"])
+    chosen = keep_out(streams["reads"], quality.output, streams["form"])
+    evaluate = EvaluateHistoryOperator(
+        task_id="evaluate", priority_weight=ANSWERS_FIRST, application_args=chosen["arguments"]
+    )
     recorded = record(chosen)
     evaluate >> recorded
     all_answered(recorded)

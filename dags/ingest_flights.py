@@ -13,6 +13,8 @@ Days that are new or have changed are announced by events of the asset `flight_m
 month as its partition key, which start `materialize_synopses`.
 
 **Schedule**: none, the data never changes. Unpausing starts nothing: run it by hand.
+
+**Backfill**: Airflow offers none for a DAG without a schedule. Trigger it with *From* and *To*.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def ingest_flights() -> None:
         return done["days"]
 
     # An event without a month would start nothing but a warning.
-    @task(outlets=[FLIGHT_MONTHS])
+    @task(inlets=[FLIGHT_HISTORY], outlets=[FLIGHT_MONTHS])
     def announce(days: list[str], **context: Any) -> None:
         from airflow.sdk.exceptions import AirflowSkipException
 

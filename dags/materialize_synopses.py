@@ -19,6 +19,9 @@ query that still runs elsewhere is waited for.
 month as its partition key); what arrives together of one year is one run, whose partition key is the year.
 Such a run is skipped as long as a query has not been checked: the verdicts start its first evaluation.
 The DAG has no start date: unpausing it starts nothing.
+
+**Backfill**: Airflow offers none for a DAG without hours. Checkpoints tell which days are new: trigger
+it, with *Recompute* for days that are not.
 """
 
 from __future__ import annotations
@@ -30,10 +33,18 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRule, dag, task
 
 from streambound_airflow import alerts, forms
-from streambound_airflow.assets import FLIGHT_MONTHS, SYNOPSES
+from streambound_airflow.assets import (
+    ABSTRACT_HISTORY,
+    CACHE_CHOICES,
+    FLIGHT_HISTORY,
+    FLIGHT_MONTHS,
+    SYNOPSES,
+    VERDICTS,
+)
 from streambound_airflow.operators import StreamQualityOperator
-from streambound_airflow.spark_submit import EvaluateHistoryOperator
+from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
 
+READS = [VERDICTS, CACHE_CHOICES, FLIGHT_HISTORY, FLIGHT_MONTHS, ABSTRACT_HISTORY]
 BY_YEAR = StartOfYearMapper(input_format="%Y-%m")
 
 
@@ -70,7 +81,7 @@ def materialize_synopses() -> None:
         from streambound_airflow.failures import reported
         from streambound_airflow.partitions import days
         from streambound_airflow.runs import record_start
-        from streambound_airflow.selection import select
+        from streambound_airflow.selection import select_days
 
         params, by_partitions = context["params"], context.get("partition_key") is not None
         with reported():
@@ -80,7 +91,7 @@ def materialize_synopses() -> None:
                 reason = f"not checked yet: {', '.join(waiting)}; the verdicts start the evaluation"
                 context["ti"].xcom_push(key="skipped", value=reason)
                 raise AirflowSkipException(reason)
-            reads = select(store, params["queries"])
+            reads = select_days(store, params["queries"], params["from"], params["to"])
             record_start(store, context["run_id"], synopses.JOB, params)
         context["ti"].xcom_push(key="reads", value=reads)
         return sorted(set().union(*reads.values()))
@@ -102,7 +113,7 @@ def materialize_synopses() -> None:
         # Airflow maps over a task's own return value only.
         return sorted(chosen["reads"])
 
-    @task(outlets=[SYNOPSES], map_index_template="{{ query }}")
+    @task(inlets=READS, outlets=[SYNOPSES], map_index_template="{{ query }}")
     def synopsis(query: str, **context: Any) -> dict[str, Any]:
         from streambound_airflow import synopses
         from streambound_airflow.failures import reported
@@ -146,7 +157,10 @@ def materialize_synopses() -> None:
     ).expand(stream=streams)
     kept = keep_out(streams["reads"], quality.output)
     materialize = EvaluateHistoryOperator(
-        task_id="materialize", application_args=kept["arguments"], name="streambound-materialize-synopses"
+        task_id="materialize",
+        priority_weight=ANSWERS_FIRST,
+        application_args=kept["arguments"],
+        name="streambound-materialize-synopses",
     )
     done = synopsis.expand(query=kept)
     conf = publishing()

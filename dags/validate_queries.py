@@ -11,6 +11,8 @@ a query. The verdict, with its reasons, is in the task's log, in its XCom and in
 **Schedule**: every night at 02:00 UTC. The DAG has no start date and does not catch up: when it is unpaused
 for the first time nothing runs until the next night. When it is unpaused again after a pause that
 missed nights, the latest missed night runs once.
+
+**Backfill**: refused. A verdict speaks of the registry as it is, so there is none of an earlier day.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from streambound_airflow.operators import BoundedMemoryCheckOperator
     schedule=CronTriggerTimetable("0 2 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
+    allowed_run_types=forms.NOT_IN_BACKFILLS,
     dagrun_timeout=timedelta(hours=1),
     default_args={**forms.DEFAULTS, "execution_timeout": timedelta(minutes=5)},
     tags=["streambound", "queries"],

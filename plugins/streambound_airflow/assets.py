@@ -1,4 +1,4 @@
-"""The assets that the DAGs emit and wait for."""
+"""The assets that the DAGs emit and wait for: one producer each, and somebody who reads it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ from airflow.sdk import Asset
 
 GROUP = "streambound"
 
-FLIGHT_HISTORY = Asset("flight_history", uri="x-streambound://streams/flights", group=GROUP)
+
+def _asset(name: str, place: str, about: str) -> Asset:
+    return Asset(name, uri=f"x-streambound://{place}", group=GROUP, extra={"about": about})
+
+
+FLIGHT_HISTORY = _asset(
+    "flight_history", "streams/flights", "The flights of all ingested days as partitioned streams."
+)
 # One event a month of which a day is new or has changed, with the month as its partition key. An event a day
 # would keep an SQLite database locked for longer than Airflow's other processes wait, where a year arrives.
-FLIGHT_MONTHS = Asset("flight_months", uri="x-streambound://streams/flights/months", group=GROUP)
-ABSTRACT_HISTORY = Asset("abstract_history", uri="x-streambound://streams/abstract", group=GROUP)
-VERDICTS = Asset("verdicts", uri="x-streambound://results/verdicts", group=GROUP)
+FLIGHT_MONTHS = _asset(
+    "flight_months", "streams/flights/months", "Months of which a day is new, has changed or is gone."
+)
+ABSTRACT_HISTORY = _asset("abstract_history", "streams/abstract", "The papers' streams S and T.")
+VERDICTS = _asset("verdicts", "results/verdicts", "Which registered queries run in bounded memory, and why.")
 # One event a query, with its name as partition key.
-SYNOPSES = Asset("synopses", uri="x-streambound://results/synopses", group=GROUP)
-# The policies that a benchmark of caches chose for unbounded queries.
-CACHE_CHOICES = Asset("cache_choices", uri="x-streambound://results/cache-choices", group=GROUP)
-ANSWERS = Asset("answers", uri="x-streambound://results/answers", group=GROUP)
+SYNOPSES = _asset("synopses", "results/synopses", "The newest checkpoint of each query's state.")
+CACHE_CHOICES = _asset(
+    "cache_choices", "results/cache-choices", "The policies that a benchmark chose for unbounded queries."
+)
+ANSWERS = _asset("answers", "results/answers", "What the queries answer over the history, and its quality.")

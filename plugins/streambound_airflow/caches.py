@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound import settings
 from streambound.errors import DataError, PlanError, StreamboundError
-from streambound_airflow.partitions import days
+from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
 from streambound_airflow.selection import SUMMARY, run_folder
 from streambound_airflow.validation import chosen_queries
@@ -44,7 +44,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
     streams = set(params["streams"] or ())
     if unknown := sorted(streams - set(catalog.names)):
         raise DataError(f"stream {unknown[0]} is not in the catalog", accepted=", ".join(catalog.names))
-    found = []
+    found: dict[str, list[str]] = {}
     for name in chosen_queries(params["queries"]):
         query = read_query(settings.registry() / "queries" / f"{name}.sql")
         try:
@@ -54,13 +54,15 @@ def choose(params: Mapping[str, Any]) -> list[str]:
             reads = {o.relation.name for o in plan.query.streams}
             if streams and not streams & reads:
                 raise PlanError(f"it reads {' and '.join(sorted(reads))}", subject=name)
-            found.append(name)
+            found[name] = sorted(reads)
         except StreamboundError as error:
             if params["queries"]:
                 raise error.about(name) from None
             log.info("left out: %s", error.about(name).one_line())
+    if found:
+        require_days(found, catalog, None, params["to"])
     log.info("benchmarked: %s", ", ".join(found) or "none")
-    return found
+    return list(found)
 
 
 def _policies(params: Mapping[str, Any]) -> Sequence[str]:

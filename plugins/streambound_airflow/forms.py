@@ -23,6 +23,13 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+# How runs of a DAG may come about whose outcome no day has a part in.
+NOT_IN_BACKFILLS = ["scheduled", "manual", "operator_triggered", "asset_triggered", "asset_materialization"]
+# Tuples that a benchmark's cache may hold, and how many such sizes it may try.
+LARGEST = 10_000_000
+MOST_SIZES = 50
+
+
 def registered_names() -> list[str]:
     """The names of the registered queries: their files' names, sorted."""
     return sorted(path.stem for path in (settings.registry() / "queries").glob("*.sql"))
@@ -44,38 +51,39 @@ def several(names: list[str], title: str, description: str) -> Param:
     """A choice of some of these names."""
     items = {"type": "string", "enum": names} if names else {"type": "string"}
     return Param(
-        [], type=["array", "null"], items=items, examples=names, title=title, description=description
+        [],
+        type=["array", "null"],
+        items=items,
+        uniqueItems=True,
+        examples=names,
+        title=title,
+        description=description,
     )
 
 
-def whole(default: int, title: str, description: str) -> Param:
-    """A whole number, 1 or more."""
-    return Param(default, type="integer", minimum=1, title=title, description=description)
+def whole(default: int, title: str, description: str, bounds: tuple[int, int]) -> Param:
+    """A whole number from the lower to the upper bound, both included."""
+    low, high = bounds
+    return Param(default, type="integer", minimum=low, maximum=high, title=title, description=description)
 
 
 def sizes(default: list[int]) -> Param:
-    """Numbers of tuples, 1 or more."""
+    """Numbers of tuples; more than a cache would be worth are taken for a slip of the hand."""
     return Param(
         default,
         type="array",
-        items={"type": "integer", "minimum": 1},
+        items={"type": "integer", "minimum": 1, "maximum": LARGEST},
         minItems=1,
+        maxItems=MOST_SIZES,
         uniqueItems=True,
         title="Sizes",
         description="How many tuples the cache holds, over both streams together; a list of numbers.",
     )
 
 
-def queries() -> Param:
+def queries(description: str = "Registered queries; all of them if none is chosen.") -> Param:
     """A choice of registered queries; none chosen means all."""
-    return Param(
-        [],
-        type=["array", "null"],
-        items={"type": "string"},
-        examples=registered_names(),
-        title="Queries",
-        description="Registered queries; all of them if none is chosen.",
-    )
+    return several(registered_names(), "Queries", description)
 
 
 def day(title: str, description: str) -> Param:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from streambound.errors import DataError
+
 if TYPE_CHECKING:
+    from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
     from streambound.query.partitions import Range
 
@@ -33,3 +37,40 @@ def days(first: str | None, last: str | None) -> Range:
     chosen = Range(first or None, last or None)
     chosen.days()
     return chosen
+
+
+def require_days(
+    reads: Mapping[str, Sequence[str]], catalog: Catalog, first: str | None, last: str | None
+) -> None:
+    """Refuses days of which no query can be evaluated, since a stream that it reads has none of them.
+
+    A query that alone has nothing to read is dropped later, by name; a stream without any history is told
+    by its quality check.
+
+    Raises:
+        DataError: naming the days that there are.
+    """
+    chosen = days(first, last)
+    if not (first or last):
+        return
+    streams = {name for names in reads.values() for name in names}
+    outside = {name: _outside(catalog.find(name), chosen) for name in streams}
+    if not all(any(outside[name] for name in names) for names in reads.values()):
+        return
+    told = sorted({text for text in outside.values() if text})
+    raise DataError(f"there is nothing to read {chosen}", accepted="; ".join(told), fix="choose other days")
+
+
+def _outside(relation: Relation | None, chosen: Range) -> str | None:
+    """The days that a stream has, if none of them is in the range."""
+    from streambound.query.partitions import DAYS, present_partitions
+
+    if relation is None or relation.history is None or relation.history.partition_by != DAYS:
+        return None
+    try:
+        names = [partition.name for partition in present_partitions(relation)]
+    except DataError:
+        return None
+    if not names or any(chosen.holds(DAYS, name) for name in names):
+        return None
+    return f"{relation.name} has {names[0]} to {names[-1]}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound import settings
 from streambound.errors import DataError, PlanError, StreamboundError
+from streambound_airflow.partitions import days, require_days
 from streambound_airflow.validation import chosen_queries
 
 if TYPE_CHECKING:
@@ -64,6 +65,22 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
         )
     for name, relations in reads.items():
         log.info("%s reads %s", name, ", ".join(relations))
+    return reads
+
+
+def select_days(
+    store: Results, wanted: Sequence[str] | None, first: str | None, last: str | None
+) -> dict[str, list[str]]:
+    """As ``select``, of days that there are.
+
+    Raises:
+        DataError: the days are none, reversed, or none of those that the queries' streams have.
+    """
+    from streambound.query.catalog import load_catalog
+
+    days(first, last)
+    reads = select(store, wanted)
+    require_days(reads, load_catalog(settings.registry() / "streams.yml"), first, last)
     return reads
 
 

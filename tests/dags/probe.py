@@ -41,8 +41,10 @@ def described(dag: Any) -> dict[str, Any]:
                 "backoff": task.retry_exponential_backoff,
                 "timeout": task.execution_timeout and task.execution_timeout.total_seconds(),
                 "pool": task.pool,
+                "weight": task.priority_weight,
                 "rule": str(task.trigger_rule),
                 "outlets": [asset.name for asset in task.outlets],
+                "inlets": [asset.name for asset in task.inlets],
                 "application": getattr(task, "application", None),
                 "submitted_as": getattr(task, "name", None),
                 "map_name": getattr(task, "map_index_template", None),
@@ -50,6 +52,11 @@ def described(dag: Any) -> dict[str, Any]:
             for task in dag.tasks
         },
     }
+
+
+def assets(bag: Any) -> list[Any]:
+    tasks = [task for dag in bag.dags.values() for task in dag.tasks]
+    return [asset for task in tasks for asset in (*task.outlets, *task.inlets)]
 
 
 def next_run(dag: Any) -> str | None:
@@ -78,6 +85,7 @@ def main() -> None:
         "seconds": seconds,
         "heavy": sorted(name for name in HEAVY if name in new),
         "dags": {dag_id: described(dag) for dag_id, dag in bag.dags.items()},
+        "assets": {asset.name: [asset.uri, asset.group, asset.extra] for asset in assets(bag)},
     }
     print("\n" + json.dumps(found))
 

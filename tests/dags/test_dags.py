@@ -50,6 +50,50 @@ def test_parsing_is_light(parsed: dict[str, Any]) -> None:
     assert parsed["seconds"] < 3
 
 
+def test_a_registry_of_five_hundred_queries_parses_as_fast(
+    parsed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "streams.yml").write_text((ROOT / "include" / "registry" / "streams.yml").read_text())
+    for number in range(500):
+        (tmp_path / "queries" / f"query_{number:03}.sql").write_text("SELECT origin FROM departures")
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path))
+    many = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+    assert many["errors"] == {} and many["warnings"] == []
+    assert len(many["dags"]["evaluate_history"]["params"]["queries"]["items"]["enum"]) == 500
+    # It costs a listing of the folder; most of the time is Airflow's own.
+    assert many["seconds"] < parsed["seconds"] + 1
+
+
+def test_each_asset_has_one_producer_and_somebody_who_reads_it(parsed: dict[str, Any]) -> None:
+    tasks = [(dag_id, task) for dag_id, dag in parsed["dags"].items() for task in dag["tasks"].values()]
+    produced = [name for _, task in tasks for name in task["outlets"]]
+    assert sorted(produced) == sorted(parsed["assets"])
+    assert len(produced) == len(set(produced))
+    waited_for = " ".join(dag["waits_for"] for dag in parsed["dags"].values())
+    read = {name for _, task in tasks for name in task["inlets"]}
+    assert [name for name in produced if name not in read and f"'{name}'" not in waited_for] == []
+    assert len({uri for uri, _, _ in parsed["assets"].values()}) == len(produced)
+    for name, (uri, group, extra) in parsed["assets"].items():
+        assert uri.startswith("x-streambound://") and group == "streambound", name
+        assert extra["about"].endswith("."), name
+
+
+def test_materialisation_evaluation_and_benchmark_follow_from_assets(parsed: dict[str, Any]) -> None:
+    dags = parsed["dags"]
+    assert "'flight_months'" in dags["materialize_synopses"]["waits_for"]
+    benchmark = dags["benchmark_caches"]
+    assert benchmark["timetable"] == "AssetOrTimeSchedule" and benchmark["next_run"] is not None
+    # Both, not any: or an evaluation would start a benchmark, whose choices start an evaluation.
+    assert benchmark["waits_for"].startswith("AssetAll(")
+    assert "'flight_history'" in benchmark["waits_for"] and "'answers'" in benchmark["waits_for"]
+
+
+@pytest.mark.parametrize("dag_id", DAGS)
+def test_each_dag_says_what_a_backfill_does(parsed: dict[str, Any], dag_id: str) -> None:
+    assert "**Backfill**" in parsed["dags"][dag_id]["doc_md"]
+
+
 @pytest.mark.parametrize("dag_id", DAGS)
 def test_each_dag_is_documented_owned_and_limited(parsed: dict[str, Any], dag_id: str) -> None:
     dag = parsed["dags"][dag_id]
@@ -101,6 +145,14 @@ def test_one_spark_application_at_a_time(parsed: dict[str, Any]) -> None:
     assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["materialize"]
 
 
+def test_answers_do_not_wait_for_benchmarks(parsed: dict[str, Any]) -> None:
+    dags = parsed["dags"]
+    # Airflow adds the weights of what follows.
+    benchmark = sum(task["weight"] for task in dags["benchmark_caches"]["tasks"].values())
+    assert dags["evaluate_history"]["tasks"]["evaluate"]["weight"] > benchmark
+    assert dags["materialize_synopses"]["tasks"]["materialize"]["weight"] > benchmark
+
+
 def test_each_application_is_submitted_by_its_name_and_has_two_hours(parsed: dict[str, Any]) -> None:
     tasks = {task_id: task for dag in parsed["dags"].values() for task_id, task in dag["tasks"].items()}
     submitted = {
@@ -130,8 +182,8 @@ def test_the_form_of_the_benchmark_offers_what_there_is(parsed: dict[str, Any]) 
         "weather",
     ]
     assert params["policies"]["items"]["enum"] == list(POLICIES)
-    assert params["sizes"]["items"] == {"type": "integer", "minimum": 1}
-    assert [params[name]["minimum"] for name in ("days", "held_out", "runs")] == [1, 1, 1]
+    assert params["sizes"]["items"]["minimum"] == 1 and params["sizes"]["items"]["maximum"] >= 10**6
+    assert [params[name]["minimum"] for name in ("days", "held_out", "runs")] == [2, 1, 1]
     tasks = parsed["dags"]["benchmark_caches"]["tasks"]
     assert [name for name, task in tasks.items() if task["pool"] == "spark"] == ["benchmark"]
 

@@ -203,6 +203,16 @@ def test_a_reversed_range_is_refused(tmp_path: Path) -> None:
         ingest(tmp_path, dt.date(2013, 1, 2), dt.date(2013, 1, 1))
 
 
+@pytest.mark.parametrize(("first", "last"), [(None, dt.date(2012, 12, 31)), (dt.date(2015, 1, 1), None)])
+def test_days_that_were_never_published_are_refused(
+    make_source: MakeSource, tmp_path: Path, first: dt.date | None, last: dt.date | None
+) -> None:
+    with pytest.raises(DataError, match="nothing was published of the days") as caught:
+        ingest(tmp_path / "streams", first, last, source=make_source({}))
+    assert "days from 2013-" in str(caught.value)
+    assert not (tmp_path / "streams").exists()
+
+
 def test_a_disk_that_refuses_is_a_storage_error(make_source: MakeSource, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file where the folder should be")
     with pytest.raises(StorageError, match="cannot write"):

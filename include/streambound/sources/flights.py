@@ -8,7 +8,7 @@ input gives the same bytes; a partition appears whole or not at all. docs/data.m
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,7 +85,8 @@ def ingest(
         source: folder of the published files; by default the installed package's.
 
     Raises:
-        DataError: a file is missing or unreadable, contradicts itself, or the range is reversed.
+        DataError: a file is missing or unreadable, contradicts itself, or the range is reversed or
+            holds nothing.
         StorageError: the disk refuses.
     """
     if first and last and last < first:
@@ -93,10 +94,23 @@ def ingest(
     published = nycflights.read(source)
     verify(published)
     progress(f"read {len(published.flights):,} flights")
-    chosen = [events.between(first, last) for events in streams(published)]
+    known = streams(published)
+    chosen = [events.between(first, last) for events in known]
+    here = any(_present(target / name, first, last) for name in STREAMS)
+    if not here and not any(len(events.rows) for events in chosen):
+        raise _nothing_published(first, last, known)
     written = [_write_stream(target, events, first, last, progress) for events in chosen]
     written += _write_statics(target, published, progress)
     return _report(tuple(written), dict(zip(STREAMS, chosen, strict=True)), published)
+
+
+def _nothing_published(first: dt.date | None, last: dt.date | None, known: Iterable[Events]) -> DataError:
+    days = [day for events in known for day in events.days]
+    return DataError(
+        f"nothing was published of the days from {first or 'the first'} to {last or 'the last'}",
+        accepted=f"days from {min(days)} to {max(days)}" if days else None,
+        fix="choose other days",
+    )
 
 
 def verify(source: Source) -> None:
