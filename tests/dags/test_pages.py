@@ -7,8 +7,11 @@ import html
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urljoin
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlalchemy import event
 
 from streambound.compiler import check
@@ -207,8 +210,6 @@ def test_markup_in_names_text_and_metadata_is_text(viewer: Any, store: Results, 
     )
     store.record_run(Run("r1", MARKUP, "failed"))
     evaluate(store, name, missing_partitions=(MARKUP,))
-    from urllib.parse import quote
-
     addresses = [
         "queries",
         f"queries?text={quote(MARKUP)}",
@@ -249,6 +250,29 @@ def test_no_page_has_inline_scripts_styles_or_addresses_from_elsewhere(
                     address,
                     place,
                 )
+
+
+def test_links_hold_behind_a_proxy_under_a_prefix(
+    mounted: Any, clients: dict[str, Any], store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    outer = FastAPI()
+    outer.mount("/under/prefix", mounted)
+    token = {"Authorization": clients["viewer"].headers["Authorization"]}
+    client = TestClient(outer, "http://proxy.test/under/prefix/streambound/", headers=token)
+    for address in ("queries", "queries/unbounded", "runs/validate_queries/r1", "quality"):
+        seen = page(client, address)
+        places = [
+            had.get("href") or had.get("src") for tag, had in seen.elements if tag in ("a", "link", "script")
+        ]
+        whole = [
+            urljoin(f"http://proxy.test/under/prefix/streambound/{address}", place or "") for place in places
+        ]
+        ours = "http://proxy.test/under/prefix/"
+        assert all(one.startswith((f"{ours}streambound/", f"{ours}dags/")) for one in whole)
+        for one in whole:
+            if one.startswith(f"{ours}streambound/"):
+                assert client.get(one).status_code == 200, one
 
 
 def statements(client: Any, address: str, url: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -193,11 +194,19 @@ def test_a_broken_catalog_and_database_are_named(
     assert problem(viewer.get("api/v1/queries"), 503)["code"] == "storage-error"
 
 
-@pytest.fixture
-def examiners(registry: Path) -> Any:
+@pytest.fixture(scope="module")
+def one_process() -> Iterator[Examiners]:
     made = Examiners(number=1)
     yield made
     made.end()
+
+
+@pytest.fixture
+def examiners(one_process: Examiners, registry: Path) -> Iterator[Examiners]:
+    """What decides with one process, which has decided a query of this registry."""
+    assert one_process.examine("SELECT DISTINCT carrier FROM departures")["verdict"] == "bounded"
+    yield one_process
+    one_process.seconds = 30.0
 
 
 def test_a_query_that_takes_too_long_is_given_up_and_the_next_is_decided(examiners: Examiners) -> None:
@@ -218,7 +227,6 @@ def test_a_process_that_dies_over_a_query_is_replaced(
         process.kill()
         return asked(process, seconds)
 
-    examiners.examine("SELECT DISTINCT carrier FROM departures")
     monkeypatch.setattr(Examiner, "_line", staticmethod(killed))
     with pytest.raises(Refused, match="too deep or too large"):
         examiners.examine("SELECT DISTINCT origin FROM departures")
@@ -238,10 +246,11 @@ def test_whoever_waits_too_long_for_a_turn_is_told(
     examiners: Examiners, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streambound_airflow.pages.examination.PATIENCE", 0.05)
-    examiners._free.get()
+    process = examiners._free.get()
     began = time.monotonic()
     with pytest.raises(Refused, match="too many queries") as refused:
         examiners.examine("SELECT DISTINCT origin FROM departures")
+    examiners._free.put(process)
     assert refused.value.status_code == 503 and time.monotonic() - began < 5
 
 
