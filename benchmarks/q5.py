@@ -39,7 +39,7 @@ from streambound.spark.history import evaluate_history
 from streambound.spark.session import session
 
 SQL = "SELECT A FROM S, T WHERE B < D AND B < 120 AND D > 20 AND A > 10 AND A < 20"
-AIMS = {"floor": 2.0, "expert": 1.1}
+AIMS = {"floor": 1.5, "expert": 0.8}
 PARTITIONS = 8
 
 

@@ -8,7 +8,11 @@ from typing import Any
 
 from streambound.checkpoint.boundary import Late
 from streambound.errors import StreamboundError
+from streambound.spark.emit import counted
 from streambound.spark.prepare import Missing
+
+# So many partitions are named one by one in what is told.
+NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,25 @@ class HistoryAnswer:
             "memory": None if self.memory is None else dict(self.memory),
             "error": None if self.error is None else self.error.one_line(),
         }
+
+
+def told(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
+    """An answer in a sentence: what there is, and what was read for it."""
+    if answer.error is not None:
+        return f"{answer.query}: failed: {answer.error.one_line()}"
+    if not publish:
+        return f"{answer.query}: checkpointed{_began(answer)}"
+    kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""
+    rows, partitions = answer.answer_rows, len(answer.partitions)
+    said = f"{counted(rows, 'row')} from {counted(partitions, 'partition')}"
+    return f"{answer.query}: {said}{kept_out}{_began(answer) if checkpointed else ''}"
+
+
+def _began(answer: HistoryAnswer) -> str:
+    after = answer.started_after
+    boundary = "the beginning" if after is None else f"the boundary after {after}"
+    read = answer.read_partitions
+    if not read:
+        return f"; nothing read, evaluated from {boundary}"
+    named = ", ".join(read) if len(read) <= NAMED else f"{read[0]} to {read[-1]}"
+    return f"; {counted(len(read), 'partition')} read ({named}), evaluated from {boundary}"

@@ -24,7 +24,7 @@ from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
-from streambound.spark.answer import HistoryAnswer
+from streambound.spark.answer import HistoryAnswer, told
 from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
@@ -39,9 +39,6 @@ from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# So many partitions are named one by one in what is told.
-NAMED = 5
 
 
 class Registered(Protocol):
@@ -134,7 +131,7 @@ def evaluate_history(
                 try:
                     if name not in damaged:
                         done[name] = walk.finish(time.monotonic() - started)
-                        progress(_told(done[name], walk.book.table is not None, publish))
+                        progress(told(done[name], walk.book.table is not None, publish))
                 except Damaged:
                     damaged.add(name)
             waiting = [job for job in waiting if job.name in damaged]
@@ -278,24 +275,3 @@ def _verdict(query: Registered, catalog: Catalog) -> str:
         return "invalid"
     assert verdict is not None
     return verdict.outcome.value
-
-
-def _told(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
-    if answer.error is not None:
-        return f"{answer.query}: failed: {answer.error.one_line()}"
-    if not publish:
-        return f"{answer.query}: checkpointed{_began(answer)}"
-    kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""
-    rows, partitions = answer.answer_rows, len(answer.partitions)
-    told = f"{emit.counted(rows, 'row')} from {emit.counted(partitions, 'partition')}"
-    return f"{answer.query}: {told}{kept_out}{_began(answer) if checkpointed else ''}"
-
-
-def _began(answer: HistoryAnswer) -> str:
-    after = answer.started_after
-    boundary = "the beginning" if after is None else f"the boundary after {after}"
-    read = answer.read_partitions
-    if not read:
-        return f"; nothing read, evaluated from {boundary}"
-    named = ", ".join(read) if len(read) <= NAMED else f"{read[0]} to {read[-1]}"
-    return f"; {emit.counted(len(read), 'partition')} read ({named}), evaluated from {boundary}"
