@@ -1,0 +1,125 @@
+"""Two cores against one: the same backfill of 64 partitions.
+
+``python benchmarks/cores.py [--rows 250000] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64 partitions
+of that many rows each (cached), and evaluates three queries (counts, extrema, segments of time) over all of
+them from the beginning, with checkpoints, in a Spark session of one core and in one of two, in turn. Each
+session evaluates a partition before it counts. It prints the median of the ratios within each round against
+the aim. Exit code 1 if the answers differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from streambound import settings
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.registry import RegisteredQuery
+from streambound.spark.history import evaluate_history
+from streambound.spark.session import session
+
+AIM = 1.6
+PARTITIONS = 64
+DAY = 86_400
+QUERIES = {
+    "counts": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 200",
+    "extrema": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 200",
+    "segments": "SELECT S.A, T.A AS B FROM S, T WHERE S.ts > T.ts AND S.A > T.A AND T.A BETWEEN 1 AND 4",
+}
+
+
+def data(rows: int) -> Path:
+    """The folder of both streams with that many rows a partition, drawn unless it is there."""
+    folder = settings.home() / "bench" / f"cores-{rows}"
+    done = folder / "done"
+    if not done.exists():
+        print(f"drawing S and T with {rows * PARTITIONS:,} rows each ...", flush=True)
+        for number, stream in enumerate("ST"):
+            for part in range(PARTITIONS):
+                _draw(folder / stream / f"part={part:03}", number, part, rows)
+        done.touch()
+    return folder
+
+
+def _draw(folder: Path, stream: int, part: int, rows: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"""COPY (SELECT make_timestamp(({part * DAY} + i * {DAY} // {rows}) * 1000000) AS ts,
+            (hash(i * 2 + {stream} + {part} * 1000003) % 5000)::INT AS A,
+            (hash(i * 2 + {stream} + {part} * 1000033) % 100000)::INT AS B
+            FROM range({rows}) r(i)) TO '{folder}/data.parquet' (FORMAT parquet)"""
+        )
+
+
+def catalog(folder: Path) -> Catalog:
+    """Both streams with their histories in that folder."""
+    columns = {"ts": "timestamp", "A": "int", "B": "int"}
+    return catalog_from_mapping(
+        {
+            name: {
+                "columns": columns,
+                "timestamp": "ts",
+                "history": {"path": str(folder / name), "partition_by": "part"},
+            }
+            for name in "ST"
+        }
+    )
+
+
+def backfill(spark: Any, folder: Path, last: str | None = None) -> tuple[float, list[str | None]]:
+    """Seconds of an evaluation from the beginning, and the digests of its answers."""
+    queries = [RegisteredQuery(name, sql, Path(f"{name}.sql")) for name, sql in QUERIES.items()]
+    with tempfile.TemporaryDirectory() as name:
+        started = time.perf_counter()
+        found = evaluate_history(
+            spark,
+            queries,
+            catalog(folder),
+            last=last,
+            output=Path(name) / "answers",
+            checkpoints=str(Path(name) / "state"),
+        )
+        seconds = time.perf_counter() - started
+    for answer in found:
+        if answer.error is not None:
+            raise answer.error
+    return seconds, [answer.digest for answer in found]
+
+
+def measured(folder: Path, cores: int) -> tuple[float, list[str | None]]:
+    """The backfill in a session of so many cores, once its workers are there."""
+    with session("cores", master=f"local[{cores}]", spark__log__level="ERROR") as spark:
+        backfill(spark, folder, last=f"{cores:03}")
+        return backfill(spark, folder)
+
+
+def main() -> int:
+    """Run the benchmark; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=250_000, help="rows of each stream and partition")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    folder, ratios, seen = data(options.rows), list[float](), set[tuple[str | None, ...]]()
+    print(f"2 x {PARTITIONS} partitions of {options.rows:,} rows, {os.cpu_count()} cores", flush=True)
+    for _ in range(options.rounds):
+        (one, first), (two, second) = measured(folder, 1), measured(folder, 2)
+        seen |= {tuple(first), tuple(second)}
+        ratios.append(one / two)
+        print(f"one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x", flush=True)
+    ratio = statistics.median(ratios)
+    print(f"one core / two cores: {ratio:.2f}x, aim at least {AIM}x: {'met' if ratio >= AIM else 'MISSED'}")
+    print(f"answers: {'the same' if len(seen) == 1 else 'DIFFERENT'}")
+    return 0 if len(seen) == 1 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
