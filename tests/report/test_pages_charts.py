@@ -26,7 +26,7 @@ def desc(root: ElementTree.Element) -> str:
 def dashed(root: ElementTree.Element) -> list[float]:
     """The heights of dashed lines over the curve; a shorter one is their key."""
     lines = (line.attrib for line in root.iter("line") if "stroke-dasharray" in line.attrib)
-    return [float(line["y1"]) for line in lines if float(line["x2"]) - float(line["x1"]) > 100]
+    return [float(line["y1"]) for line in lines if float(line["x2"]) - float(line["x1"]) > 50]
 
 
 def labels(root: ElementTree.Element) -> list[str]:
@@ -97,3 +97,20 @@ def test_any_points_are_drawn_inside_the_picture(
             assert 0 <= float(found.attrib.get(key, 0)) <= most
         for x, y in re.findall(r"([\d.e+-]+),([\d.e+-]+)", found.attrib.get("d", "")):
             assert 0 <= float(x) <= width and 0 <= float(y) <= height
+
+
+@pytest.mark.parametrize(
+    ("units", "bound", "said"),
+    [
+        (12, 1_224, ["12", "of 1,224"]),
+        (9_999, 999_999, ["9,999", "of 1,000k"]),
+        (12_345_678, 10**16, ["12.3M", "of 1.0e+16"]),
+        (7, None, ["7"]),
+    ],
+)
+def test_beside_a_small_chart_stand_the_newest_state_and_its_bound(
+    units: int, bound: int | None, said: list[str]
+) -> None:
+    root = read(state_chart([("a", 1), ("b", units)], bound))
+    full = [text.findtext("title") or text.text for text in root.iter("text")]
+    assert full == said

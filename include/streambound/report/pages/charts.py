@@ -65,7 +65,7 @@ def state_chart(points: Sequence[Point], bound: int | None, *, large: bool = Fal
         large: with axes, labels and a dot for each point; else a small one for a row of a table.
         name: the query, for the picture's title.
     """
-    width, height = (720, 260) if large else (190, 40)
+    width, height = (720, 260) if large else (132, 40)
     of = f" of {name}" if name else ""
     title, description = f"State{of} over time", _described(points, bound)
     if not points:
@@ -74,7 +74,8 @@ def state_chart(points: Sequence[Point], bound: int | None, *, large: bool = Fal
         ]
         return picture(width, height, title, description, parts)
     frame = _frame(points, bound, large)
-    parts = [*(_axes(points, frame) if large else ()), *_curve(points, frame)]
+    around = _axes(points, frame) if large else _numbers(points[-1][1], bound, frame)
+    parts = [*around, *_curve(points, frame)]
     if bound is not None:
         parts += _bound(bound, frame, large)
     return picture(width, height, title, description, parts)
@@ -95,7 +96,7 @@ def _frame(points: Sequence[Point], bound: int | None, large: bool) -> _Frame:
     most = max(units for _, units in points)
     broken = bound is not None and bound > FAR * max(most, 1)
     top = most if broken else max(most, bound or 0)
-    left, right, upper, lower = (70.0, 672.0, 34.0, 212.0) if large else (4.0, 120.0, 6.0, 36.0)
+    left, right, upper, lower = (70.0, 672.0, 34.0, 212.0) if large else (4.0, 76.0, 6.0, 36.0)
     return _Frame(left, right, upper, lower, len(points), _rounded(top) if large else top, broken)
 
 
@@ -157,15 +158,22 @@ def _bound(bound: int, frame: _Frame, large: bool) -> Iterator[Markup]:
         x, height = frame.right - text_width(label) - 34, frame.upper - 16
         yield element("line", {"x1": x, "y1": height, "x2": x + 28, "y2": height, **dashed})
         yield words(label, x + 34, height + 4, frame.right - frame.left)
-    else:
-        yield words(f"of {_short(bound)}", frame.right + 5, y + 4, 62, size=11)
+
+
+def _numbers(last: int, bound: int | None, frame: _Frame) -> Iterator[Markup]:
+    """Beside a small chart: the newest state, and what it is part of."""
+    x, room = frame.right + 6, 49.0
+    yield words(_short(last), x, 16, room, size=11, bold=True, colour=ACCENT)
+    if bound is not None:
+        yield words(f"of {_short(bound)}", x, 31, room, size=11, muted=True)
 
 
 def _short(number: int) -> str:
     """A number in few characters."""
-    for power, sign in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
-        if number >= power:
-            return f"{number / power:,.3g}{sign}" if number < 1000 * power else f"{number:.1e}"
+    for power, sign in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= max(power, 10_000):
+            digits = ".3g" if number < 100 * power else ",.0f"
+            return f"{number / power:{digits}}{sign}" if number <= 1000 * power else f"{number:.1e}"
     return f"{number:,}"
 
 
