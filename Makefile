@@ -59,10 +59,10 @@ fuzz: setup
 api-fuzz: setup
 	$(PY) -m pytest -q tests/dags/test_pages_api.py -m "heavy or not heavy" -k random
 
-# kill -9 at forty random moments, each followed by a retry; then nights of a real Airflow, two of them killed:
-# about 25 minutes.
+# kill -9 at forty random moments, each followed by a retry; then nights of a real Airflow, two of them killed,
+# and one of the caches' benchmark with everything, submitted: about 25 minutes.
 crash: setup
-	$(PY) -m pytest tests/crash tests/e2e/test_nights.py -m "heavy or not heavy" -rP
+	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP
 
 bench: setup
 	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -256,9 +257,10 @@ def run(*arguments: str) -> str:
 
 
 NIGHT = {"sizes": [5, 10], "policies": ["lru", "prob"], "days": 7, "held_out": 3}
+EVERYTHING = {"sizes": [5, 10, 100, 500], "policies": list(POLICIES), "days": 28, "held_out": 3}
 
 
-def night_of(home: Path, form: dict[str, Any], *submit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def night_of(form: dict[str, Any], *submit: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A night of both DAGs by themselves: how each ended."""
     run("-m", "airflow", "db", "migrate")
     nights = str(Path(__file__).with_name("nights.py"))
@@ -270,26 +272,28 @@ def night_of(home: Path, form: dict[str, Any], *submit: str) -> tuple[dict[str, 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("submit", [[], pytest.param(["--submit"], marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(
+    ("form", "submit"), [(NIGHT, []), pytest.param(EVERYTHING, ["--submit"], marks=pytest.mark.heavy)]
+)
 def test_the_evaluation_uses_what_the_night_before_chose(
-    keys_that_come_again: Path, submit: list[str]
+    keys_that_come_again: Path, form: dict[str, Any], submit: list[str]
 ) -> None:
-    benchmarked, evaluated = night_of(keys_that_come_again, NIGHT, *submit)
+    benchmarked, evaluated = night_of(form, *submit)
     assert [path.name for path in sorted((keys_that_come_again / "caches").iterdir())] == [
         "again.json",
         "again.svg",
     ]
     store = Results(f"sqlite:///{keys_that_come_again}/connected.db")
     cells = store.cache_benchmarks(benchmarked["run_id"])
-    assert {(one.size, one.contender) for one in cells} == {(k, p) for k in (5, 10) for p in ("lru", "prob")}
+    assert {(one.size, one.policy) for one in cells} == set(product(form["sizes"], form["policies"]))
     # Keys are as frequent as they always were: what is known of them beats what was seen last.
     (chosen,) = [one for one in cells if one.chosen and one.size == 5]
     assert chosen.policy == "prob" and chosen.why is not None and "keeps the most" in chosen.why
     (quality,) = [one for one in store.quality(benchmarked["run_id"]) if one.kind == "caches"]
     assert quality.success and Path(str(quality.docs)).is_file()
     seen = store.cache_estimates(benchmarked["run_id"])
-    assert [(one.size, one.policy, one.holds) for one in seen] == [(5, "prob", True), (10, "prob", True)]
-    assert all(0 < one.results < one.exact == one.estimated for one in seen)
+    assert [(one.size, one.holds) for one in seen] == [(size, True) for size in form["sizes"]]
+    assert all(0 < one.results <= one.exact == one.estimated for one in seen)
     (answer,) = store.cache_answers(evaluated["run_id"])
     assert (answer.query, answer.size, answer.policy) == ("again", 5, "prob")
     assert chosen.why == f"{answer.why}; no policy keeps more"

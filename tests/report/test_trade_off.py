@@ -37,7 +37,7 @@ def test_the_picture_says_what_the_estimate_is_worth(tmp_path: Path) -> None:
     holds, wrong = Compared(40, 1_000, 900.0, 50.0), Compared(40, 1_000, 700.0, 50.0)
     first, *others = USUAL
     draw(night(replace(first, estimate=holds), *others), tmp_path / "q.svg")
-    said = "a pass over these days estimates {} ± 200 results of 1,000: {}"
+    said = "over these days alone: 1,000 results, and the estimate, {} ± 200, {}"
     assert f"<!-- {said.format(900, 'holds')} -->" in text_of(tmp_path / "q.svg")
     draw(
         night(replace(first, estimate=holds), *(replace(one, estimate=wrong) for one in others)),

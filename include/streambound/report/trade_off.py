@@ -59,7 +59,7 @@ def _estimated(night: Night) -> Iterator[str]:
         worst = max(told, key=lambda one: one.off or 0.0)
         stated = f"{worst.estimated:,.0f} ± {ERRORS * worst.error:,.0f}"
         held = "holds" if worst.holds else "does not hold"
-        yield f"a pass over these days estimates {stated} results of {worst.exact:,}: {held}"
+        yield f"over these days alone: {worst.exact:,} results, and the estimate, {stated}, {held}"
 
 
 def _draw_shares(axes: Axes, night: Night) -> None:
