@@ -147,25 +147,24 @@ def print_trade_offs(store: Results) -> None:
 
 
 def exact_size(query: str) -> int:
-    """How many rows a registered query has over the whole history, as DuckDB counts them."""
+    """How many rows a registered query over streams has, of their whole histories, as DuckDB counts them."""
     import duckdb
 
     from streambound import settings
+    from streambound.query.parse import statement
+    from streambound.query.partitions import find_partitions
     from streambound.query.registry import load_registry
 
     registry = load_registry(settings.registry())
     (registered,) = registry.chosen([query])
+    parsed = statement(registered.sql, registry.catalog, query)
     with duckdb.connect() as connection:
         connection.execute("SET enable_progress_bar = false")
-        for name in registry.catalog.names:
-            files = settings.streams_root() / name / "**" / "*.parquet"
-            if any(files.parent.parent.glob("**/*.parquet")):
-                connection.read_parquet(str(files)).create_view(name)
-        found = connection.execute(
-            f"SELECT count(*) FROM ({registered.sql.rstrip().rstrip(';')}\n)"
-        ).fetchone()
-    assert found is not None
-    return int(found[0])
+        for relation in {o.relation.name: o.relation for o in parsed.arriving}.values():
+            files = [str(file) for partition in find_partitions(relation) for file in partition.files]
+            connection.read_parquet(files).create_view(relation.name)
+        ((count,),) = connection.sql(registered.sql).aggregate("count(*)").fetchall()
+    return int(count)
 
 
 def run_all(api: AirflowClient, say: Clock, days: int | None = None) -> bool:
