@@ -17,10 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kmemory.nights import USUAL
+from tests.kmemory.nights import night as made_night
 
+from streambound import settings
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
 from streambound.kmemory.benchmark import Fit
 from streambound.kmemory.compared import Compared
+from streambound.kmemory.night import write
 from streambound.kmemory.offered import POLICIES
 from streambound.results import Results
 from streambound_airflow import caches, recording, selection
@@ -213,6 +217,15 @@ def test_the_share_of_an_answer_is_recorded(store: Results, working_folder: Path
     (kept,) = store.latest_cache_answers()
     assert (kept.query, kept.size, kept.policy, kept.results) == ("rotation", 20, "prob", 30)
     assert (kept.estimated_share, kept.standard_error, kept.why) == (0.75, 2.5, "it won")
+
+
+def test_the_page_says_which_policies_keep_more_than_the_chosen_one(rotation: Path) -> None:
+    from streambound_airflow.pages import detail
+
+    write(settings.caches_root(), made_night(*USUAL, query="rotation"))
+    found = detail.choices("rotation").choices
+    assert [one.why for one in found] == [one.why for one in USUAL]
+    assert "more results than the 850 of the chosen one were kept by lru 900" in found[2].why
 
 
 STREAMS = """streams:

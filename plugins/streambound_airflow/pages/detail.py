@@ -151,7 +151,7 @@ def choices(name: str) -> ChoicesBody:
                 units=one.units,
                 policy=one.choice.policy,
                 alpha=one.choice.alpha,
-                why=one.choice.why,
+                why=one.why,
                 kept=one.kept,
                 optimum=one.optimum,
                 share=one.kept / night.possible if night.possible else None,
