@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live properties fuzz api-fuzz crash bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -63,6 +63,10 @@ api-fuzz: setup
 # and one of the caches' benchmark with everything, submitted: about 25 minutes.
 crash: setup
 	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP
+
+# Backfills through the real scheduler: about four minutes.
+backfill: setup
+	$(PY) -m pytest tests/e2e/test_backfill.py -m "heavy or not heavy"
 
 bench: setup
 	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done

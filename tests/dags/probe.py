@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 import time
@@ -33,6 +34,7 @@ def described(dag: Any) -> dict[str, Any]:
         "params": {name: dag.params.get_param(name).schema for name in dag.params},
         "timetable": type(dag.timetable).__name__,
         "next_run": next_run(dag),
+        "backfill": backfill(dag),
         "waits_for": str(getattr(dag.timetable, "asset_condition", "")),
         "tasks": {
             task.task_id: {
@@ -66,6 +68,18 @@ def next_run(dag: Any) -> str | None:
     scheduled = DagSerialization.from_dict(DagSerialization.to_dict(dag))
     info = scheduled.next_dagrun_info(last_automated_run_info=None)
     return info and info.run_after.isoformat()
+
+
+def backfill(dag: Any) -> list[str] | None:
+    """The logical dates of a backfill from the second to the fourth; None where Airflow refuses one."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    kinds = stored.allowed_run_types
+    if not stored.timetable.periodic or (kinds is not None and "backfill" not in map(str, kinds)):
+        return None
+    first, last = (dt.datetime(2013, 1, day, tzinfo=dt.UTC) for day in (2, 5))
+    return [str(info.logical_date) for info in stored.iter_dagrun_infos_between(first, last)]
 
 
 def main() -> None:

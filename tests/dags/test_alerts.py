@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import os
 import smtplib
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -264,29 +261,6 @@ def test_a_notice_says_which_connection_carried_it(
     with caplog.at_level(logging.INFO):
         delivery.send(Notice("s", "t", {"text": "t"}), "hook")
     assert "sent 's' through connection hook" in caplog.text and len(webhook.posted) == 1
-
-
-def test_a_real_run_sends_one_message_and_ends_as_it_would_have(
-    webhook: Webhook, registry: Path, store: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A verdict turns; the run also has an invalid query, so its task ``all_passed`` does not run."""
-    sql = (registry / "queries" / "unbounded.sql").read_text()
-    before = [
-        {"query": name, "verdict": "bounded", "criterion": "exact", "sql": sql}
-        for name in ("unbounded", "bounded")
-    ]
-    store.record_verdicts("yesterday", before)
-    monkeypatch.setenv("STREAMBOUND_ALERTS", "hook")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
-    nights = [str(Path(__file__).with_name("nights.py")), "validate_queries", "{}"]
-    done = subprocess.run([sys.executable, *nights], capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr[-4_000:]
-    (run,) = json.loads(done.stdout.splitlines()[-1])
-    assert run["state"] == "failed" and run["tasks"]["summarise"] == "success"
-    ((_, _, body),) = webhook.posted
-    assert body["run_id"] == run["run_id"] and body["job"] == "validate_queries"
-    assert [(one["kind"], one["subject"]) for one in body["findings"]] == [("verdict", "unbounded")]
 
 
 def test_a_page_is_an_address_of_airflows(monkeypatch: pytest.MonkeyPatch) -> None:

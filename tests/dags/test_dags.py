@@ -89,6 +89,18 @@ def test_materialisation_evaluation_and_benchmark_follow_from_assets(parsed: dic
     assert "'flight_history'" in benchmark["waits_for"] and "'answers'" in benchmark["waits_for"]
 
 
+def test_what_depends_on_days_can_be_backfilled_a_run_a_day(parsed: dict[str, Any]) -> None:
+    backfills = {dag_id: dag["backfill"] for dag_id, dag in parsed["dags"].items()}
+    days = ["2013-01-02", "2013-01-03", "2013-01-04"]
+    assert {dag_id: found and [day[:10] for day in found] for dag_id, found in backfills.items()} == {
+        "benchmark_caches": days,
+        "evaluate_history": days,
+        "ingest_flights": None,
+        "materialize_synopses": None,
+        "validate_queries": None,
+    }
+
+
 @pytest.mark.parametrize("dag_id", DAGS)
 def test_each_dag_says_what_a_backfill_does(parsed: dict[str, Any], dag_id: str) -> None:
     assert "**Backfill**" in parsed["dags"][dag_id]["doc_md"]

@@ -215,24 +215,6 @@ def python(*arguments: str, **env: str) -> str:
     return done.stdout
 
 
-def test_a_real_run_sends_events(working_folder: Path, registry: Path) -> None:
-    """Through the provider's own listener and its file transport."""
-    events = working_folder / "events.jsonl"
-    transport = {"type": "file", "log_file_path": str(events), "append": True}
-    python("-m", "airflow", "db", "migrate")
-    nights = str(Path(__file__).with_name("nights.py"))
-    conf = json.dumps({"queries": ["bounded", "unbounded"]})
-    python(nights, "validate_queries", conf, AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(transport))
-    sent = [json.loads(line) for line in events.read_text().splitlines()]
-    ended = [e for e in sent if e["job"]["name"] == "validate_queries.check" and e["eventType"] == "COMPLETE"]
-    verdicts = [conforms(one["run"]["facets"]["streambound_verdict"]) for one in ended]
-    assert {one["query"]: one["verdict"] for one in verdicts} == {
-        "bounded": "bounded",
-        "unbounded": "unbounded",
-    }
-    assert all(one["inputs"][0]["name"].endswith("/streams/departures") for one in ended)
-
-
 WITHOUT = """
 import importlib.metadata, importlib_metadata, sys
 class Absent:
