@@ -14,7 +14,6 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from starlette._utils import get_route_path
 
 from streambound_airflow.pages.documents import STATIC
 
@@ -81,7 +80,8 @@ def _version() -> str:
 
 def root_of(request: Request) -> str:
     """The relative address of ``/streambound/`` from a page."""
-    return "../" * (get_route_path(request.scope).count("/") - 1) or "./"
+    path = str(request.scope["path"]).removeprefix(str(request.scope.get("root_path", "")))
+    return "../" * (path.count("/") - 1) or "./"
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
