@@ -73,8 +73,8 @@ def test_the_story_in_words() -> None:
         "History A": ["#|stream|tuple", "1|S|A = 7, B = 8|only in this history"],
         "History B": ["#|stream|tuple", "1|S|A = 7, B = 10|only in this history"],
         "Then, in both, comes": ["#|stream|tuple", "1|T|D = 9"],
-        "New answers after history A": ["A", "7"],
-        "New answers after history B": ["answer", "no new answer"],
+        "Answers after A": ["A", "7"],
+        "Answers after B": ["answer", "no new answer"],
     }
     assert [row.attrib["class"] for row in root.iter("tr") if row.attrib] == ["differs", "differs"]
     words = ["".join(p.itertext()) for p in root.iter("p")]

@@ -115,7 +115,7 @@ class WitnessStory:
     def _answer(self, number: int) -> Markup:
         history: History = self.story.histories[number]
         answers = history.answers
-        caption = f"New answers after history {'AB'[number]}"
+        caption = f"Answers after {'AB'[number]}"
         if not answers:
             return table(caption, ["answer"], [[text("no new answer")]], "answers")
         counted = any(answer.count != 1 for other in self.story.histories for answer in other.answers)
