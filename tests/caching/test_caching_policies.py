@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.caching import definitions
 from tests.caching.definitions import Rank, by_rank, referee, traces
@@ -13,7 +13,8 @@ from streambound.caching.contract import Memory
 from streambound.caching.models.distribution import uniform
 from streambound.caching.models.independent import Stationary
 from streambound.caching.policies import ALL, NAMED
-from streambound.caching.problems import References, references
+from streambound.caching.policies.ranked import ranked
+from streambound.caching.problems import References, next_references, references
 from streambound.errors import DataError
 
 CACHING = [policy for policy in ALL if policy.caching is not None]
@@ -74,6 +75,25 @@ DEFINED: dict[str, Rank] = {
 def test_hits_as_defined(name: str, trace: References, size: int, bypass: bool) -> None:
     found = NAMED[name].caching(trace, Memory(size, bypass)).hits.tolist()
     assert found == by_rank(trace, size, bypass, DEFINED[name])
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    keys=st.integers(20, 300),
+    exponent=st.sampled_from([0.0, 0.7, 1.2]),
+    size=st.integers(1, 120),
+    bypass=st.booleans(),
+)
+def test_lfd_of_many_keys_as_defined(seed: int, keys: int, exponent: float, size: int, bypass: bool) -> None:
+    """Larger than what it keeps in order; who leaves is compared as well."""
+    weights = np.arange(1, keys + 1) ** -exponent
+    trace = references(np.random.default_rng(seed).choice(keys, 1500, p=weights / weights.sum()))
+    following = next_references(trace.requests, trace.keys)
+    said = ranked(trace, trace.steps - following, size, bypass)
+    found = NAMED["lfd"].caching(trace, Memory(size, bypass))
+    assert found.hits.tolist() == said.hits.tolist()
+    assert found.evicted.tolist() == said.evicted.tolist()
 
 
 @given(trace=traces(), size=st.integers(1, 6), k=st.integers(1, 5))

@@ -1,7 +1,7 @@
 """Policies that rank keys by something that only a reference to the key can change.
 
 Such a policy is one array: the rank that each reference leaves its key with. The least rank is evicted, the
-least recently used of equal ranks. LFU (perfect), LRU-k, A0 and LFD are of this kind.
+least recently used of equal ranks. LFU (perfect), LRU-k and A0 are of this kind.
 """
 
 from __future__ import annotations
