@@ -24,7 +24,7 @@ from streambound.caching.models.markov import Autoregression, ar1
 from streambound.caching.models.model import Independent, Model
 from streambound.caching.policies import NAMED
 from streambound.caching.problems import references, streams
-from streambound.caching.tables import interpolated, table
+from streambound.caching.tables import control_points, interpolated, table
 from streambound.caching.tables.seasonal import season_of
 from streambound.errors import DataError
 
@@ -226,12 +226,18 @@ def test_the_joining_policy_keeps_the_highest_h(
         assert found.results.tolist() == results
 
 
-def test_bicubic_of_25_points_is_close_where_the_surface_is_smooth() -> None:
+def test_bicubic_is_exact_at_its_control_points_and_nearer_with_more_of_them() -> None:
     model = ar1(50.0, 0.72, 42.0)
-    observed = np.arange(100, 280)
-    exact = table(model, observed, exp(50), (70, 434), first=True)
-    error = np.abs(interpolated(exact).cells - exact.cells).max()
-    assert 0 < error < exact.cells.max()
+    exact = table(model, np.arange(100, 280), exp(50), (70, 434), first=True)
+    low = int(exact.shift[0])
+    inside = slice(70 - low, 434 - low + 1)
+    errors = []
+    for points in (5, 9, 17, 65, 365):
+        smooth = interpolated(exact, (70, 434), points)
+        at = control_points((70, 434), points) - low
+        assert smooth.cells[0][np.ix_(at, at)] == pytest.approx(exact.cells[0][np.ix_(at, at)], abs=1e-12)
+        errors.append(np.abs((smooth.cells - exact.cells)[0][inside, inside]).max())
+    assert errors == sorted(errors, reverse=True) and errors[0] > 0.01 and errors[-1] < 1e-12
 
 
 @pytest.mark.parametrize("name", sorted(CONFIGURATIONS))

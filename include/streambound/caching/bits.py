@@ -64,5 +64,5 @@ def greatest_bit(words: Integers, begins: Integers) -> int:
     for level in range(len(begins) - 1, -1, -1):
         word = words[begins[level] + found]
         # The number of its highest bit is the exponent of the double that it is exactly.
-        found = (found << SHIFT) | ((np.float64(word).view(np.int64) >> 52) - 1023)
-    return int(found)
+        found = (found << SHIFT) | int((np.float64(word).view(np.int64) >> 52) - 1023)
+    return found

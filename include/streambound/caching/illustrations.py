@@ -23,9 +23,11 @@ from streambound.caching.models.independent import Trend
 from streambound.caching.models.markov import Walk
 from streambound.caching.pictures import draw
 from streambound.caching.problems import Floats
-from streambound.caching.tables import interpolated, table
+from streambound.caching.tables import control_points, interpolated, table
 
 STEPS = 35
+# Lines often share a part: the first are wide enough to be seen below the later ones.
+WIDTHS = (5.5, 4.3, 3.2, 2.2, 1.2)
 START = np.zeros(1, np.int64)
 
 
@@ -98,8 +100,8 @@ def _lines(
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for name, values in lines:
-        axes.plot(np.arange(1, len(values) + 1) if at is None else at, values, label=name, linewidth=1.4)
+    for width, (name, values) in zip(WIDTHS, lines, strict=False):
+        axes.plot(np.arange(1, len(values) + 1) if at is None else at, values, label=name, linewidth=width)
     axes.set_xlabel(axes_titles[0])
     axes.set_ylabel(axes_titles[1])
     axes.set_title(title, fontsize=11)
@@ -116,24 +118,29 @@ def surfaces(folder: Path, size: int = 50) -> None:
     """
     from matplotlib.figure import Figure
 
-    observed = real.temperatures()
-    span = int(observed.min()), int(observed.max())
-    exact = table(real.fitted("ar1"), observed, exp(float(size)), span, first=True)
+    values = real.domain(real.temperatures())
+    exact = real.benefits(real.CONFIG, "ar1", float(size))
     low = int(exact.shift[0])
-    inside = slice(span[0] - low, span[1] - low + 1)
-    smooth = interpolated(exact).cells[0][inside, inside]
-    for number, name, cells in (
-        (15, "exact", exact.cells[0][inside, inside]),
-        (16, "25 control points", smooth),
-    ):
+    inside = slice(values[0] - low, values[1] - low + 1)
+    smooth = interpolated(exact, values)
+    celsius = np.arange(values[0], values[1] + 1) / 10
+    last, asked = np.meshgrid(celsius, celsius, indexing="ij")
+    for number, name, made in ((15, "exact", exact), (16, "25 control points", smooth)):
         figure = Figure(figsize=(7, 5.5), layout="constrained")
-        axes = figure.add_subplot(projection="3d")
-        celsius = np.arange(span[0], span[1] + 1) / 10
-        last, asked = np.meshgrid(celsius, celsius, indexing="ij")
+        axes = figure.add_subplot(projection="3d", computed_zorder=False)
+        cells = made.cells[0][inside, inside]
         axes.plot_surface(asked, last, cells, cmap="viridis", rcount=120, ccount=120, linewidth=0)
+        if made is smooth:
+            at = control_points(values)
+            points_last, points_asked = np.meshgrid(at / 10, at / 10, indexing="ij")
+            axes.scatter(
+                points_asked, points_last, cells[np.ix_(at - at[0], at - at[0])], color="black", s=12
+            )
         axes.set_xlabel("asked value (°C)")
         axes.set_ylabel("last value (°C)")
         axes.set_zlabel("H", labelpad=8)
+        # The same for both, or they could not be compared.
+        axes.set_zlim(min(0.0, smooth.cells[0][inside, inside].min()), exact.cells[0][inside, inside].max())
         axes.set_title(f"Figure {number}: h2 of REAL, {name}, alpha = {size}", fontsize=11)
         axes.view_init(30, -60)
         figure.savefig(folder / f"figure-{number}-h2-{name.split()[0]}.png", dpi=150)
@@ -154,9 +161,9 @@ def _varied(cells: Sequence[Cell], number: int, names: Sequence[str], title: str
     every = figure.subplots(2, len(names), sharey="row")
     offsets = np.arange(-S_BOUND - 4, S_BOUND + 1)
     for (above, below), name in zip(every.T, names, strict=True):
-        for stream, model in zip("RS", models_of(name), strict=True):
+        for stream, model, width in zip("RS", models_of(name), (4.0, 1.4), strict=True):
             now = model.at(0)  # type: ignore[attr-defined]
-            above.plot(offsets, [now.of(int(value)) for value in offsets], label=stream, linewidth=1.4)
+            above.plot(offsets, [now.of(int(value)) for value in offsets], label=stream, linewidth=width)
         above.set_title(name, fontsize=10)
         above.set_xlabel("value less S's trend")
         above.legend(fontsize=8)

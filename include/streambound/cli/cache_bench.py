@@ -126,7 +126,7 @@ def _write(
     (folder / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     table = pa.Table.from_pylist([each._asdict() for each in counted])
     pyarrow.parquet.write_table(table, folder / "runs.parquet")
-    pictures(found, folder)
+    pictures(counted, folder)
     illustrations(folder)
     if "real" in configs:
         surfaces(folder)

@@ -73,6 +73,21 @@ def by_cell(counted: Iterable[Counted]) -> dict[tuple[str, str, int], Floats]:
     return {key: np.array([results for _, results in sorted(runs)]) for key, runs in found.items()}
 
 
+def shares(counted: Iterable[Counted], whole: str) -> list[Counted]:
+    """Each as a share of what the policy ``whole`` has in the same run at the same size, if that is not 0.
+
+    >>> shares([Counted("a", "b", 1, 0, 3.0), Counted("a", "opt", 1, 0, 4.0)], "opt")[0].results
+    0.75
+    """
+    every = list(counted)
+    known = {(each.config, each.size, each.run): each.results for each in every if each.policy == whole}
+    found = []
+    for each in every:
+        if of := known.get((each.config, each.size, each.run)):
+            found.append(each._replace(results=each.results / of))
+    return found
+
+
 def cells(counted: Iterable[Counted]) -> list[Cell]:
     """A cell for each configuration, policy and size, in the order in which they first come."""
     return [

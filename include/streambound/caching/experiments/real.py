@@ -12,31 +12,32 @@ from functools import lru_cache
 import numpy as np
 
 from streambound.caching.contract import Memory
+from streambound.caching.decisions import CachingDecisions
 from streambound.caching.experiments.cells import Counted
 from streambound.caching.fitting import KINDS
 from streambound.caching.lifetimes import exp
 from streambound.caching.models.model import Model
 from streambound.caching.policies import NAMED
+from streambound.caching.policies.experts import advised, alphas
 from streambound.caching.policies.heeb import by_table
+from streambound.caching.policies.heeb_adaptive import by_tables, grid
+from streambound.caching.policies.lfu import perfect_lfu
+from streambound.caching.policies.lru import lru
 from streambound.caching.policies.opt_offline import optima
 from streambound.caching.problems import Integers, References, references
-from streambound.caching.tables import interpolated, table
+from streambound.caching.tables import Table, interpolated, table
 from streambound.errors import DataError, PlatformError
 
 CONFIG = "real"
 SIZES = (10, 20, 30, 40, 50, 75, 100, 150, 200, 250, 300)
-BICUBIC = "heeb-25-points"
-# Policy and model by the name in the report; alpha is the size of the cache unless a name says another.
-WITH_MODEL = {
-    "heeb": ("heeb", "ar1"),
-    "heeb-adaptive": ("heeb-adaptive", "ar1"),
-    "heeb-seasonal": ("heeb", "seasonal-ar"),
-    "heeb-seasonal-adaptive": ("heeb-adaptive", "seasonal-ar"),
-}
+BICUBIC, EXPERTS = "heeb-25-points", "experts"
+# The model by the name in the report; alpha is the size of the cache unless a name says another.
+WITH_MODEL = {"heeb": "ar1", "heeb-seasonal": "seasonal-ar"}
+ADAPTIVE = {"heeb-adaptive": "ar1", "heeb-seasonal-adaptive": "seasonal-ar"}
 ALPHAS = (1, 3, 10, 30, 100, 300)
 FIXED_ALPHA = {f"heeb-alpha-{alpha}": alpha for alpha in ALPHAS}
 PLAIN = ("lfd", "lru", "lru-k", "lfu", "lfu-perfect", "fifo", "arc", "s3-fifo", "sieve", "rand")
-POLICIES = (*PLAIN[:1], "opt-offline", *WITH_MODEL, BICUBIC, *FIXED_ALPHA, *PLAIN[1:])
+POLICIES = (*PLAIN[:1], "opt-offline", *WITH_MODEL, *ADAPTIVE, BICUBIC, EXPERTS, *FIXED_ALPHA, *PLAIN[1:])
 # Of a course that a model draws instead: what explains who wins on the real one.
 COURSES = {"real": None, "real-drawn-ar1": "ar1", "real-drawn-seasonal": "seasonal-ar"}
 EXPLAINING = ("lfd", "heeb", "heeb-seasonal", "lru", "lfu-perfect")
@@ -76,6 +77,23 @@ def course(config: str) -> References:
     return references(fitted(kind).sample(len(temperatures()), np.random.default_rng(0)))
 
 
+# Policies run at the same time, and sizes have alphas in common.
+@lru_cache(maxsize=24)
+def benefits(config: str, kind: str, alpha: float) -> Table:
+    """H with L^exp by a fitted model on a course."""
+    values = _values(course(config))
+    return table(fitted(kind), values, exp(alpha), domain(values), first=True)
+
+
+def domain(values: Integers) -> tuple[int, int]:
+    """The least and the largest of values."""
+    return int(values.min()), int(values.max())
+
+
+def _values(given: References) -> Integers:
+    return np.asarray(given.values[given.requests], np.int64)
+
+
 def counted_policy(config: str, name: str, run: int, sizes: Sequence[int] = SIZES) -> Iterator[Counted]:
     """What a policy hits at all sizes.
 
@@ -89,23 +107,31 @@ def counted_policy(config: str, name: str, run: int, sizes: Sequence[int] = SIZE
         yield from (Counted(config, name, size, run, float(best[size])) for size in sizes)
         return
     for size in sizes:
-        yield Counted(config, name, size, run, float(_hits(given, name, size, run)))
+        yield Counted(config, name, size, run, float(decided(config, name, size, run).hits.sum()))
 
 
-def _hits(given: References, name: str, size: int, run: int) -> int:
+def decided(config: str, name: str, size: int, run: int = 0) -> CachingDecisions:
+    """What a policy decides at one size.
+
+    Raises:
+        DataError: there is no such policy in this experiment.
+    """
+    given, memory = course(config), Memory(size, seed=run)
+    if name in ADAPTIVE:
+        tables = [benefits(config, ADAPTIVE[name], alpha) for alpha in grid(size)]
+        return by_tables(given, memory, tables, float(size))
+    if name == EXPERTS:
+        advice = [decide(given, memory) for decide in (lru, perfect_lfu)]
+        advice += [by_table(given, memory, benefits(config, "ar1", alpha)) for alpha in alphas(memory)]
+        return advised(given, memory, advice)
     if name == BICUBIC:
-        values = given.values[given.requests]
-        span = int(values.min()), int(values.max())
-        one = interpolated(table(fitted("ar1"), values, exp(float(size)), span, first=True))
-        return int(by_table(given, Memory(size), one).hits.sum())
-    policy, memory = name, Memory(size, seed=run)
+        smooth = interpolated(benefits(config, "ar1", float(size)), domain(_values(given)))
+        return by_table(given, memory, smooth)
     if name in FIXED_ALPHA:
-        policy, memory = "heeb", Memory(size, models=(fitted("ar1"),), alpha=float(FIXED_ALPHA[name]))
-    elif name in WITH_MODEL:
-        policy, kind = WITH_MODEL[name]
-        memory = Memory(size, models=(fitted(kind),))
-    elif name not in PLAIN:
+        return by_table(given, memory, benefits(config, "ar1", float(FIXED_ALPHA[name])))
+    if name in WITH_MODEL:
+        return by_table(given, memory, benefits(config, WITH_MODEL[name], float(size)))
+    decide = NAMED[name].caching if name in PLAIN else None
+    if decide is None:
         raise DataError(f"there is no policy {name!r} in this experiment", accepted=", ".join(POLICIES))
-    decide = NAMED[policy].caching
-    assert decide is not None
-    return int(decide(given, memory).hits.sum())
+    return decide(given, memory)

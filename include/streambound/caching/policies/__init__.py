@@ -5,6 +5,7 @@ from __future__ import annotations
 from streambound.caching.contract import Policy
 from streambound.caching.policies.a0 import a0
 from streambound.caching.policies.arc import arc
+from streambound.caching.policies.experts import experts, joining_experts
 from streambound.caching.policies.fifo import fifo
 from streambound.caching.policies.flow_expect import flow_expect
 from streambound.caching.policies.heeb import caching_heeb, heeb
@@ -37,6 +38,7 @@ ALL = (
     Policy(
         "heeb-adaptive", "as heeb, alpha by observed lifetimes", adaptive_caching_heeb, adaptive_heeb, True
     ),
+    Policy("experts", "what the better of several policies would drop", experts, joining_experts),
     Policy("flow-expect", "what the best plan for the steps ahead drops", None, flow_expect, True),
     Policy("opt-offline", "what no optimum keeps (knows the future)", caching_opt_offline, opt_offline),
     Policy("arc", "adaptive replacement", arc),

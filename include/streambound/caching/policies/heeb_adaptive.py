@@ -7,6 +7,7 @@ what left the cache lately. There is a table of H for each alpha of the grid.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from streambound.caching.policies.heeb import (
     whole,
 )
 from streambound.caching.problems import Floats, Integers, References, Streams
-from streambound.caching.tables import table
+from streambound.caching.tables import Table, table
 
 LEAST, OVER_SIZE = -1, 16
 # So many times the size of the cache is the number of departures that are remembered.
@@ -109,12 +110,23 @@ def adaptive_caching_heeb(references: References, memory: Memory) -> CachingDeci
         return filled(references, 0, _caching)
     values = whole(references.values)
     span = int(values.min()), int(values.max())
-    alphas = grid(memory.size)
     observed = values[references.requests]
-    tables = [table(model, observed, exp(alpha), span, first=True) for alpha in alphas]
+    tables = [table(model, observed, exp(alpha), span, first=True) for alpha in grid(memory.size)]
     begin = memory.alpha if memory.alpha is not None else usual_alpha((model,), memory.size)
-    known = lookup(tables, values[None, :])
-    return filled(references, memory.size, _caching, known, len(alphas), lifetime_of(begin), memory.bypass)
+    return by_tables(references, memory, tables, begin)
+
+
+def by_tables(
+    references: References, memory: Memory, tables: Sequence[Table], begin: float
+) -> CachingDecisions:
+    """The decisions of tables of H.
+
+    Args:
+        tables: one for each alpha of the size's grid.
+        begin: the first alpha.
+    """
+    known = lookup(list(tables), whole(references.values)[None, :])
+    return filled(references, memory.size, _caching, known, len(tables), lifetime_of(begin), memory.bypass)
 
 
 @kernel

@@ -3,8 +3,8 @@
 Optimal offline: of all that must admit what they fetch, and with bypass of all.
 
 A cached key is known by the step of its next reference; the greatest step leaves. Steps that come in beyond
-all others are kept in order, for they leave soonest, and the rest as bits. Keys that are never referenced again
-leave before all others, the one that came to that first.
+all others are kept in order, for they leave soonest, and the rest as bits. Keys that are never referenced
+again leave before all others, the one that came to that first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _lfd(
     hits: NDArray[np.bool_],
     evicted: Integers,
 ) -> None:
-    # One kernel and no function for the set as a whole: a call with four arrays costs more than all that it does.
+    # No function for the set as a whole: a call with four arrays costs more than all that it does.
     # A hit is written when its key is kept. Bits of steps gone by stay: there is always a greater one.
     steps = len(requests)
     ordered, count, bound = np.empty(ORDERED + 1, np.int64), 0, -1

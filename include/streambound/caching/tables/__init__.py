@@ -16,11 +16,11 @@ from streambound.caching.tables.cells import Table
 from streambound.caching.tables.chain import as_chain, chain
 from streambound.caching.tables.independent import known, trend
 from streambound.caching.tables.seasonal import seasonal
-from streambound.caching.tables.surface import interpolated
+from streambound.caching.tables.surface import control_points, interpolated
 from streambound.caching.tables.walk import walk
 from streambound.errors import DataError
 
-__all__ = ["Table", "interpolated", "table"]
+__all__ = ["Table", "control_points", "interpolated", "table"]
 
 
 def table(
