@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.caching.definitions import by_score
-from tests.caching.models import any_model, chains, knowns, seasonals, stationaries, trends, walks
+from tests.caching.models import any_model, chains, knowns, stationaries, trends, walks
 from tests.caching.test_models import history_of
 
 from streambound.caching.contract import Memory
@@ -19,7 +19,7 @@ from streambound.caching.heeb import backward, forward, h_from_below, heeb, move
 from streambound.caching.lifetimes import Lifetime, alpha_for, exp
 from streambound.caching.models.configurations import CONFIGURATIONS
 from streambound.caching.models.distribution import Distribution, uniform
-from streambound.caching.models.independent import Stationary, Trend
+from streambound.caching.models.independent import Known, Stationary, Trend
 from streambound.caching.models.markov import Autoregression, ar1
 from streambound.caching.models.model import Independent, Model
 from streambound.caching.policies import NAMED
@@ -29,6 +29,7 @@ from streambound.caching.tables.seasonal import season_of
 from streambound.errors import DataError
 
 CLOSE = 1e-9
+sequences = st.lists(st.integers(-3, 3), min_size=12, max_size=12).map(lambda v: Known(np.array(v)))
 alphas = st.floats(0.4, 6.0)
 lifetimes = st.one_of(alphas.map(exp), st.integers(1, 12).map(lambda steps: Lifetime("fixed", steps)))
 
@@ -55,7 +56,7 @@ def test_theorem_5_tables_equal_the_definition(
 
 @settings(max_examples=150)
 @given(
-    model=st.one_of(stationaries, trends, walks, chains(), seasonals),
+    model=st.one_of(any_model, knowns),
     lifetime=lifetimes,
     window=st.integers(1, 6),
     steps=st.integers(1, 5),
@@ -195,7 +196,8 @@ def test_alpha_predicts_its_lifetime(lifetime: float) -> None:
 def test_the_joining_policy_keeps_the_highest_h(
     window: int | None, data: st.DataObject, size: int, alpha: float, seed: int
 ) -> None:
-    models = [data.draw(st.one_of(trends, walks, stationaries)) for _ in range(2)]
+    kinds = st.one_of(trends, walks, stationaries, chains(), sequences)
+    models = [data.draw(kinds) for _ in range(2)]
     rows = [model.sample(12, np.random.default_rng([seed, at])) for at, model in enumerate(models)]
     given_ = streams(*rows, window=window)
 

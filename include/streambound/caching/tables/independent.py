@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from streambound.caching.compiled import kernel
 from streambound.caching.lifetimes import Lifetime
 from streambound.caching.models.independent import Known, Trend
-from streambound.caching.problems import Integers
+from streambound.caching.problems import Floats, Integers
 from streambound.caching.tables.cells import Table, empty, steps_to_sum
-from streambound.errors import DataError
 
 
 def trend(
@@ -33,19 +33,30 @@ def trend(
     cells = empty(limit if window is not None else 1, len(kinds), max(high - low + 1, 1))
     weights = lifetime.weights(limit)
     for number, kind in enumerate(kinds):
-        total, unmet = np.zeros(cells.shape[2]), np.ones(cells.shape[2])
-        for ahead, begin in enumerate((kind + noise.low - low).tolist()):
-            # The columns that the noise reaches then, and the part of the noise that lies in the table.
-            first_column, end = max(begin, 0), min(begin + len(noise.probability), len(total))
-            if first_column < end:
-                chance = noise.probability[first_column - begin : end - begin]
-                total[first_column:end] += weights[ahead] * chance * unmet[first_column:end]
-                if first:
-                    unmet[first_column:end] *= 1 - chance
-            if window is not None:
-                cells[ahead, number] = total
-        cells[-1, number] = total
+        _sum(kind + noise.low - low, noise.probability, weights, first, cells[:, number])
     return Table(cells, row, center + low)
+
+
+@kernel
+def _sum(begins: Integers, chances: Floats, weights: Floats, first: bool, cells: Floats) -> None:
+    """Sum the terms of a trend; with as many lives as terms, each life's is the sum up to its own.
+
+    Args:
+        begins: the column at which the noise begins, of each step ahead.
+        cells: shape (lives, columns), filled.
+    """
+    lives, columns = cells.shape
+    total, unmet = np.zeros(columns), np.ones(columns)
+    for ahead in range(len(begins)):
+        begin = begins[ahead]
+        for column in range(max(begin, 0), min(begin + len(chances), columns)):
+            chance = chances[column - begin]
+            total[column] += weights[ahead] * chance * unmet[column]
+            if first:
+                unmet[column] *= 1 - chance
+        if lives == len(begins):
+            cells[ahead] = total
+    cells[-1] = total
 
 
 def _moves(model: Trend, center: Integers, limit: int) -> Integers:
@@ -70,14 +81,43 @@ def known(
     first: bool,
     window: int | None,
 ) -> Table:
-    """A row a step: each occurrence in the future, or the first one only."""
-    if window is not None:
-        raise DataError("HEEB has no table for a known sequence with a window", fix="opt-offline is optimal")
-    cells = empty(1, steps, values[1] - values[0] + 1)
-    weights = lifetime.weights(len(model.values))
-    for value in range(values[0], values[1] + 1):
-        times = np.flatnonzero(model.values == value)
-        for step in range(steps):
-            later = times[np.searchsorted(times, step, side="right") :] - step - 1
-            cells[0, step, value - values[0]] = weights[later[:1] if first else later].sum()
-    return Table(cells, np.arange(steps), np.full(steps, values[0], np.int64))
+    """A row a step: each occurrence in the future, or the first one only.
+
+    Columns begin at the least value that is still to come within L and the window: of a sequence that moves,
+    few values are.
+    """
+    ends = (len(model.values), lifetime.horizon, None if window is None else max(window, 1))
+    limit = max(min(end for end in ends if end is not None), 1)
+    low, high = np.full(steps, values[1], np.int64), np.full(steps, values[0], np.int64)
+    _still_to_come(model.values, limit, low, high)
+    low = np.clip(low, *values)
+    columns = int((np.clip(high, *values) - low).max(initial=0)) + 1
+    cells = empty(limit if window is not None else 1, steps, columns)
+    _occurrences(model.values, lifetime.weights(limit), first, low, cells)
+    return Table(cells, np.arange(steps), low)
+
+
+@kernel
+def _still_to_come(sequence: Integers, limit: int, low: Integers, high: Integers) -> None:
+    """The least and the greatest of the next ``limit`` values after each step, where there are any."""
+    for step in range(len(low)):
+        for later in range(step + 1, min(step + limit + 1, len(sequence))):
+            low[step] = min(low[step], sequence[later])
+            high[step] = max(high[step], sequence[later])
+
+
+@kernel
+def _occurrences(sequence: Integers, weights: Floats, first: bool, shift: Integers, cells: Floats) -> None:
+    lives, steps, columns = cells.shape
+    for step in range(steps):
+        met = np.zeros(columns, np.bool_)
+        for ahead in range(len(weights)):
+            life = min(ahead, lives - 1)
+            if life:
+                cells[life, step] = cells[life - 1, step]
+            if step + 1 + ahead >= len(sequence):
+                continue
+            column = sequence[step + 1 + ahead] - shift[step]
+            if 0 <= column < columns and not (first and met[column]):
+                met[column] = True
+                cells[life, step, column] += weights[ahead]
