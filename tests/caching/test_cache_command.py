@@ -72,6 +72,15 @@ def test_joining_with_window_and_warmup(joined: str, capsys) -> None:
     assert [each["results"] for each in lines(capsys)] == [4, 3, 2]
 
 
+@pytest.mark.parametrize("size", [10**9, 10**20])
+def test_more_room_than_tuples_is_room_for_all(trace: str, joined: str, capsys, size: int) -> None:
+    arguments = ["--policy", "lru,lfd,opt-offline", "--size", str(size)]
+    assert main(["cache", "simulate", "--trace", trace, "--column", "k", *arguments]) == 0
+    arguments = ["--policy", "rand,prob,opt-offline", "--size", str(size)]
+    assert main(["cache", "simulate", "--streams", joined, *arguments]) == 0
+    assert [(each["size"], each["results"]) for each in lines(capsys)] == [(size, 3)] * 3 + [(size, 4)] * 3
+
+
 def test_text_is_a_table(trace: str, capsys) -> None:
     arguments = ["--trace", trace, "--column", "k", "--policy", "lru-3", "--size", "2"]
     assert main(["cache", "simulate", *arguments, "--format", "text"]) == 0

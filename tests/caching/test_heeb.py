@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.caching.models import any_model, chains, knowns, stationaries, trends
 from tests.caching.test_models import history_of
 
 from streambound.caching.contract import Memory
+from streambound.caching.decisions import JoiningDecisions
 from streambound.caching.ecb import dominates, strongly_dominates
 from streambound.caching.heeb import backward, forward, h_from_below, heeb, moved_value
 from streambound.caching.lifetimes import Lifetime, alpha_for, exp
@@ -23,6 +25,7 @@ from streambound.caching.models.independent import Known, Stationary, Trend
 from streambound.caching.models.markov import Autoregression, ar1
 from streambound.caching.models.model import Independent, Model
 from streambound.caching.policies import NAMED
+from streambound.caching.policies.heeb_adaptive import grid
 from streambound.caching.problems import references, streams
 from streambound.caching.tables import control_points, interpolated, table
 from streambound.caching.tables.seasonal import season_of
@@ -211,21 +214,58 @@ def test_the_joining_policy_keeps_the_highest_h(
     memory = Memory(size, models=tuple(models), alpha=alpha)
     found = NAMED["heeb"].joining(given_, memory)
     results, kept = by_score(given_, size, score)
-    if (found.kept_until != kept).any():
-        # Only a tie may be decided otherwise: then the first difference is between equals.
-        at = min(
-            map(tuple, np.argwhere(found.kept_until != kept)), key=lambda e: min(kept[e], found.kept_until[e])
-        )
-        now = int(min(kept[at], found.kept_until[at]))
-        scores = sorted(
-            score(stream, born, now, [])
-            for stream in range(2)
-            for born in range(now + 1)
-            if kept[stream, born] >= now
-        )
-        assert any(b - a < 1e-9 for a, b in pairwise(scores))
-    else:
+    _same_but_for_ties(found, kept, results, lambda stream, born, now: score(stream, born, now, []))
+
+
+def _same_but_for_ties(
+    found: JoiningDecisions, kept: np.ndarray, results: list[float], score: Callable[[int, int, int], float]
+) -> None:
+    """Only a tie may be decided otherwise: then the first difference is between equals."""
+    if (found.kept_until == kept).all():
         assert found.results.tolist() == results
+        return
+    first = np.minimum(kept, found.kept_until)
+    now = int(first[found.kept_until != kept].min())
+    here = [(s, born) for s in range(2) for born in range(now + 1) if kept[s, born] >= now]
+    scores = sorted(score(*each, now) for each in here)
+    assert any(b - a < 1e-9 for a, b in pairwise(scores))
+
+
+@pytest.mark.parametrize("window", [None, 4])
+@settings(max_examples=25)
+@given(data=st.data(), size=st.integers(1, 4), alpha=alphas, seed=st.integers(0, 99))
+def test_the_adaptive_policy_takes_alpha_from_the_lifetimes_it_has_seen(
+    window: int | None, data: st.DataObject, size: int, alpha: float, seed: int
+) -> None:
+    kinds = st.one_of(trends, walks, stationaries, sequences)
+    models = [data.draw(kinds) for _ in range(2)]
+    rows = [model.sample(12, np.random.default_rng([seed, at])) for at, model in enumerate(models)]
+    given_ = streams(*rows, window=window)
+    lifetime, seen = [1 / (1 - math.exp(-1 / alpha))], float(size)
+    departed: list[list[int]] = [[] for _ in range(given_.steps)]
+
+    def alpha_at(now: int) -> float:
+        # What has left after each step before this one, cached for a step at least.
+        nonlocal seen
+        while len(lifetime) <= now:
+            ages = departed[len(lifetime) - 1]
+            seen = min(seen + len(ages), 20.0 * size)
+            before = lifetime[-1]
+            lifetime.append(before + (sum(ages) - len(ages) * before) / seen if ages else before)
+        return min(grid(size), key=lambda each: abs(math.log2(each) - math.log2(alpha_for(lifetime[now]))))
+
+    def score(stream: int, born: int, now: int, met: list[tuple[int, int]]) -> float:
+        left = None if window is None else max(born + window - now, 0)
+        seen_by, value = rows[1 - stream][: now + 1], int(rows[stream][born])
+        by = exp(alpha_at(now))
+        return round(heeb(models[1 - stream], value, seen_by, by, first=False, steps=left), 12)
+
+    found = NAMED["heeb-adaptive"].joining(given_, Memory(size, models=tuple(models), alpha=alpha))
+    for stream, born in np.ndindex(*found.kept_until.shape):
+        if born < found.kept_until[stream, born] < given_.steps:
+            departed[found.kept_until[stream, born]].append(int(found.kept_until[stream, born]) - born)
+    results, kept = by_score(given_, size, score)
+    _same_but_for_ties(found, kept, results, lambda stream, born, now: score(stream, born, now, []))
 
 
 def test_bicubic_is_exact_at_its_control_points_and_nearer_with_more_of_them() -> None:

@@ -87,6 +87,24 @@ def test_decisions_as_defined(name: str, data: st.DataObject, count: int, size: 
     assert (found.kept_until == kept).all()
 
 
+DROPS_EXPIRED_FIRST = ("rand", "fifo", "lru", "lfu", "prob", "life", "heeb", "heeb-adaptive", "experts")
+
+
+@pytest.mark.parametrize("name", DROPS_EXPIRED_FIRST)
+@given(given_=joined_streams(count=3), size=st.integers(1, 6), seed=st.integers(0, 3))
+def test_no_tuple_in_its_window_leaves_before_one_that_is_out_of_it(
+    name: str, given_: Streams, size: int, seed: int
+) -> None:
+    """Section 7: RAND's choice, which has no definition but this one, and all others'."""
+    kept = NAMED[name].joining(given_, memory(given_, size, seed)).kept_until
+    everyone = [(stream, born) for stream in range(3) for born in range(given_.steps)]
+    for now in range(given_.steps):
+        here = [(stream, born) for stream, born in everyone if born <= now <= kept[stream, born]]
+        left = [not expired(given_, *each, now) for each in here if kept[each] == now]
+        stay = [expired(given_, *each, now) for each in here if kept[each] > now]
+        assert not (any(left) and any(stay)), f"step {now}"
+
+
 @given(given_=joined_streams(count=3, weighted=True), warmup=st.integers(0, 9))
 def test_everything_counts_pairs_of_different_steps(given_: Streams, warmup: int) -> None:
     found = 0.0

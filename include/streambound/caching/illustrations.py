@@ -27,7 +27,7 @@ from streambound.caching.tables import control_points, interpolated, table
 
 STEPS = 35
 # Lines often share a part: the first are wide enough to be seen below the later ones.
-WIDTHS = (5.5, 4.3, 3.2, 2.2, 1.2)
+WIDTHS = (4.8, 3.9, 3.0, 2.1, 1.2)
 START = np.zeros(1, np.int64)
 
 

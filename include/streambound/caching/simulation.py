@@ -83,6 +83,9 @@ def results(given: References | Streams, name: str, memory: Memory) -> float:
         DataError: as ``outcomes``.
     """
     name, memory = _with_history(name, memory)
+    # More than there are tuples is as good as room for all, and need not be set aside.
+    tuples = given.steps if isinstance(given, References) else given.steps * given.count
+    memory = replace(memory, size=min(memory.size, tuples))
     if isinstance(given, References):
         caching = policy(name, "caching").caching
         assert caching is not None
