@@ -231,8 +231,8 @@ def _same_but_for_ties(
     assert any(b - a < 1e-9 for a, b in pairwise(scores))
 
 
-@pytest.mark.parametrize("window", [None, 4])
-@settings(max_examples=25)
+@pytest.mark.parametrize("window", [None, 8])
+@settings(max_examples=60)
 @given(data=st.data(), size=st.integers(1, 4), alpha=alphas, seed=st.integers(0, 99))
 def test_the_adaptive_policy_takes_alpha_from_the_lifetimes_it_has_seen(
     window: int | None, data: st.DataObject, size: int, alpha: float, seed: int
