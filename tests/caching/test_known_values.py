@@ -125,7 +125,7 @@ def error_and_hits(config: str, size: int, points: int) -> tuple[float, int, int
 
 @pytest.mark.parametrize("size", [10, 50, 200])
 def test_what_the_bicubic_surface_of_6_5_costs(size: int) -> None:
-    """25 points miss a tenth of H or more: where the AR(1) is true that costs hardly a hit; on REAL it wins."""
+    """25 points miss a tenth of H or more: where the AR(1) is true it costs hardly a hit; on REAL it wins."""
     error, hits, exact = error_and_hits("real-drawn-ar1", size, 5)
     assert 0.1 < error < 0.3
     assert abs(hits - exact) <= 0.01 * exact
