@@ -16,6 +16,7 @@ from streambound.caching.decisions import CachingDecisions
 from streambound.caching.experiments.cells import Counted
 from streambound.caching.fitting import KINDS
 from streambound.caching.lifetimes import exp
+from streambound.caching.models.markov import Autoregression
 from streambound.caching.models.model import Model
 from streambound.caching.policies import NAMED
 from streambound.caching.policies.experts import advised, alphas
@@ -38,8 +39,11 @@ ALPHAS = (1, 3, 10, 30, 100, 300)
 FIXED_ALPHA = {f"heeb-alpha-{alpha}": alpha for alpha in ALPHAS}
 PLAIN = ("lfd", "lru", "lru-k", "lfu", "lfu-perfect", "fifo", "arc", "s3-fifo", "sieve", "rand")
 POLICIES = (*PLAIN[:1], "opt-offline", *WITH_MODEL, *ADAPTIVE, BICUBIC, EXPERTS, *FIXED_ALPHA, *PLAIN[1:])
-# Of a course that a model draws instead: what explains who wins on the real one.
-COURSES = {"real": None, "real-drawn-ar1": "ar1", "real-drawn-seasonal": "seasonal-ar"}
+# Of a course that a model draws instead: what explains who wins on the real one. The last is drawn from the
+# seasonal one as well, but with the shocks that the real course had in the same month.
+SHOCKS = "real-drawn-shocks"
+COURSES = {"real": None, "real-drawn-ar1": "ar1", "real-drawn-seasonal": "seasonal-ar", SHOCKS: "seasonal-ar"}
+MONTH = 30
 EXPLAINING = ("lfd", "heeb", "heeb-seasonal", "lru", "lfu-perfect")
 
 
@@ -74,7 +78,25 @@ def course(config: str) -> References:
     kind = COURSES[config]
     if kind is None:
         return references(temperatures())
-    return references(fitted(kind).sample(len(temperatures()), np.random.default_rng(0)))
+    draws, model = np.random.default_rng(0), fitted(kind)
+    if config == SHOCKS:
+        assert isinstance(model, Autoregression)
+        return references(_shocked(model, temperatures(), draws))
+    return references(model.sample(len(temperatures()), draws))
+
+
+def _shocked(model: Autoregression, observed: Integers, draws: np.random.Generator) -> Integers:
+    """A course of a seasonal model whose shocks are drawn from those observed in the same month."""
+    phase = np.arange(len(observed)) % len(model.means)
+    off = observed - model.means[phase]
+    shocks = off[1:] - model.phi * off[:-1]
+    months = phase // MONTH
+    by_month = [shocks[months[1:] == month] for month in range(months.max() + 1)]
+    now, found = off[0], [off[0]]
+    for month in months[1:]:
+        now = model.phi * now + draws.choice(by_month[month])
+        found.append(now)
+    return np.round(np.array(found) + model.means[phase]).astype(np.int64)
 
 
 # Policies run at the same time, and sizes have alphas in common.

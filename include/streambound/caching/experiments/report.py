@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from streambound.caching.experiments.cells import Cell, Counted, by_cell, cells, half_interval
-from streambound.caching.experiments.real import FIXED_ALPHA
+from streambound.caching.experiments.real import FIXED_ALPHA, SHOCKS
 from streambound.caching.problems import Floats
 
 RIVALS = ("rand", "prob", "life")
@@ -140,12 +140,14 @@ def _real(known: Cells) -> Iterator[str]:
     yield ""
     yield (
         "The paper has HEEB lead with alpha = k (the size) and an AR(1). Why it need not: courses of "
-        "the same length that the fitted models draw, one without a season and one with it."
+        "the same length that the fitted models draw: without a season, with one, and with one in which "
+        "days vary as much as they do in that month."
     )
     yield ""
     for config, title in (
         ("real-drawn-ar1", "Drawn from the AR(1)"),
         ("real-drawn-seasonal", "Drawn from the seasonal AR(1)"),
+        (SHOCKS, "Drawn from it with the real shocks of the same month"),
     ):
         for name in ("heeb", "heeb-seasonal"):
             yield f"- {title}: {_against_classics(config, name, sizes, known)}"
