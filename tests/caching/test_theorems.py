@@ -226,7 +226,7 @@ def test_no_online_policy_joins_more_than_the_exact_optimum(
         for chance, rows in _courses(models, steps):
             expires = np.full((2, steps), 2 * steps)
             known = Memory(size, models=models, expires=expires, look_ahead=2, alpha=2.0)
-            if policy.name in ("heeb", "heeb-adaptive"):
+            if policy.name in ("heeb", "heeb-adaptive", "experts"):
                 known = Memory(size, models=tuple(Stationary(m.at(1)) for m in models), alpha=2.0)
             mean += chance * policy.joining(streams(*rows), known).results.sum()
         assert mean <= best + CLOSE, policy.name
