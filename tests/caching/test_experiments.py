@@ -13,11 +13,12 @@ import pytest
 from streambound.caching.contract import Memory
 from streambound.caching.experiments import real
 from streambound.caching.experiments.allocation import share_of_first
-from streambound.caching.experiments.cells import Counted, cells
+from streambound.caching.experiments.cells import Counted, cells, shares
 from streambound.caching.experiments.joined import counted_run, draw, policies_of
 from streambound.caching.experiments.report import report
 from streambound.caching.experiments.sweep import Task, counted, flow_expect_tasks, swept, tasks
 from streambound.caching.knowledge import knowing
+from streambound.caching.pictures import same_runs
 from streambound.caching.policies import NAMED
 from streambound.cli import main
 from streambound.errors import PlatformError
@@ -102,6 +103,25 @@ def test_the_report_says_where_intervals_overlap_and_why() -> None:
     )
     assert "ahead (95%) at 6" in text
     assert "HEEB within 1% of OPT-offline: sizes 6." in text
+
+
+def test_shares_are_of_the_optimum_in_the_same_run() -> None:
+    found = [
+        *numbers("walk", "opt-offline", 10, 100.0, 10.0, 0.0),
+        *numbers("walk", "heeb", 10, 50.0, 2.0, 0.0),
+        *numbers("walk", "heeb", 11, 50.0),
+    ]
+    assert shares(found, "opt-offline") == [
+        *numbers("walk", "opt-offline", 10, 1.0, 1.0),
+        *numbers("walk", "heeb", 10, 0.5, 0.2),
+    ]
+
+
+def test_figure_8_compares_the_runs_that_flow_expect_has() -> None:
+    rest = [*numbers("walk", "heeb", 10, 1.0, 2.0, 3.0), *numbers("walk", "heeb", 11, 9.0)]
+    assert same_runs(rest) == rest[:3]
+    few = numbers("walk", "flow-expect", 10, 1.0, 2.0)
+    assert same_runs([*rest, *few]) == [*rest[:2], *few]
 
 
 def test_the_command_writes_numbers_report_and_pictures(tmp_path: Path, capsys) -> None:

@@ -121,7 +121,7 @@ def test_prob_is_optimal_for_stationary_joins(models: tuple[Stationary, Stationa
 @settings(max_examples=40)
 @given(model=stationary, size=st.integers(1, 2), bypass=st.booleans())
 def test_a0_is_optimal_for_stationary_caching(model: Stationary, size: int, bypass: bool) -> None:
-    """5.2; LFU is A0 once its counts are in the order of the probabilities."""
+    """5.2."""
     found = caching_value(
         model,
         size,
@@ -130,6 +130,26 @@ def test_a0_is_optimal_for_stationary_caching(model: Stationary, size: int, bypa
         choose=lambda candidates, seen: min(candidates, key=model.distribution.of),
     )
     assert found == pytest.approx(caching_value(model, size, 5, bypass=bypass), abs=CLOSE)
+
+
+@given(
+    later=st.lists(st.integers(0, 4), max_size=40),
+    size=st.integers(1, 4),
+    bypass=st.booleans(),
+    data=st.data(),
+)
+def test_lfu_is_a0_once_its_counts_are_in_the_order_of_the_probabilities(
+    later: list[int], size: int, bypass: bool, data: st.DataObject
+) -> None:
+    """5.2: then the optimal choice is LFU's, and it stays so however the next references come."""
+    likely = data.draw(st.permutations(range(5)))
+    before = [key for key in range(5) for _ in range(50 * (1 + likely[key]))]
+    evicted = NAMED["lfu-perfect"].caching(references([*before, *later]), Memory(size, bypass)).evicted
+    cached = set[int]()
+    for step, (key, gone) in enumerate(zip([*before, *later], evicted.tolist(), strict=True)):
+        if step >= len(before) and gone >= 0:
+            assert gone == min(cached | {key} if bypass else cached, key=lambda each: likely[each])
+        cached = (cached | {key}) - {gone}
 
 
 @settings(max_examples=20)
