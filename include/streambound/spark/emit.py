@@ -30,6 +30,7 @@ from streambound.query.statement import Statement
 from streambound.query.values import Family, Type
 from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
 from streambound.spark.ordered import DIGITS
+from streambound.synopsis.serial import compact_text
 
 COUNT = "count"
 SUMMARY = "_answer.json"
@@ -157,7 +158,7 @@ def _canonical(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
     columns = [_plain(batch.column(i)) for i in range(batch.num_columns - 1)]
     counts = batch.column(batch.num_columns - 1).to_pylist()
     for i, count in enumerate(counts):
-        row = json.dumps([column[i] for column in columns], separators=(",", ":"), ensure_ascii=False)
+        row = compact_text([column[i] for column in columns])
         yield row.encode(), int(count)
 
 

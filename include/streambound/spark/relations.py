@@ -16,7 +16,7 @@ from streambound.kmemory.evaluation import Tuple
 from streambound.query.model import Attribute, Query
 from streambound.spark.ordered import encoded
 from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import plain, value_of
+from streambound.synopsis.serial import compact_text, plain, value_of
 from streambound.synopsis.timed import TimedPlan
 
 
@@ -67,7 +67,7 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
 
 
 def _text(thing: Any) -> bytes:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False).encode()
+    return compact_text(thing).encode()
 
 
 def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from streambound.spark.emit import Digest
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import dumps, loads, plain, value_of
+from streambound.synopsis.serial import compact_text, dumps, loads, plain, value_of
 from streambound.synopsis.state import Table
 
 Total = dict[tuple[Any, ...], int]
@@ -40,9 +40,9 @@ def answered_segment(found: Digest) -> bytes:
 
 def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
     """The state at a boundary; of a plan that keeps nothing there are no tables."""
-    rows = sorted(([[plain(v) for v in row], count] for row, count in total.items()), key=_text)
+    rows = sorted(_text([[plain(v) for v in row], count]) for row, count in total.items())
     found = segment({alias: dumps(table) for alias, table in tables.items()})
-    return b'{"tables":' + found + b',"total":' + _text(rows) + b"}"
+    return b'{"tables":' + found + b',"total":[' + b",".join(rows) + b"]}"
 
 
 def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
@@ -56,4 +56,4 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
 
 
 def _text(thing: Any) -> bytes:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False).encode()
+    return compact_text(thing).encode()
