@@ -8,91 +8,29 @@ out; the answers are those of plain SQL over what is left.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import duckdb
+import httpx
 import pytest
+from playwright.sync_api import FrameLocator, expect
+from tests.e2e.browser import Value, Visitor, visitor
+from tests.e2e.pipeline import DAMAGED, QUERIES, Ran, damaged_file, pipeline
 
-from scripts.airflow_local import Layout, LocalAirflow, free_port
-from scripts.airflow_rest import AirflowClient, TaskStates
-from streambound.results import Results
+from streambound_airflow.places import PREFIX
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
-
-ROOT = Path(__file__).resolve().parents[2]
-QUERIES = ("carriers_by_origin", "late_departures", "tail_numbers_seen")
-DAMAGED = "2013-01-02"
-DAYS = {"from": "2013-01-01", "to": "2013-01-03"}
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What is left of the pipeline once Airflow has stopped."""
-
-    home: Path
-    states: dict[str, str]
-    tasks: dict[str, TaskStates]
-    logs: dict[str, str]
-    xcom: dict[str, Any]
-    run_id: str
-
-    @property
-    def results(self) -> Results:
-        return Results(f"sqlite:///{self.home}/results.db")
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    home = tmp_path_factory.mktemp("pipeline")
-    registry = home / "registry"
-    (registry / "queries").mkdir(parents=True)
-    shutil.copy(ROOT / "include" / "registry" / "streams.yml", registry)
-    for name in QUERIES:
-        shutil.copy(ROOT / "include" / "registry" / "queries" / f"{name}.sql", registry / "queries")
-    (registry / "queries" / "typo.sql").write_text("SELECT DISTINCT orgin\nFROM departures\n")
-    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, port=free_port())
     with pytest.MonkeyPatch.context() as patch:
         for name in ("STREAMBOUND_DATABASE_URL", "STREAMBOUND_STREAMS", "AIRFLOW_CONN_STREAMBOUND_DB"):
             patch.delenv(name, raising=False)
-        with LocalAirflow(layout) as airflow:
-            yield followed(airflow.client(), home)
-
-
-def followed(api: AirflowClient, home: Path) -> Ran:
-    states: dict[str, str] = {}
-    tasks: dict[str, TaskStates] = {}
-
-    def finish(dag_id: str, run_id: str) -> str:
-        states[dag_id] = api.wait_for_run(dag_id, run_id, 300)
-        tasks[dag_id] = api.task_states(dag_id, run_id)
-        return run_id
-
-    for dag_id in ("ingest_flights", "validate_queries", "evaluate_history"):
-        api.wait_for_dag(dag_id)
-    ingested = finish("ingest_flights", api.trigger("ingest_flights", DAYS))
-    (home / "streams" / "departures" / f"date={DAMAGED}" / "part-00000.parquet").write_bytes(b"damaged")
-    since = datetime.now(UTC).isoformat()
-    validated = finish("validate_queries", api.trigger("validate_queries"))
-    evaluated = api.asset_run("evaluate_history", since)
-    assert evaluated is not None, "the verdicts' asset did not start the evaluation"
-    finish("evaluate_history", evaluated)
-    index = {name: at for at, name in enumerate(sorted([*QUERIES, "typo"]))}
-    logs = {
-        "ingest": api.log("ingest_flights", ingested, "ingest"),
-        "typo": api.log("validate_queries", validated, "check", map_index=index["typo"]),
-        "unbounded": api.log("validate_queries", validated, "check", map_index=index["tail_numbers_seen"]),
-        "choose": api.log("evaluate_history", evaluated, "choose"),
-        "quality": api.log("evaluate_history", evaluated, "quality", map_index=0),
-        "failures": api.failure_log("evaluate_history", evaluated),
-    }
-    path = f"/dags/validate_queries/dagRuns/{validated}/taskInstances/check/xcomEntries/return_value"
-    entry = api.request("GET", path, params={"map_index": index["tail_numbers_seen"], "deserialize": "true"})
-    return Ran(home, states, tasks, logs, entry["value"], evaluated)
+        with pipeline(tmp_path_factory.mktemp("pipeline")) as ended:
+            yield ended
 
 
 def test_the_flights_of_three_days_are_ingested(ran: Ran) -> None:
@@ -111,6 +49,7 @@ def test_an_invalid_query_fails_alone_and_once(ran: Ran) -> None:
     assert ran.states["validate_queries"] == "failed"
     assert ran.tasks["validate_queries"] == {
         "choose": "success",
+        "check[aircraft_rotation]": "success",
         "check[carriers_by_origin]": "success",
         "check[late_departures]": "success",
         "check[tail_numbers_seen]": "success",
@@ -121,6 +60,7 @@ def test_an_invalid_query_fails_alone_and_once(ran: Ran) -> None:
     assert "typo: line 1, column 17" in ran.logs["typo"]
     verdicts = {v.query: v.verdict for v in ran.results.latest_verdicts()}
     assert verdicts == {
+        "aircraft_rotation": "unbounded",
         "carriers_by_origin": "bounded",
         "late_departures": "bounded",
         "tail_numbers_seen": "unbounded",
@@ -143,8 +83,8 @@ def test_the_damaged_partition_is_named_and_kept_out(ran: Ran) -> None:
     assert quality["stream", "departures"].failed_partitions == (DAMAGED,)
     assert quality["answers", "late_departures"].success
     answers = {a.query: a for a in ran.results.answers(ran.run_id)}
-    assert sorted(answers) == ["carriers_by_origin", "late_departures"]
-    for answer in answers.values():
+    assert sorted(answers) == ["aircraft_rotation", "carriers_by_origin", "late_departures"]
+    for answer in (answers["carriers_by_origin"], answers["late_departures"]):
         assert answer.missing_partitions == (f"departures {DAMAGED}",)
         assert answer.partitions == 2
 
@@ -177,3 +117,177 @@ def test_data_docs_are_built_and_the_runs_recorded(ran: Ran) -> None:
         "validate_queries": "failed",
         "evaluate_history": "success",
     }
+
+
+@pytest.fixture
+def admin(ran: Ran) -> Iterator[Visitor]:
+    """A user with all rights, in Airflow's UI; at the end, nothing has gone wrong in the browser."""
+    with visitor(ran.layout.url, viewport={"width": 1280, "height": 1000}) as person:
+        person.log_in("admin", ran.password("admin"))
+        yield person
+        assert person.errors == []
+
+
+def test_no_form_made_an_error_in_the_browser(ran: Ran) -> None:
+    assert ran.errors == ()
+
+
+def test_queries_are_found_filtered_and_sorted_inside_airflow(admin: Visitor) -> None:
+    page = admin.page
+    page.get_by_role("button", name="Plugins").click()
+    page.get_by_role("menuitem", name="streambound").click()
+    page.get_by_role("menuitem", name="Queries").click()
+    frame = page.frame_locator("iframe")
+    names = frame.locator("#queries tbody tr:visible th a")
+    expect(names).to_have_text([*QUERIES, "typo"])
+    frame.locator("#filter-text").fill("carriers_by")
+    expect(names).to_have_text(["carriers_by_origin"])
+    frame.locator("#filter-text").fill("")
+    frame.locator("#filter-verdict").select_option("unbounded")
+    expect(names).to_have_text(["aircraft_rotation", "tail_numbers_seen"])
+    assert frame.locator("#filter-count").inner_text() == "2 of 5 queries"
+    frame.locator("#filter-verdict").select_option("")
+    frame.get_by_role("button", name="Units").click()
+    expect(names.first).to_have_text("late_departures")
+    expect(names.nth(1)).to_have_text("carriers_by_origin")
+
+
+def test_a_bounded_query_shows_what_its_plan_keeps_and_its_state(ran: Ran, admin: Visitor) -> None:
+    frame = opened(admin, "queries/carriers_by_origin")
+    assert frame.locator("h1").inner_text().split() == ["carriers_by_origin", "bounded"]
+    assert "departures" in (frame.locator("section:has(#plan) svg").text_content() or "")
+    assert frame.locator("section:has(#state) svg").count() == 1
+    frame.get_by_text("Checkpoints:").click()
+    boundaries = frame.get_by_role("region", name="Checkpoints").locator("tbody th").all_inner_texts()
+    assert boundaries and DAMAGED not in boundaries
+    frame.get_by_role("link", name=ran.runs["validate_queries"]).first.click()
+    admin.page.wait_for_url(f"**/dags/validate_queries/runs/{quote(ran.runs['validate_queries'], safe='')}*")
+
+
+def test_an_unbounded_query_tells_why_and_offers_what_would_be_bounded(admin: Visitor) -> None:
+    admin.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    frame = opened(admin, "queries/tail_numbers_seen")
+    assert frame.locator("mark.reason").count() >= 1
+    assert "departures" in frame.locator(".story").inner_text()
+    offered = frame.locator("#suggestion-1").inner_text()
+    frame.get_by_role("button", name="Copy suggestion 1").click()
+    frame.get_by_text("Copied").wait_for()
+    assert admin.page.evaluate("navigator.clipboard.readText()") == offered
+    tried = opened(admin, "try")
+    tried.locator("#sql").fill(offered)
+    tried.locator("#answer .bounded").wait_for()
+
+
+def test_a_query_is_decided_while_it_is_typed(admin: Visitor) -> None:
+    frame = opened(admin, "try")
+    frame.locator("#answer .bounded").wait_for()
+    frame.locator("#sql").fill("SELECT DISTINCT d.tailnum FROM departures d")
+    frame.locator("#answer .unbounded").wait_for()
+    frame.locator("#sql").fill("SELECT d.tailnum FROM departures d WHERE d.nowhere = 1")
+    frame.locator("#answer .invalid").wait_for()
+    assert "line 1, column 42" in frame.locator("#verdict").inner_text()
+
+
+def test_markup_in_a_tried_query_stays_text(admin: Visitor) -> None:
+    heard: list[str] = []
+    admin.page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
+    frame = opened(admin, "try")
+    hostile = "SELECT '<img src=x onerror=alert(1)>' FROM departures d WHERE d.\"<script></script>\" = 1"
+    frame.locator("#sql").fill(hostile)
+    frame.locator("#answer .invalid").wait_for()
+    assert frame.locator("#verdict img, #verdict script").count() == 0
+    deep = "(" * 5000
+    frame.locator("#sql").fill(f"SELECT d.dest FROM departures d WHERE {deep} d.dep_delay > 1 {')' * 5000}")
+    frame.locator("#answer .invalid, #problem").first.wait_for()
+    assert heard == []
+    # What cannot be read may be refused by a status, which a browser's console notes as well.
+    admin.errors[:] = [error for error in admin.errors if "/streambound/try" not in error]
+
+
+def test_quality_leads_to_the_data_docs(admin: Visitor) -> None:
+    frame = opened(admin, "quality")
+    row = frame.locator("#stream-departures")
+    assert "failed" in row.inner_text()
+    row.get_by_role("link", name="Data Docs").click()
+    frame.get_by_text("Expectation", exact=False).first.wait_for()
+    assert DAMAGED in (frame.locator("body").text_content() or "")
+
+
+def test_a_run_has_a_tab_and_its_tasks_a_link(ran: Ran, admin: Visitor) -> None:
+    run = f"{ran.layout.url}/dags/validate_queries/runs/{quote(ran.runs['validate_queries'], safe='')}"
+    admin.page.goto(run)
+    admin.page.get_by_role("link", name="streambound", exact=True).click()
+    frame = admin.page.frame_locator("iframe")
+    assert "5 queries were decided" in frame.locator("caption").first.inner_text()
+    admin.page.goto(f"{run}/tasks/check/mapped/0/details")
+    admin.page.get_by_role("link", name="Query", exact=True).click()
+    assert admin.page.frame_locator("iframe").locator("h1").inner_text().startswith("aircraft_rotation")
+
+
+@pytest.mark.parametrize("address", ["queries", "queries/tail_numbers_seen", "try", "quality"])
+def test_narrow_and_dark_windows(ran: Ran, address: str, tmp_path: Path) -> None:
+    with visitor(ran.layout.url, viewport={"width": 390, "height": 800}, color_scheme="dark") as person:
+        person.log_in("viewer", ran.password("viewer"))
+        person.page.goto(f"{ran.layout.url}{PREFIX}/{address}")
+        person.page.wait_for_load_state("networkidle")
+        width, brightness = person.page.evaluate(
+            "[document.documentElement.scrollWidth,"
+            " getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)]"
+        )
+        assert width <= 390 and max(brightness) < 80
+        assert person.errors == []
+
+
+def test_who_is_not_signed_in_sees_nothing_and_a_viewer_starts_nothing(ran: Ran) -> None:
+    document = asked(ran, "viewer", "GET", "api/v1/openapi.json")
+    assert document.status_code == 200
+    paths = document.json()["paths"]
+    pages = ["", "queries", "queries/late_departures", "try", "quality", "quality/docs/index.html"]
+    routes = [("GET", page) for page in [*pages, "static/streambound.css", "api/v1/openapi.json"]]
+    for path, methods in paths.items():
+        filled = path.strip("/").format(
+            name="late_departures", dag_id="validate_queries", run_id=ran.runs["validate_queries"]
+        )
+        routes += [(method.upper(), filled.removeprefix("streambound/")) for method in methods]
+    assert len(routes) > 15
+    for method, address in routes:
+        assert asked(ran, None, method, address).status_code == 401, (method, address)
+    start = "api/v1/queries/late_departures/runs/validate_queries"
+    assert asked(ran, "viewer", "POST", start).status_code == 403
+
+
+def test_every_other_dag_is_started_from_its_form(ran: Ran, admin: Visitor) -> None:
+    """The damaged file comes back whole, so that nothing is kept out any more."""
+    damaged_file(ran.home).write_bytes(ran.whole)
+    airflow = ran.client()
+    forms: dict[str, dict[str, Value]] = {
+        "materialize_synopses": {"queries": ["carriers_by_origin"], "publish": False},
+        "benchmark_caches": {"queries": ["aircraft_rotation"], "days": 3, "held_out": 1, "runs": 1},
+        "evaluate_history": {"queries": ["aircraft_rotation", "carriers_by_origin"]},
+    }
+    for dag_id, values in forms.items():
+        run_id = admin.trigger(dag_id, values)
+        state = airflow.wait_for_run(dag_id, run_id, 300)
+        assert state == "success", airflow.failure_log(dag_id, run_id)
+    answers = {one.query: one for one in ran.results.answers(run_id)}
+    assert answers["carriers_by_origin"].missing_partitions == ()
+    frame = opened(admin, "queries/aircraft_rotation")
+    picture = frame.locator("img.trade-off")
+    picture.scroll_into_view_if_needed()
+    assert picture.evaluate("image => image.complete && image.naturalWidth > 100")
+
+
+def opened(person: Visitor, address: str) -> FrameLocator:
+    """A page of ours in Airflow's frame."""
+    person.page.goto(f"{person.url}/plugin/streambound{PREFIX}/{address}")
+    frame = person.page.frame_locator("iframe")
+    frame.locator("h1").first.wait_for()
+    return frame
+
+
+def asked(ran: Ran, username: str | None, method: str, address: str) -> httpx.Response:
+    """One request to a route of ours; by nobody for None."""
+    headers = {"Authorization": f"Bearer {ran.client(username).token()}"} if username else {}
+    return httpx.request(
+        method, f"{ran.layout.url}{PREFIX}/{address}", headers=headers, trust_env=False, timeout=30
+    )

@@ -1,0 +1,114 @@
+"""Chromium in front of a real Airflow: log in, trigger a DAG through its form, note what goes wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, sync_playwright
+
+# The flags beside the sandbox keep Chromium from calling its maker's hosts, which a closed network refuses.
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+Value = str | bool | int | Sequence[str]
+
+
+@dataclass
+class Visitor:
+    """One user in a browser of their own.
+
+    Attributes:
+        errors: what the browser's console called an error, and exceptions that no script caught, in order.
+    """
+
+    page: Page
+    url: str
+    errors: list[str] = field(default_factory=list)
+
+    def log_in(self, username: str, password: str) -> None:
+        """Through Airflow's own page; what it says about the anonymous visit before is not kept."""
+        self.page.goto(f"{self.url}/auth/login")
+        self.page.fill("input[name=username]", username)
+        self.page.fill("input[name=password]", password)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(re.compile(r"^(?!.*/auth/login)"))
+        self.page.wait_for_load_state("networkidle")
+        self.errors.clear()
+
+    def trigger(self, dag_id: str, values: Mapping[str, Value] | None = None) -> str:
+        """Fill in the form of *Trigger* and press its button; the id of the run."""
+        form = self.form(dag_id)
+        for name, value in (values or {}).items():
+            self._fill(form, name, value)
+        wanted = f"/dags/{dag_id}/dagRuns"
+        with self.page.expect_response(
+            lambda answer: answer.request.method == "POST" and answer.url.endswith(wanted)
+        ) as answered:
+            form.get_by_test_id("trigger-dag-submit").click()
+        answer = answered.value
+        assert answer.ok, answer.text()
+        return str(answer.json()["dag_run_id"])
+
+    def form(self, dag_id: str) -> Any:
+        """The form of *Trigger* of this DAG, open."""
+        self.page.goto(f"{self.url}/dags/{dag_id}")
+        self.page.get_by_role("button", name="Trigger").first.click()
+        form = self.page.get_by_role("dialog")
+        form.get_by_text("Run Parameters").wait_for()
+        form.get_by_text("Advanced Options").wait_for()
+        return form
+
+    def _fill(self, form: Any, name: str, value: Value) -> None:
+        if isinstance(value, bool):
+            switch = form.locator(f'[id="switch:element_{name}"]')
+            if switch.locator("input").is_checked() != value:
+                switch.click()
+        elif isinstance(value, str | int):
+            form.locator(f"[name=element_{name}]").fill(str(value))
+        else:
+            box = form.locator(f"#element_{name}").get_by_role("combobox")
+            for one in value:
+                box.fill(one)
+                self.page.get_by_role("option", name=one, exact=True).click()
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.location.get('url', '')}: {message.text}")
+
+
+@contextmanager
+def visitor(url: str, **options: Any) -> Iterator[Visitor]:
+    """A new browser with nothing in it.
+
+    Args:
+        options: of Playwright's ``new_context``, such as ``color_scheme`` and ``viewport``.
+    """
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable(), args=FLAGS)
+        try:
+            context: BrowserContext = browser.new_context(**options)
+            # A loaded machine is slow to draw; what never comes still fails.
+            context.set_default_timeout(90_000)
+            one = Visitor(context.new_page(), url)
+            one.page.on("console", one._heard)
+            one.page.on("pageerror", lambda error: one.errors.append(str(error)))
+            yield one
+        finally:
+            browser.close()
+
+
+def executable() -> Path:
+    """Debian's Chromium, or Google's."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    raise AssertionError("no Chromium on the PATH; scripts/setup tests installs one")

@@ -1,0 +1,50 @@
+"""The pictures of the README, taken from the Airflow that ``make up`` left running after ``./demo``.
+
+python -m tests.e2e.screenshots [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.e2e.browser import visitor
+
+from scripts.airflow_layout import PROJECT, generated_secrets, layout_from_environment
+from scripts.airflow_local import running
+from streambound_airflow.places import PREFIX
+
+WIDE = {"viewport": {"width": 1280, "height": 860}}
+NARROW = {"viewport": {"width": 420, "height": 860}}
+SHOTS = (
+    ("queries", "queries", WIDE, "light"),
+    ("bounded", "queries/rebooking", WIDE, "light"),
+    ("unbounded", "queries/tail_numbers_seen", WIDE, "dark"),
+    ("caches", "queries/aircraft_rotation", WIDE, "light"),
+    ("try", "try", WIDE, "dark"),
+    ("quality", "quality", WIDE, "light"),
+    ("queries-narrow", "queries", NARROW, "dark"),
+)
+
+
+def main(folder: Path) -> int:
+    layout = running(layout_from_environment())
+    if layout is None:
+        print("no Airflow is running here: ./demo, then make up", file=sys.stderr)
+        return 3
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, address, window, scheme in SHOTS:
+        with visitor(layout.url, color_scheme=scheme, **window) as person:
+            person.log_in("viewer", generated_secrets(layout)["viewer_password"])
+            framed = window is WIDE
+            person.page.goto(f"{layout.url}{'/plugin/streambound' if framed else ''}{PREFIX}/{address}")
+            shown = person.page.frame_locator("iframe") if framed else person.page.locator("body")
+            shown.locator("h1").first.wait_for()
+            person.page.wait_for_load_state("networkidle")
+            person.page.screenshot(path=folder / f"{name}.png")
+            print(folder / f"{name}.png", "; ".join(person.errors))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PROJECT / "docs" / "images"))
