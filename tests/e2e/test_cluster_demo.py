@@ -57,5 +57,5 @@ def test_the_demo_on_a_cluster_agrees_with_the_demo_on_one_machine(home: Path) -
     assert {row[-1] for row in rows} == {"yes"}
     assert not (home / "cluster-demo" / "cluster" / "results.db").exists(), "the cluster recorded in SQLite"
     assert not (home / "cluster-demo" / "cluster" / "airflow" / "airflow.db").exists()
-    assert re.search(r"the history server has [1-9]\d* applications?", done.stdout)
+    assert re.search(r"the history server shows [1-9]\d* applications?", done.stdout)
     assert living(home) == []
