@@ -64,7 +64,7 @@ api-fuzz: setup
 crash: setup
 	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP
 
-# Backfills through the real scheduler: about four minutes.
+# Backfills through the real scheduler: five to ten minutes.
 backfill: setup
 	$(PY) -m pytest tests/e2e/test_backfill.py -m "heavy or not heavy"
 
