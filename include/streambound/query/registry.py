@@ -91,7 +91,7 @@ def read_query(file: Path) -> RegisteredQuery:
 def _text(file: Path) -> str:
     try:
         # Editors on Windows begin a file with a byte order mark, which is no SQL.
-        return file.read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise QueryError(
             f"not UTF-8 text: byte {error.start}", subject=str(file), fix="save the file as UTF-8"
@@ -104,3 +104,7 @@ def _text(file: Path) -> str:
         raise QueryError(
             f"cannot be read: {error.strerror}", subject=str(file), accepted="a .sql file or a folder of them"
         ) from None
+    # PostgreSQL takes it in no text: the verdict could not be recorded.
+    if "\0" in text:
+        raise QueryError(f"not text: byte {text.index(chr(0))} is NUL", subject=str(file), fix="remove it")
+    return text

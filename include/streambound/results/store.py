@@ -202,6 +202,10 @@ class Results:
         found = self._read(Run, select(RUNS).where(RUNS.c.job == job, RUNS.c.run_id == run_id))
         return found[0] if found else None
 
+    def jobs_of(self, run_id: str) -> list[str]:
+        """The jobs that recorded a run of this id."""
+        return sorted(run.job for run in self._read(Run, select(RUNS).where(RUNS.c.run_id == run_id)))
+
     def recent_answers(self, number: int) -> list[Answer]:
         """The newest evaluations of each query, by query, the newest first."""
         return self._newest(Answer, ANSWERS, ANSWERS.c.evaluated_at, [ANSWERS.c.query], number)

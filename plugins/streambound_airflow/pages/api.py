@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from streambound_airflow.pages import decided, detail, overview
-from streambound_airflow.pages.access import READS, TRIGGERS, User
+from streambound_airflow.pages.access import LOGGED, OWN_PAGES, READS, TRIGGERS, User
 from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.problems import responses
 from streambound_airflow.pages.schemas import (
@@ -38,7 +38,8 @@ Offset = Annotated[int, Query(ge=0, le=1_000_000, description="How many are pass
 Text = Annotated[
     str, Query(max_length=200, description="Words of a query's name, owner, description or note.")
 ]
-Identifier = Annotated[str, Path(min_length=1, max_length=250)]
+# Without NUL, which PostgreSQL takes in no text.
+Identifier = Annotated[str, Path(min_length=1, max_length=250, pattern=r"^[^\x00]+$")]
 
 
 @router.get("/queries")
@@ -84,7 +85,10 @@ def get_choices(name: Name) -> ChoicesBody:
 
 
 @router.post(
-    "/queries/{name}/runs/{dag_id}", status_code=202, dependencies=[TRIGGERS], responses=responses(404)
+    "/queries/{name}/runs/{dag_id}",
+    status_code=202,
+    dependencies=[OWN_PAGES, TRIGGERS, LOGGED],
+    responses=responses(404),
 )
 def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
     """Start a run of a DAG for this query alone. Needs Airflow's right to trigger that DAG."""

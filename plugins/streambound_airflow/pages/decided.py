@@ -23,6 +23,11 @@ def run_detail(dag_id: str, run_id: str) -> RunDetail:
     """Everything that was recorded under a run; also of a DAG of anybody's that uses our operators."""
     database = store()
     run = database.run(dag_id, run_id)
+    # A run's id is unique within its DAG only: what another DAG of ours recorded under it is not this run's.
+    if run is None and database.jobs_of(run_id):
+        return RunDetail(
+            dag_id=dag_id, run_id=run_id, run=None, verdicts=[], evaluations=[], choices=[], quality=[]
+        )
     return RunDetail(
         dag_id=dag_id,
         run_id=run_id,

@@ -28,6 +28,8 @@ SECONDS, PATIENCE, STARTING = 10.0, 10.0, 60.0
 PROCESSES = 2
 # Answers kept: a query that has not changed is not decided again to be shown.
 KEPT = 256
+# Requests that are decided or wait for it: each holds one of the 40 threads that all of Airflow's API shares.
+WAITING = 8
 PLUGINS = Path(__file__).parents[2]
 
 
@@ -125,6 +127,7 @@ class Examiners:
             self._free.put(Examiner())
         self._kept: OrderedDict[Any, dict[str, Any]] = OrderedDict()
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(WAITING)
 
     def examine(
         self, sql: str, name: str = "query", criterion: str = "exact", *, suggest: bool = True
@@ -160,14 +163,19 @@ class Examiners:
             self._free.put(one)
 
     def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        busy = Refused(503, "too many queries are being decided at once", fix="try again")
+        if not self._places.acquire(blocking=False):
+            raise busy
         try:
             examiner = self._free.get(timeout=PATIENCE)
+            try:
+                found = examiner.ask(question, self.seconds)
+            finally:
+                self._free.put(examiner)
         except queue.Empty:
-            raise Refused(503, "too many queries are being decided at once", fix="try again") from None
-        try:
-            found = examiner.ask(question, self.seconds)
+            raise busy from None
         finally:
-            self._free.put(examiner)
+            self._places.release()
         refused = found.get("refused")
         if refused is not None:
             status = 503 if refused.get("exit_code", 2) >= 3 else 422

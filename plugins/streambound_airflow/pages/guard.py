@@ -9,6 +9,7 @@ from streambound_airflow.pages.problems import Refused
 
 # The text of a query, and of a request that holds it: in JSON a character may take six.
 SQL_BYTES = 64 * 1024
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 BODY_BYTES = 6 * SQL_BYTES + 1024
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -42,6 +43,8 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        if scope["method"] not in METHODS:
+            scope = {**scope, "method": "TRACE"}
         await self.app(scope, _limited(receive, Headers(scope=scope)), guarded_send)
 
 

@@ -7,6 +7,7 @@ nor the database has changed; nothing is decided for it.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -19,6 +20,8 @@ from streambound_airflow.pages.sources import Registered, registered, stamps, st
 
 # Evaluations in the small chart of a row.
 CHARTED = 12
+# Seconds that what was read is kept at most.
+LASTING = 10
 VERDICTS: tuple[Outcome, ...] = get_args(Outcome)
 
 
@@ -38,7 +41,8 @@ def rows() -> Mapping[str, QueryRow]:
         StorageError: the results database failed.
     """
     files, database = stamps(), store()
-    stamp = (str(database.url), files, database.newest_moments())
+    # The moment of a record is older than its commit: one that was committed late is seen after this while.
+    stamp = (str(database.url), files, database.newest_moments(), int(time.monotonic() // LASTING))
     with _Kept.lock:
         if _Kept.stamp != stamp:
             _Kept.rows = _read(registered(files), database)

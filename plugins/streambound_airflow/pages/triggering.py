@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.exceptions import DagNotFound, DagRunAlreadyExists, ParamValidationError
+from airflow.models.dag import DagModel
 from airflow.utils.types import DagRunTriggeredByType
 
 from streambound_airflow.pages.access import may_trigger
@@ -24,6 +25,13 @@ def start(dag_id: str, row: QueryRow, user: Any) -> StartedRun:
     """
     if not row.registered:
         raise Refused(422, f"{row.name} is not registered any more", fix="add its file to the registry again")
+    model = DagModel.get_current(dag_id)
+    if model is not None and model.has_import_errors:
+        raise Refused(
+            422, f"the file of the DAG {dag_id} cannot be imported", fix="look at its import errors"
+        )
+    if model is not None and model.is_paused:
+        raise Refused(422, f"the DAG {dag_id} is paused, its runs would wait", fix="switch it on in Airflow")
     try:
         run = trigger_dag(
             dag_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -23,6 +23,7 @@ from streambound_airflow.pages.schemas import (
     Outcome,
     QueryDetail,
     QueryRow,
+    RecordedVerdict,
     StateBody,
 )
 from streambound_airflow.pages.sources import store
@@ -43,9 +44,11 @@ def home() -> Response:
 
 
 @router.get("/queries")
-def queries_page(request: Request, text: Text = "", verdict: Outcome | None = None) -> HTMLResponse:
+def queries_page(
+    request: Request, text: Text = "", verdict: Outcome | Literal[""] | None = None
+) -> HTMLResponse:
     """Every registered query with the newest that is known of it."""
-    found = overview.page(text, verdict)
+    found = overview.page(text, verdict or None)
     return render(
         request,
         "queries.html",
@@ -65,6 +68,8 @@ def _small(row: QueryRow) -> str:
 def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
     """All that is known of one query."""
     found = detail.detail(name)
+    examined = _examined(found)
+    now = examined["now"]
     database = store()
     evaluations = database.answers_of(name, SHOWN)
     state, state_fault = _state(name)
@@ -73,8 +78,8 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
         "query.html",
         row=found.summary,
         query=found,
-        current=_is_current(found),
-        **_examined(found),
+        current=_is_current(found) and (now is None or _same(found.verdict, now)),
+        **examined,
         state=state,
         state_fault=state_fault,
         tabled=state.checkpoints[::-1][:TABLED],
@@ -90,7 +95,14 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
 
 
 def _is_current(found: QueryDetail) -> bool:
-    return found.verdict is not None and found.verdict.sql == found.sql
+    verdict = found.verdict
+    return verdict is not None and verdict.sql == found.sql and verdict.criterion in (None, "exact")
+
+
+def _same(recorded: RecordedVerdict | None, now: CheckBody) -> bool:
+    """Whether a verdict that was recorded still holds: the catalog may have changed since."""
+    keys = ("verdict", "units", "units_formula")
+    return recorded is not None and all(getattr(recorded, key) == getattr(now, key) for key in keys)
 
 
 def _examined(found: QueryDetail) -> dict[str, Any]:
@@ -101,6 +113,8 @@ def _examined(found: QueryDetail) -> dict[str, Any]:
     try:
         # Suggestions that are recorded are not searched for again.
         now = _decided(found.sql, found.summary.name, suggest=recorded is None)
+        if recorded is not None and not _same(recorded, now):
+            now = _decided(found.sql, found.summary.name)
     except Refused as refused:
         return {"shown": None, "now": None, "undrawn": refused.problem}
     return {"shown": now.shown, "now": now, "undrawn": None}

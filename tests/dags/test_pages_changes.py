@@ -1,0 +1,150 @@
+"""The pages when what is recorded no longer holds, and under requests of many or of strangers."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+from tests.dags.test_pages import NOON, page
+
+from streambound.compiler import check
+from streambound.query.catalog import load_catalog
+from streambound.results import Results, Run
+from streambound_airflow.pages import api, overview, triggering
+from streambound_airflow.pages.examination import Examiner
+
+pytestmark = pytest.mark.airflow
+
+
+@pytest.fixture
+def store(working_folder: Path) -> Results:
+    return Results(f"sqlite:///{working_folder}/connected.db")
+
+
+def record(store: Results, registry: Path, run: str, criterion: str = "exact") -> None:
+    catalog = load_catalog(registry / "streams.yml")
+    texts = {file.stem: file.read_text() for file in sorted((registry / "queries").glob("*.sql"))}
+    bodies = [{**check(sql, catalog, name, criterion).to_json(), "sql": sql} for name, sql in texts.items()]
+    store.record_verdicts(run, bodies, NOON)
+    store.record_run(Run(run, "validate_queries", "success", started_at=NOON, ended_at=NOON))
+
+
+def test_a_catalog_that_has_changed_is_said_and_everything_is_decided_anew(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    record(store, registry, "r1")
+    file = registry / "streams.yml"
+    catalog = yaml.safe_load(file.read_text())
+    del catalog["streams"]["departures"]["domains"]["origin"]
+    file.write_text(yaml.safe_dump(catalog, sort_keys=False))
+    seen = page(viewer, "queries/bounded")
+    assert "of another catalog than the one there is now" in seen.text
+    assert "Why it is unbounded" in seen.text and "Why it is bounded" not in seen.text
+    assert seen.all("section", aria_labelledby="suggestions")
+
+
+def test_a_verdict_by_another_criterion_is_said(viewer: Any, store: Results, registry: Path) -> None:
+    record(store, registry, "r1", "schiff_ozcep")
+    seen = page(viewer, "queries/unbounded")
+    assert "criterion schiff_ozcep" in seen.text and "Why it is unbounded" in seen.text
+
+
+def test_the_bound_of_a_file_that_has_changed_is_that_of_its_text_now(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    record(store, registry, "r1")
+    (registry / "queries" / "unbounded.sql").write_text("SELECT DISTINCT origin FROM departures")
+    assert "Bound3 units" in "".join(page(viewer, "queries/unbounded").text.split("\n"))
+
+
+def test_the_tab_of_somebody_elses_dag_shows_nothing_of_ours(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    run = "scheduled__2026-11-27T02:00:00+00:00"
+    record(store, registry, run)
+    assert "were decided" in page(viewer, f"runs/validate_queries/{run}").text
+    assert "were decided" not in page(viewer, f"runs/somebodys_dag/{run}").text
+
+
+def test_what_is_committed_late_is_listed_after_a_while(
+    viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = SimpleNamespace(monotonic=lambda: 1000.0)
+    monkeypatch.setattr(overview, "time", now)
+    record(store, registry, "r1")
+    assert viewer.get("api/v1/queries").status_code == 200
+    earlier = NOON - dt.timedelta(seconds=1)
+    store.record_verdicts("r0", [{"query": "fresh", "verdict": "bounded", "sql": "x"}], earlier)
+    now.monotonic = lambda: 1000.0 + overview.LASTING
+    assert viewer.get("api/v1/queries/fresh").status_code == 200
+
+
+@pytest.mark.parametrize("address", ["queries?text=bounded&verdict=", "queries?text=&verdict=unbounded"])
+def test_the_filters_work_without_scripts_whatever_is_chosen(
+    viewer: Any, registry: Path, address: str
+) -> None:
+    assert page(viewer, address)
+
+
+@pytest.mark.parametrize("origin", ["same-site", "cross-site"])
+def test_another_origin_starts_nothing(
+    clients: dict[str, Any], registry: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(api, "start", lambda dag_id, row, user: started.append(dag_id))
+    headers = {"Sec-Fetch-Site": origin, "Content-Type": "application/x-www-form-urlencoded"}
+    answer = clients["admin"].post("api/v1/queries/bounded/runs/validate_queries", headers=headers)
+    assert answer.status_code == 403 and started == []
+
+
+@pytest.mark.parametrize(
+    ("state", "said"), [("is_paused", "is paused"), ("has_import_errors", "cannot be imported")]
+)
+def test_a_dag_that_would_not_run_is_refused(
+    clients: dict[str, Any], registry: Path, monkeypatch: pytest.MonkeyPatch, state: str, said: str
+) -> None:
+    model = SimpleNamespace(**{"is_paused": False, "has_import_errors": False, state: True})
+    monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id: model)
+    answer = clients["admin"].post("api/v1/queries/bounded/runs/validate_queries")
+    assert answer.status_code == 422 and said in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("method", "address"), [("PROPFIND", "queries"), ("FOO", "nowhere")])
+def test_unknown_methods_are_refused_like_all_that_is_anonymous(
+    clients: dict[str, Any], registry: Path, method: str, address: str
+) -> None:
+    assert clients["anonymous"].request(method, address).status_code == 401
+
+
+@pytest.mark.parametrize("address", ["runs/x/%00", "api/v1/runs/x/a%00b"])
+def test_nul_is_refused_before_any_database(viewer: Any, address: str) -> None:
+    assert viewer.get(address).status_code == 422
+
+
+def test_many_slow_texts_leave_threads_to_the_rest_of_airflow(
+    mounted: Any, clients: dict[str, Any], registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(examiner: Examiner, question: Any, seconds: float) -> dict[str, Any]:
+        time.sleep(1.0)
+        return {"refused": {"code": "x", "message": "x", "exit_code": 2}}
+
+    monkeypatch.setattr(Examiner, "ask", slow)
+    headers = {"Authorization": clients["viewer"].headers["Authorization"]}
+
+    async def asked() -> Counter[int]:
+        transport = httpx2.ASGITransport(app=mounted)
+        base = "http://airflow.test/streambound/"
+        async with httpx2.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
+            texts = [client.post("api/v1/check", json={"sql": f"SELECT {one}"}) for one in range(45)]
+            return Counter(answer.status_code for answer in await asyncio.gather(*texts))
+
+    counted = asyncio.run(asked())
+    assert set(counted) == {422, 503} and counted[503] > 30
