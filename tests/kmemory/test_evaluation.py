@@ -20,6 +20,7 @@ from streambound.kmemory.equijoin import equijoin
 from streambound.kmemory.evaluation import MemoryPass, key_text
 from streambound.kmemory.exact import exact_results
 from streambound.kmemory.plan import MemoryPlan, memory_plan
+from streambound.kmemory.sample import OfKey
 from streambound.kmemory.serial import dump, load
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
@@ -201,6 +202,31 @@ def test_the_estimate_is_close_where_keys_are_sampled() -> None:
     assert abs(estimate.results - exact) < 4 * estimate.error
     share = estimate.share(engine.results)
     assert share is not None and 0 <= share <= 1
+
+
+def test_a_sample_without_results_tells_nothing() -> None:
+    """All results are of one key that is not sampled: 0 would pass for a count, and the answer for whole."""
+    query = statement("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts < T.ts", CATALOG, "q")
+    plan = memory_plan(query, 10)
+    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 10, Choice(), sampled=20))
+    engine.sample.restore(1, {})
+    heavy = next(a for a in range(-1, -99, -1) if not engine.sample.sampled(key_text((a,))))
+    given_ = [{"stream": "ST"[at % 2], "ts": at, "A": heavy if at % 10 < 2 else at} for at in range(400)]
+    for _ in engine.run(batches(query, given_)):
+        pass
+    assert engine.results > 0 and engine.sample.level > 0 and engine.sample.keys
+    assert engine.estimate is None
+
+
+def test_fewer_results_than_were_found_are_no_estimate() -> None:
+    query = statement("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts < T.ts", CATALOG, "q")
+    engine = MemoryPass(memory_plan(query, 10))
+    engine.sample.restore(1, {"[1]": OfKey(results=2)})
+    engine.results = 4
+    estimate = engine.estimate
+    assert estimate is not None and estimate.results == 4 and estimate.error > 0
+    engine.results = 5
+    assert engine.estimate is None
 
 
 @pytest.mark.parametrize(

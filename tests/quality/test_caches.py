@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streambound.kmemory.compared import Compared
 from streambound.quality import CachesQuality, check_cache_benchmarks
 from streambound.results import CacheBenchmark, CacheEstimate, Results
 
@@ -94,6 +95,13 @@ def test_an_estimate_that_does_not_hold_is_named() -> None:
         "over": ("over, k = 5: more results were found than there are",),
         "sound": (),
     }
+
+
+def test_an_estimate_that_could_not_be_made_is_no_failure() -> None:
+    told = Compared(4, 8)
+    (none,) = estimates(found("q", 5))
+    none = replace(none, estimated=told.estimated, standard_error=told.error, holds=told.holds)
+    assert check(found("q", 5), 5, seen=[none])["q"].reasons == ()
 
 
 def test_nothing_benchmarked_is_nothing_checked() -> None:

@@ -16,8 +16,9 @@ from streambound.kmemory.choice import Choice
 from streambound.kmemory.evaluation import MemoryPass
 from streambound.kmemory.exact import exact_results
 
-# An estimate is stated to lie within so many standard errors of the truth. A normal one does but once in
-# 16,000; where few keys have most of the results it is not normal, and this leaves room.
+# An estimate is stated to lie within so many standard errors of the truth, of which a normal one misses once
+# in 16,000. No such odds hold where few keys have most of the results: the error is estimated from the same
+# sample, and one that misses those keys makes both too small.
 ERRORS = 4.0
 
 

@@ -78,8 +78,12 @@ class MemoryPass:
 
     @property
     def estimate(self) -> Estimate | None:
-        """All results so far; exact as long as everything fits the sample."""
-        return self.sample.estimate
+        """All results so far; exact as long as everything fits the sample.
+
+        None if it cannot be told: the sample has no results, or stands for fewer than were found.
+        """
+        found = self.sample.estimate
+        return None if found is None or found.results < self.results else found
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker; a DISTINCT row may come again at a later one."""

@@ -160,10 +160,10 @@ class KeySample:
 
     @property
     def estimate(self) -> Estimate | None:
-        """All results so far; None if no sampled key has come."""
-        if self.level and not self.keys:
+        """All results so far; None if keys are sampled and none of them has results, which tells nothing."""
+        results = [of_key.results for of_key in self.keys.values()]
+        if self.level and not any(results):
             return None
         chance = 2.0**-self.level
-        results = [of_key.results for of_key in self.keys.values()]
         error = sqrt(sum(n * n for n in results) * (1 - chance)) / chance
         return Estimate(sum(results) / chance, error)
