@@ -117,6 +117,14 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"columns": {"A": "int"}, "history": {"table": "t", "path": "x"}}}, "a table and also path"),
         ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": "jdbc"}}}, "name it with table"),
         (
+            {"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": "json"}}},
+            "is 'json'\n  accepted: orc, parquet\n",
+        ),
+        (
+            {"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": "avro"}}},
+            "such as JSON or Avro, register a table or view in Spark, and name it with table",
+        ),
+        (
             {"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": []}}},
             "format of its history is []",
         ),

@@ -1,6 +1,6 @@
 """The ``history`` of a catalog entry: where what has happened lies, and how it is partitioned.
 
-Parquet in folders is read directly, other formats and tables of its own catalogs only by Spark::
+Parquet in folders is read directly, ORC and tables of Spark's own catalogs only by Spark::
 
     history: {path: departures, partition_by: date}
     history: {path: departures, partition_by: date, format: orc}
@@ -18,7 +18,8 @@ from streambound.query.model import PARQUET, TABLE, History
 from streambound.query.values import shown
 
 HISTORY_KEYS = ("format", "partition_by", "path", "table")
-FORMATS = ("avro", "json", "orc", PARQUET)
+# Files that name and type their own columns: what is inferred of others depends on which are read together.
+FORMATS = ("orc", PARQUET)
 _TABLE = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
@@ -73,6 +74,7 @@ def _files(stream: str, body: Mapping[str, Any], key: str | None) -> History:
         raise CatalogError(
             f"stream {stream}: the format of its history is {shown(kind)}",
             accepted=", ".join(FORMATS),
-            fix="for any other source register a table or view in Spark, and name it with table",
+            fix="for any other source, such as JSON or Avro, register a table or view in Spark, and name it"
+            " with table",
         )
     return History(path, key, kind)
