@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyspark.sql import functions
 from tests.spark import histories
 from tests.spark.conftest import run_here
 from tests.spark.histories import KEY, Registered
@@ -24,8 +25,8 @@ from streambound.evaluation.history import history_batches
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import parse
-from streambound.query.partitions import find_partitions
-from streambound.spark import history
+from streambound.query.partitions import find_partitions, folder_partitions
+from streambound.spark import frames, history
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 from streambound.spark.k_memory import Memory
@@ -256,6 +257,45 @@ def test_a_damaged_file_fails_the_queries_that_read_it(spark: Any, direct: Catal
     bad, good = evaluate_history(spark, queries, read_as(direct, S=history), output=tmp_path / "out")
     assert bad.error is not None and "Spark" in str(bad.error)
     assert good.error is None and good.answer_count == 120
+
+
+@pytest.fixture
+def linked(direct: Catalog, tmp_path: Path) -> Relation:
+    """S as ORC below a key that an address encodes: a file and a folder are links, and a folder holds one."""
+    relation = direct.relations[0]
+    written = to_orc(relation, tmp_path / "away")
+    for part in range(3):
+        (tmp_path / "S").mkdir(exist_ok=True)
+        away, here = Path(written.path) / f"{KEY}={part}", tmp_path / "S" / f"gr\u00f6\u00dfe={part}"
+        if part == 0:
+            here.symlink_to(away)
+            continue
+        here.mkdir()
+        for file in away.iterdir():
+            (here / file.name).symlink_to(file)
+    (tmp_path / "S" / "gr\u00f6\u00dfe=2" / "folder").mkdir()
+    return replace(relation, history=History(str(tmp_path / "S"), "gr\u00f6\u00dfe", "orc"))
+
+
+def test_only_files_are_what_is_in_a_partition(linked: Relation) -> None:
+    assert [len(part.files) for part in folder_partitions(linked)] == [2, 2, 2]
+
+
+def test_the_folder_of_a_link_names_its_partition(spark: Any, linked: Relation) -> None:
+    frame = frames.frame_of(spark, linked, folder_partitions(linked))
+    assert {row[0]: row[1] for row in frame.groupBy(frames.NAME).count().collect()} == dict.fromkeys(
+        "012", 40
+    )
+
+
+def test_rows_of_an_unknown_partition_fail_the_query_with_a_word(
+    spark: Any, direct: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = to_orc(direct.relations[0], tmp_path / "S")
+    monkeypatch.setattr(frames, "_folder", lambda history: functions.lit("other"))
+    told = said(spark, read_as(direct, S=history), tmp_path / "out", "SELECT A FROM S WHERE A > 3")
+    assert "Spark has read rows of partition 'other', which was not asked for" in told
+    assert "accepted: 0, 1, 2" in told
 
 
 def test_only_spark_reads_them(direct: Catalog, views: dict[str, History], tmp_path: Path) -> None:

@@ -271,11 +271,12 @@ def _suffix(relation: Relation) -> str:
 def _files(folder: Path, suffix: str) -> tuple[Path, ...]:
     # Writers hide what they have not finished behind a leading dot or underscore.
     try:
-        names = sorted(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.name.endswith(suffix) and (suffix or e.is_file()))
     except OSError:
         # Removed since it was listed, or not to be read: there without files, so that it is reported.
         return ()
-    return tuple(folder / n for n in names if n.endswith(suffix) and n[0] not in "._")
+    return tuple(folder / n for n in names if n[0] not in "._")
 
 
 def _layout(relation: Relation) -> str:

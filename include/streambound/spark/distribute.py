@@ -161,8 +161,12 @@ def summarise_group(
     """A record batch (see FIELDS) for each batch of partitions."""
     with opened(memory_mb) as engine:
         for batch in group:
-            rows = [_row(summary) for summary in _summaries(engine, readings[batch[0].stream], batch)]
-            yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+            yield rows_of(_summaries(engine, readings[batch[0].stream], batch))
+
+
+def rows_of(summaries: Iterable[Summary]) -> pa.RecordBatch:
+    """Summaries as a record batch (see FIELDS)."""
+    return pa.RecordBatch.from_pylist([_row(summary) for summary in summaries], schema=FIELDS)
 
 
 def _summaries(engine: Engine, reading: Reading | Joint, batch: Sequence[Task]) -> Iterator[Summary]:

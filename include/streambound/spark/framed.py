@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from streambound.errors import StorageError, StreamboundError
+from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.distribute import (
@@ -28,6 +28,7 @@ from streambound.spark.distribute import (
     SCHEMA,
     collected,
     cores,
+    rows_of,
     summarise_group,
     summary_of,
 )
@@ -126,7 +127,11 @@ def _read(
     groups = min(len(tasks), cores(session) * GROUPS_PER_CORE)
     grouped = union.repartition(groups, quoted(NAME)).groupBy(quoted(NAME))
     mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, reading, memory_mb), SCHEMA)
-    return [summary_of(row) for row in collected(mapped)]
+    found, asked = [summary_of(row) for row in collected(mapped)], {t.partition for t in tasks}
+    for one in found:
+        if one.partition not in asked and one.error is not None:
+            raise one.error
+    return found
 
 
 _HEAD = f"`{NAME}` string, `{STREAM}` int, `{ROWS}` bigint"
@@ -166,7 +171,11 @@ def _mapper(
     sources = sources_of(reading)
 
     def mapped(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = tasks[key[0].as_py()]
+        part = str(key[0].as_py())
+        if part not in tasks:
+            yield rows_of(_unasked(tasks, part, reading, sources))
+            return
+        task = tasks[part]
         with tempfile.TemporaryDirectory(prefix="streambound-") as folder:
             spool = Spool(Path(folder), sources)
             spool.take(batches)
@@ -175,6 +184,19 @@ def _mapper(
                 yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
 
     return mapped
+
+
+def _unasked(
+    tasks: Mapping[str, Task], part: str, reading: Reading | Joint, sources: Sequence[Source]
+) -> Iterator[Summary]:
+    """What is said of rows whose partition is none of the tasks'."""
+    error = DataError(
+        f"Spark has read rows of partition {part!r}, which was not asked for",
+        subject=", ".join(where(source.relation) for source in sources),
+        accepted=", ".join(sorted(tasks)[:5]),
+        fix="correct partition_by, or register the files as a table and name it with table",
+    )
+    return _failed(reading, replace(next(iter(tasks.values())), partition=part), error)
 
 
 class Spool:

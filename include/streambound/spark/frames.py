@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
 
@@ -159,8 +160,9 @@ def _key(relation: Relation, frame: DataFrame) -> Column:
 
 def _loaded(session: SparkSession, history: History, files: Sequence[Path]) -> DataFrame:
     reader = session.read.format(history.format).options(**_MERGED)
-    # Named one by one: exactly the files that were listed, and no columns from the names of folders.
-    return reader.load([f"file:{_GLOB.sub(_ESCAPED, str(file.resolve()))}" for file in files])
+    # Named one by one: exactly the files that were listed, and no columns from the names of folders. A link
+    # is not followed, since it is its folder that names the partition.
+    return reader.load([f"file:{_GLOB.sub(_ESCAPED, os.path.abspath(file))}" for file in files])
 
 
 def _folder(history: History) -> Column:
@@ -170,7 +172,9 @@ def _folder(history: History) -> Column:
     key = history.partition_by
     if key is None:
         return f.lit(WHOLE)
-    return f.regexp_extract(f.col("_metadata.file_path"), f"/{key}=([^/]*)/[^/]*$", 1)
+    # Of an address, in which letters beyond ASCII may be encoded.
+    named = f"/(?:{key}|{quote(key)})=([^/]*)/[^/]*$"
+    return f.regexp_extract(f.col("_metadata.file_path"), named, 1)
 
 
 def _present(relation: Relation, frame: DataFrame) -> list[str]:
