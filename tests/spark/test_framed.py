@@ -177,6 +177,17 @@ def test_the_same_answers(
     assert not list((tmp_path / "out").glob(".static*"))
 
 
+def test_the_same_values_in_another_column_are_another_content(spark: Any, tmp_path: Path) -> None:
+    plain = catalog_from_mapping({"U": {"columns": {"A": "int", "B": "int", "C": "int"}}})
+    relation = replace(plain.relations[0], history=History("renamed", KEY, TABLE))
+    listed, contents = frames.listing(spark, tmp_path), []
+    for columns in ("5 AS A, 6 AS B", "5 AS A, 6 AS C", "5 AS A, '6' AS B", "6 AS B, 5 AS A"):
+        spark.sql(f"SELECT {columns}, 7 AS {KEY}").createOrReplaceTempView("renamed")
+        (part,) = listed(relation)
+        contents.append(part.content)
+    assert len(set(contents[:3])) == 3 and contents[3] == contents[0]
+
+
 NIGHTLY = [Registered(name, QUERIES[name]) for name in ("stateless", "counts", "segments")]
 
 
@@ -248,6 +259,17 @@ def test_other_rows_than_the_catalog_promises_are_refused_as_in_files(
             f" parquet.`{direct.relations[0].history.path}` LIMIT 1"  # type: ignore[union-attr]
         )
         assert told in said(spark, catalog, tmp_path / "out", sql)
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1 FROM U", "SELECT DISTINCT 1 FROM U"])
+def test_rows_count_though_no_needed_column_is_there(spark: Any, tmp_path: Path, sql: str) -> None:
+    """A column that is declared first, and asked for by none, may be missing, as it may be in files."""
+    plain = catalog_from_mapping({"U": {"columns": {"A": "int", "B": "int"}}})
+    spark.sql(f"SELECT id AS B, 7 AS {KEY} FROM range(3)").createOrReplaceTempView("lacking")
+    catalog = read_as(plain, U=History("lacking", KEY, TABLE))
+    (answer,) = evaluate_history(spark, [Registered("q", sql)], catalog, output=tmp_path)
+    assert answer.error is None
+    assert (answer.answer_count, answer.rows) == (1 if "DISTINCT" in sql else 3, 3)
 
 
 def test_a_damaged_file_fails_the_queries_that_read_it(spark: Any, direct: Catalog, tmp_path: Path) -> None:

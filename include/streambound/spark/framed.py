@@ -151,7 +151,8 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
         number, present = f.lit(source.number).alias(STREAM), [c for c in source.columns if c in kinds]
         condition = pushed(relation, source.columns, source.synopses, kinds)
         kept = frame if condition is None else frame.where(condition)
-        columns = [quoted(column).alias(source.prefix + column) for column in present]
+        # Without any column a batch has no rows: their partition's name then counts them.
+        columns = [quoted(column).alias(source.prefix + column) for column in present or [NAME]]
         found = [kept.select(quoted(NAME), number, f.lit(None).cast("bigint").alias(ROWS), *columns)]
         if condition is not None:
             counts = frame.groupBy(quoted(NAME)).agg(f.count(f.lit(1)).alias(ROWS))

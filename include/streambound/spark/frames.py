@@ -2,11 +2,13 @@
 
 The partitions of files are folders, told apart by names, sizes and times as those of Parquet are. A table
 tells no such thing: Spark counts and hashes the declared columns of each partition, without their
-leaving the JVM, and what has the same count and hash has not changed.
+leaving the JVM, and what has the same columns, count and hash has not changed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -200,7 +202,8 @@ def _in_table(session: SparkSession, relation: Relation) -> tuple[Partition, ...
             f.sum(f.xxhash64(f.lit(seed), *cells).cast("decimal(28,0)")).cast("string") for seed in (1, 2)
         ]
         grouped = frame.groupBy(name.alias(NAME)).agg(f.count(f.lit(1)), *hashes)
-        found = {row[0]: ":".join(map(str, row[1:])) for row in grouped.collect()}
+        schema = _schema(frame, columns)
+        found = {row[0]: ":".join([schema, *map(str, row[1:])]) for row in grouped.collect()}
     if not found:
         raise DataError(f"{where(relation)} has no rows", subject=f"stream {relation.name}")
     if None in found:
@@ -211,6 +214,13 @@ def _in_table(session: SparkSession, relation: Relation) -> tuple[Partition, ...
         )
     _require_plain(relation, found)
     return tuple(Partition(part, (), found[part]) for part in sorted(found))
+
+
+def _schema(frame: DataFrame, columns: Collection[str]) -> str:
+    """A short hash of names and types: the same values in other columns are other rows."""
+    kinds = dict(frame.dtypes)
+    held = [(column, kinds[column]) for column in columns]
+    return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
 
 
 def _require_plain(relation: Relation, names: Collection[str]) -> None:
