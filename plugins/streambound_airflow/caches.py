@@ -255,7 +255,8 @@ def conclude(
         broken: what ``check`` returned; None if the run did not get there.
 
     Raises:
-        DataError: naming every query that failed.
+        DataError: naming every query that failed, and apart from them those whose choices are made but whose
+            benchmark broke a promise.
     """
     complete = recorded is not None and broken is not None
     failures = {**(recorded or {"failures": {}})["failures"], **(broken or {})}
@@ -266,5 +267,9 @@ def conclude(
             fix="see the tasks that failed",
         )
     if failures:
+        made = sorted(broken or {})
+        lost = sorted(set(failures).difference(made))
+        what = {"failed": lost, "made, but broke a promise": made}
+        named = [f"{how}: {', '.join(queries)}" for how, queries in what.items() if queries]
         told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
-        raise DataError(f"failed: {', '.join(sorted(failures))}; the choices of the others are made\n{told}")
+        raise DataError(f"{'; '.join(named)}; the choices of the others are made\n{told}")

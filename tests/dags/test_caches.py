@@ -167,9 +167,14 @@ def test_every_contender_is_recorded_and_which_is_chosen_and_why(
     assert caches.check(store, "r", {"sizes": [5], "policies": ["lru", "heeb"]}) == {}
     broken = caches.check(store, "r", {"sizes": [5], "policies": ["lru", "life"]})
     assert broken["q"] == "q, k = 5: 1 policies were not tried"
-    with pytest.raises(DataError, match="failed: bad, lost, q, w; the choices of the others are made"):
+    told = "^failed: bad, lost; made, but broke a promise: q, w; the choices of the others are made"
+    with pytest.raises(DataError, match=told):
         caches.conclude(store, "r", found, broken)
     assert store.runs()[0].state == "failed"
+    with pytest.raises(DataError, match=r"^made, but broke a promise: q, w; the choices of the others"):
+        caches.conclude(store, "r", {"failures": {}}, broken)
+    with pytest.raises(DataError, match=r"^failed: bad, lost; the choices of the others are made"):
+        caches.conclude(store, "r", found, {})
 
 
 def test_a_run_that_benchmarked_nothing_or_ended_early_fails(store: Results) -> None:
