@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from pyspark.errors import PySparkException
 
 from streambound.errors import PlatformError
 from streambound.spark import session as sessions
+from streambound.spark.frames import staging
 
 
 def fake_java(folder: Path, version_line: str) -> Path:
@@ -125,6 +127,26 @@ def test_pyspark_client_over_pyspark_is_refused(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("said", "told"), [("refused\nat once", ": refused\n"), ("", ": PySparkException\n")]
+)
+def test_a_server_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch, said: str, told: str) -> None:
+    def refused(builder: object) -> None:
+        raise PySparkException(said)
+
+    monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", refused)
+    monkeypatch.setattr(sessions, "_require_server", lambda address: None)
+    with pytest.raises(PlatformError) as caught:
+        sessions.session("none", master="sc://somewhere")
+    assert f"no session on the Spark Connect server sc://somewhere{told}" in str(caught.value)
+
+
+def test_stagings_of_one_folder_are_apart(tmp_path: Path) -> None:
+    """Also where drivers on two machines have the same process id."""
+    with staging(tmp_path) as one, staging(tmp_path) as other:
+        assert one != other and one.parent == other.parent == tmp_path
+
+
 def test_a_real_session_is_local_and_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     with sessions.session("test", master="local[1]", spark__sql__shuffle__partitions="3") as spark:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 
@@ -72,8 +73,12 @@ def _identified(found: Sequence[Partition]) -> tuple[Partition, ...]:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A folder below another one, to be made when it is needed, and removed in the end."""
-    path = folder / f".static-{os.getpid()}"
+    """A folder below another one, to be made when it is needed, and removed in the end.
+
+    Its name is by chance: drivers on several machines may share the other folder, and executors of another
+    user have to read it, which they could not in one that ``tempfile`` makes.
+    """
+    path = folder / f".static-{uuid4().hex}"
     try:
         yield path
     finally:

@@ -178,7 +178,8 @@ def _connected(address: str, given: Mapping[str, str]) -> SparkSession:
     try:
         spark = _of_one_version(builder.getOrCreate())
     except PySparkException as error:
-        raise _no_server(address, str(error).splitlines()[0]) from None
+        why = str(error).splitlines() or [type(error).__name__]
+        raise _no_server(address, why[0]) from None
     spark.addArtifacts(str(packed()), pyfile=True)
     return spark
 
