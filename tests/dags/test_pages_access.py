@@ -84,7 +84,7 @@ def test_whoever_may_trigger_the_dag_starts_it_for_this_query(
         return SimpleNamespace(run_id="manual__1", state="queued")
 
     # Which DAGs Airflow knows by now, and which of them are paused, depends on the tests before.
-    monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id: None)
+    monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id, **how: None)
     monkeypatch.setattr(triggering, "trigger_dag", trigger_dag)
     for dag_id in triggering.DAGS:
         assert clients["viewer"].post(f"api/v1/queries/bounded/runs/{dag_id}").status_code == 403
@@ -101,7 +101,7 @@ def test_a_dag_that_airflow_does_not_know_is_named(
     clients: dict[str, Any], registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Which DAGs Airflow knows by now, and which of them are paused, depends on the tests before.
-    monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id: None)
+    monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id, **how: None)
     asked = triggering.trigger_dag
     monkeypatch.setattr(triggering, "trigger_dag", lambda dag_id, **how: asked("parsed_by_nobody", **how))
     answer = clients["admin"].post("api/v1/queries/bounded/runs/benchmark_caches")
