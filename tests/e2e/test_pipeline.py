@@ -112,7 +112,10 @@ def test_data_docs_are_built_and_the_runs_recorded(ran: Ran) -> None:
     assert "departures" in index.read_text()
     (outcome,) = [q for q in ran.results.quality(ran.run_id) if q.subject == "departures"]
     assert DAMAGED in Path(str(outcome.docs)).read_text()
-    assert {run.job: run.state for run in ran.results.runs()} == {
+    states = {run.job: run.state for run in ran.results.runs()}
+    # The answers and the new history start a benchmark of caches, which may have begun by now.
+    states.pop("benchmark_caches", None)
+    assert states == {
         "ingest_flights": "success",
         "validate_queries": "failed",
         "evaluate_history": "success",
