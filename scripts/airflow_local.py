@@ -33,7 +33,7 @@ from scripts.airflow_layout import (
     write_private,
 )
 from scripts.airflow_rest import AirflowApiError, AirflowClient
-from scripts.sessions import command_line, die_with_parent, end_sessions, sessions_below
+from scripts.sessions import command_line, die_with_parent, end_of, end_sessions, sessions_below
 
 __all__ = [
     "AirflowApiError",
@@ -143,8 +143,7 @@ class LocalAirflow:
     def process_log(self, name: str, lines: int = 40) -> str:
         """The end of the log of one process."""
         path = self.layout.logs / f"{name}.log"
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return f"--- end of {path} ---\n" + "\n".join(text.splitlines()[-lines:])
+        return f"--- end of {path} ---\n{end_of(path, lines)}"
 
     def _take_lock(self) -> None:
         # The lock goes with the process that holds it, so a killed supervisor leaves no stale one.

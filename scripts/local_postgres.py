@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from scripts.airflow_layout import free_port
-from scripts.sessions import die_with_parent
+from scripts.sessions import die_with_parent, end_of
 
 ROLE = "streambound"
 SERVICE_USER = "postgres"
@@ -101,7 +101,7 @@ class LocalPostgres:
         """Make the data folder if needed, start the server, and return when it takes connections."""
         programs = find_programs()
         try:
-            if not (self._data / "PG_VERSION").exists():
+            if not self._data.exists():
                 self._echo(f"making a PostgreSQL data folder in {self.folder}")
                 self._initialise(programs)
             self.port = free_port()
@@ -137,9 +137,7 @@ class LocalPostgres:
 
     def log(self, lines: int = 20) -> str:
         """The end of the server's log."""
-        path = self.folder / "server.log"
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return "\n".join(text.splitlines()[-lines:])
+        return end_of(self.folder / "server.log", lines)
 
     @property
     def _data(self) -> Path:
@@ -150,7 +148,9 @@ class LocalPostgres:
         return self.folder / "password"
 
     def _initialise(self, programs: Programs) -> None:
-        shutil.rmtree(self._data, ignore_errors=True)
+        # Made beside and renamed: one that was cut short is not taken for a data folder.
+        part = self.folder / "data.part"
+        shutil.rmtree(part, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._password_file.unlink(missing_ok=True)
         with open(os.open(self._password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
@@ -158,15 +158,16 @@ class LocalPostgres:
         for path in (self.folder, self._password_file):
             self._give(path)
         self._must_be_reachable()
-        command = [str(programs.initdb), "--pgdata", str(self._data), "--username", ROLE]
+        command = [str(programs.initdb), "--pgdata", str(part), "--username", ROLE]
         command += ["--pwfile", str(self._password_file), "--auth", "scram-sha-256"]
         command += ["--encoding", "UTF8", "--locale", "C.UTF-8", *([] if self._lasting else ["--no-sync"])]
         made = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, check=False, **self._as_user()
         )
         if made.returncode != 0:
-            shutil.rmtree(self._data, ignore_errors=True)
+            shutil.rmtree(part, ignore_errors=True)
             raise PostgresFailed(f"initdb failed in {self.folder}\n{made.stderr.strip()}")
+        part.rename(self._data)
 
     def _serve(self, programs: Programs) -> subprocess.Popen[bytes]:
         settings = {

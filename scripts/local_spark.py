@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from scripts.airflow_layout import free_port
-from scripts.sessions import die_with_parent, end_sessions, sessions_below
+from scripts.sessions import die_with_parent, end_of, end_sessions, sessions_below
 
 LOOPBACK = "127.0.0.1"
 
@@ -119,9 +119,7 @@ class LocalSpark:
 
     def log(self, name: str, lines: int = 20) -> str:
         """The end of one part's log."""
-        path = self.folder / "logs" / f"{name}.log"
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return "\n".join(text.splitlines()[-lines:])
+        return end_of(self.folder / "logs" / f"{name}.log", lines)
 
     def _start_worker(self, name: str) -> None:
         size = ["--cores", str(self.size.cores), "--memory", self.size.memory]

@@ -1,4 +1,4 @@
-"""Ending processes together with everything that they started.
+"""Ending processes together with everything that they started; the ends of their logs.
 
 A component of Airflow leads a session. Its tasks move to process groups of their own and a task's
 shell even to a session of its own, so signalling the process group alone leaves orphans.
@@ -74,3 +74,9 @@ def die_with_parent() -> None:
 
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def end_of(log: Path, lines: int) -> str:
+    """The last lines of a process's log; empty where there is none."""
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return "\n".join(text.splitlines()[-lines:])
