@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,12 +223,20 @@ def test_a_query_that_takes_too_long_is_given_up_and_the_next_is_decided(examine
 def test_a_process_that_dies_over_a_query_is_replaced(
     examiners: Examiners, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Examiner._line
+    running, asked = Examiner._running, Examiner._line
+
+    def stopped(examiner: Examiner) -> Any:
+        process = running(examiner)
+        # A process that goes on may have answered before it is killed.
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        return process
 
     def killed(process: Any, seconds: float) -> bytes:
         process.kill()
         return asked(process, seconds)
 
+    monkeypatch.setattr(Examiner, "_running", stopped)
     monkeypatch.setattr(Examiner, "_line", staticmethod(killed))
     with pytest.raises(Refused, match="too deep or too large"):
         examiners.examine("SELECT DISTINCT origin FROM departures")
