@@ -24,7 +24,7 @@ from streambound.spark.live.places import place_of
 from streambound.spark.live.reading import arrival_of, mapper
 from streambound.spark.live.start import Start, beginning_of, relations_of
 from streambound.spark.live.step import END, Step
-from streambound.spark.prepare import prepare, readings_of
+from streambound.spark.prepare import draft, prepare, readings_of
 from streambound.spark.summarise import error_of
 
 Rows = list[dict[str, Any]]
@@ -84,7 +84,7 @@ class Here:
     """A live query whose micro-batches run in this process; states go through their entries."""
 
     def __init__(self, case: Case, catalog: Catalog, folder: Path) -> None:
-        job = prepare("q", case.sql, catalog, Range(), {}, growing=True)
+        job = prepare(draft("q", case.sql, catalog), Range(), {}, growing=True)
         self.beginning = beginning_of(job, Start(""))
         places = {name: place_of(r, {}) for name, r in relations_of(job).items()}
         self.streams = set(places)

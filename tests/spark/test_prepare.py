@@ -14,7 +14,7 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Range
 from streambound.spark import frames
 from streambound.spark.history import evaluate_history
-from streambound.spark.prepare import prepare
+from streambound.spark.prepare import draft, prepare
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path)
     catalog = histories.placed(plain, tmp_path)
     for part in (1, 2, 4, 5):
         histories.write(plain.relations[0], [{"A": 1}], tmp_path, part)
-    job = prepare("q", "SELECT A FROM S WHERE A > 0", catalog, Range("2", "5"), {"S": {"4": "odd"}})
+    job = prepare(draft("q", "SELECT A FROM S WHERE A > 0", catalog), Range("2", "5"), {"S": {"4": "odd"}})
     assert job.names == ["2", "5"] and job.names is job.names
     assert [name for name in "0123456" if job.gone(name)] == ["3"]
 

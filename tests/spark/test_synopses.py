@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.spark.conftest import run_here
-from tests.spark.nights import digests, left
+from tests.spark.nights import digests, left, night
 from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.lock import alone
 from streambound.errors import DataError, StorageError
 from streambound.spark import history, waves
+from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -109,6 +111,41 @@ def test_two_runs_at_once_wait_for_each_other(world: World) -> None:
     other.join(60)
     world.equals_one_evaluation()
     assert left(world.home, "join")
+
+
+def test_what_the_first_run_commits_stays_when_the_second_has_waited(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second begins before a partition arrives; it must not go by what was there then."""
+    world.night()
+    answers, waits, told = world.home / "answers", threading.Event(), list[str]()
+
+    def progress(message: str) -> None:
+        told.append(message)
+        if message.endswith("waiting for its end"):
+            waits.set()
+
+    second = threading.Thread(
+        target=lambda: answered.update(night(ALL, world.catalog, world.home, progress=progress))
+    )
+    answered: dict[str, HistoryAnswer] = {}
+    with ExitStack() as first:
+        for query in ALL:
+            first.enter_context(alone(answers / query.name, lambda: None))
+        second.start()
+        assert waits.wait(60)
+        world.arrive(DAYS[6])
+        with monkeypatch.context() as patch:
+            # The test holds the locks for the first run, which is in this thread.
+            patch.setattr(history, "alone", lambda *_: nullcontext())
+            world.night()
+        committed = {query.name: left(world.home, query.name) for query in ALL}
+    second.join(60)
+    assert all(DAYS[6] in found["checkpoints"] for found in committed.values())
+    assert {query.name: left(world.home, query.name) for query in ALL} == committed
+    assert {a.read_partitions for a in answered.values()} == {()}
+    assert {a.started_after for a in answered.values()} == {DAYS[6]}
+    world.equals_one_evaluation()
 
 
 def left_anything(world: World) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streambound.checkpoint.inspection import Files
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
-from streambound.spark.prepare import prepare
+from streambound.spark.prepare import draft, prepare
 
 
 def fingerprint_and_files(name: str, sql: str, catalog: Catalog) -> tuple[str | None, Files]:
@@ -14,7 +14,7 @@ def fingerprint_and_files(name: str, sql: str, catalog: Catalog) -> tuple[str | 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
-    job = prepare(name, sql, catalog, Range(), {})
+    job = prepare(draft(name, sql, catalog), Range(), {})
     if job.plan is None:
         return None, {}
     files = {(stream, part.name): part.files for stream, parts in job.partitions.items() for part in parts}

@@ -32,13 +32,17 @@ from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
 from streambound.spark.joint import Joint
 from streambound.spark.k_memory import Memory
-from streambound.spark.prepare import Excluded, Job, joints_of, prepare, readings_of
+from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, prepare, readings_of
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
 from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# By name each query, or why it is not evaluated.
+Found = dict[str, Draft | StreamboundError]
 
 
 class Registered(Protocol):
@@ -106,13 +110,12 @@ def evaluate_history(
     _refuse_twins(queries)
     memories, done = memory or {}, dict[str, HistoryAnswer]()
     with ExitStack() as held:
-        # Queries share streams, and a long history takes a while to list.
+        found: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
+        mine = _alone(held, folder, found, progress)
+        # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
+        # all queries, which share streams, since a long history takes a while to list.
         listed = cache(listing(session, held.enter_context(staging(folder))))
-        found = {
-            q.name: _job(q, catalog, chosen, excluded or {}, listed, memories.get(q.name)) for q in queries
-        }
-        jobs = [job for job in found.values() if isinstance(job, Job) and job.plan is not None]
-        waiting = _alone(held, jobs, folder, found, progress)
+        waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
             books: dict[str, Book] = {}
@@ -141,21 +144,33 @@ def evaluate_history(
 
 def _alone(
     held: ExitStack,
-    jobs: Sequence[Job],
     folder: Path,
-    found: dict[str, Job | StreamboundError],
+    found: Found,
     progress: Progress,
-) -> list[Job]:
-    """The jobs whose answers this run holds now; taken in one order, so that no two runs block each other."""
+) -> list[Draft]:
+    """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
+    drafts = [one for one in found.values() if isinstance(one, Draft) and one.evaluated]
     mine = set()
-    for job in sorted(jobs, key=lambda job: job.name):
-        waits = f"{job.name}: another run is evaluating it; waiting for its end"
+    for name in sorted(one.name for one in drafts):
+        waits = f"{name}: another run is evaluating it; waiting for its end"
         try:
-            held.enter_context(alone(folder / job.name, partial(progress, waits)))
-            mine.add(job.name)
+            held.enter_context(alone(folder / name, partial(progress, waits)))
+            mine.add(name)
         except StreamboundError as error:
-            found[job.name] = error.about(job.name)
-    return [job for job in jobs if job.name in mine]
+            found[name] = error.about(name)
+    return [one for one in drafts if one.name in mine]
+
+
+def _jobs(
+    drafts: Iterable[Draft], chosen: Range, excluded: Excluded, listed: Listing, found: Found
+) -> list[Job]:
+    jobs = []
+    for one in drafts:
+        try:
+            jobs.append(prepare(one, chosen, excluded, listing=listed))
+        except StreamboundError as error:
+            found[one.name] = error.about(one.name)
+    return jobs
 
 
 def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]) -> CheckpointTable | None:
@@ -181,20 +196,13 @@ def _refuse_twins(queries: Sequence[Registered]) -> None:
         raise QueryError(f"several queries are named {', '.join(twins)}", fix="rename one of the files")
 
 
-def _job(
-    query: Registered,
-    catalog: Catalog,
-    chosen: Range,
-    excluded: Excluded,
-    listing: Listing,
-    memory: Memory | None,
-) -> Job | StreamboundError:
+def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft | StreamboundError:
     # A registered file that cannot be read comes with its error instead of a text.
     unreadable: StreamboundError | None = getattr(query, "error", None)
     if unreadable is not None:
         return unreadable.about(query.name)
     try:
-        return prepare(query.name, query.sql, catalog, chosen, excluded, listing=listing, memory=memory)
+        return draft(query.name, query.sql, catalog, memory)
     except StreamboundError as error:
         return error.about(query.name)
 
@@ -261,9 +269,9 @@ def _walk(
             walk.commit()
 
 
-def _without(query: Registered, found: Job | StreamboundError, catalog: Catalog) -> HistoryAnswer:
-    if isinstance(found, Job):
-        return HistoryAnswer(query.name, query.sql, found.verdict)
+def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:
+    if isinstance(found, Draft):
+        return HistoryAnswer(query.name, query.sql, found.verdict.outcome.value)
     return HistoryAnswer(query.name, query.sql, _verdict(query, catalog), error=found)
 
 

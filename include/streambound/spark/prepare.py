@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from streambound.boundedness.statements import Part
+from streambound.boundedness.verdict import Verdict
 from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import Encoded
@@ -78,42 +80,75 @@ class Job:
 Excluded = Mapping[str, Mapping[str, str]]
 
 
-def prepare(
-    name: str,
-    sql: str,
-    catalog: Catalog,
-    chosen: Range,
-    excluded: Excluded,
-    growing: bool = False,
-    listing: Listing | None = None,
-    memory: Memory | None = None,
-) -> Job:
-    """The job of a query; of ``growing`` histories the partitions are left open.
+@dataclass(frozen=True)
+class Draft:
+    """A query that has been decided, before its histories are looked at.
 
-    ``listing`` lists a history once for many queries. A query that is not bounded has a plan only with a
-    ``memory``, and if it is an equijoin.
+    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded.
+    """
+
+    name: str
+    sql: str
+    verdict: Verdict
+    statement: Statement
+    parts: tuple[Part, ...]
+    memory_plan: StatementPlan | None = None
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether there is anything to evaluate."""
+        return self.verdict.bounded or self.memory_plan is not None
+
+
+def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -> Draft:
+    """What is known of a query from its text alone.
+
+    A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin.
 
     Raises:
-        StreamboundError: the query is invalid, or its histories cannot be used.
+        StreamboundError: the query is invalid, or cannot be evaluated.
     """
     found = compile(sql, catalog, name)
     assert found.verdict is not None and found.statement is not None and found.decision is not None
-    statement, verdict = found.statement, found.verdict.outcome.value
+    drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
     if not found.verdict.bounded:
         if memory is None:
-            return Job(name, sql, verdict)
-        plan = _in_memory(statement, memory)
+            return drafted
+        plan = _in_memory(found.statement, memory)
         refuse_timeless(plan)
-        key, partitions, missing = _partitions(statement, chosen, excluded, listing)
-        return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
+        return replace(drafted, memory_plan=plan)
     if found.unplanned is not None:
         raise PlanError(
             f"bounded, but it cannot be evaluated yet: {found.unplanned}",
             subject=name,
             fix="choose other queries, or see streambound check",
         )
+    return drafted
+
+
+def prepare(
+    drafted: Draft,
+    chosen: Range,
+    excluded: Excluded,
+    growing: bool = False,
+    listing: Listing | None = None,
+) -> Job:
+    """The job of a query; of ``growing`` histories the partitions are left open.
+
+    ``listing`` lists a history once for many queries.
+
+    Raises:
+        StreamboundError: the query's histories cannot be used.
+    """
+    name, sql, statement = drafted.name, drafted.sql, drafted.statement
+    verdict = drafted.verdict.outcome.value
+    if not drafted.evaluated:
+        return Job(name, sql, verdict)
+    if (plan := drafted.memory_plan) is not None:
+        key, partitions, missing = _partitions(statement, chosen, excluded, listing)
+        return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
     static = static_history(statement, listing)
-    plan = statement_plan(statement, found.decision.parts, static)
+    plan = statement_plan(statement, drafted.parts, static)
     refuse_timeless(plan)
     files = _static_files(statement, listing)
     if growing:

@@ -29,7 +29,7 @@ from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
 from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
-from streambound.spark.prepare import Job, prepare, readings_of
+from streambound.spark.prepare import Job, draft, prepare, readings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,7 +95,7 @@ def live(
             accepted="a local Spark, or a cluster's master (spark://host:port)",
             fix="let STREAMBOUND_SPARK_MASTER name such a master, and unset SPARK_REMOTE",
         )
-    job = prepare(query.name, query.sql, catalog, Range(), {}, growing=True)
+    job = prepare(draft(query.name, query.sql, catalog), Range(), {}, growing=True)
     if job.plan is None:
         raise PlanError(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
