@@ -11,11 +11,16 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+# The first and the last port that Linux gives to connections and to servers that name none.
+SYSTEMS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+LOWEST_PORT = 20_000
+# A server that was given one may not have taken it yet.
+_GIVEN: set[int] = set()
 
 
 class AirflowFailed(Exception):
@@ -68,9 +73,9 @@ def layout_from_environment() -> Layout:
 
 
 def free_port(preferred: int | None = None) -> int:
-    """``preferred`` where nobody listens on it, else a port that the system picks."""
-    for port in (preferred, 0):
-        if port is None:
+    """``preferred`` where nobody listens on it, else one that nobody is given meanwhile."""
+    for port in (preferred, *_offered(), 0):
+        if port is None or (port in _GIVEN and port != preferred):
             continue
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,8 +83,25 @@ def free_port(preferred: int | None = None) -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return int(probe.getsockname()[1])
+            found = int(probe.getsockname()[1])
+        _GIVEN.add(found)
+        return found
     raise AirflowFailed("no free port on 127.0.0.1")
+
+
+def _offered() -> Sequence[int]:
+    """Ports that the system gives to no connection, which could come before a server that starts slowly.
+
+    Processes that ask at once begin a hundred apart.
+    """
+    try:
+        first, last = map(int, SYSTEMS_PORTS.read_text().split())
+    except (OSError, ValueError):
+        return ()
+    below, above = range(LOWEST_PORT, first), range(last + 1, 65_536)
+    ports = max(below, above, key=len)
+    begin = os.getpid() * 100 % max(len(ports), 1)
+    return [*ports[begin:], *ports[:begin]]
 
 
 def generated_secrets(layout: Layout) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import airflow_layout
 from scripts.airflow_local import AirflowApiError, AirflowFailed, Layout, LocalAirflow, environment, free_port
 from scripts.sessions import sessions_below
 
@@ -87,6 +88,21 @@ def test_a_free_port_is_found_where_the_wanted_one_is_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert free_port(taken.getsockname()[1]) != taken.getsockname()[1]
+
+
+def test_no_port_is_given_twice_or_to_a_connection_meanwhile() -> None:
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    given = [free_port() for _ in range(500)]
+    assert len(set(given)) == 500 and not [port for port in given if first <= port <= last]
+
+
+@pytest.mark.parametrize("range_of_all", ["1024 65535", "nonsense", ""])
+def test_a_port_is_found_where_the_system_keeps_all(
+    range_of_all: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "range").write_text(range_of_all)
+    monkeypatch.setattr(airflow_layout, "SYSTEMS_PORTS", tmp_path / "range")
+    assert free_port() > 1024
 
 
 @pytest.fixture(scope="module")

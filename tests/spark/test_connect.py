@@ -23,6 +23,7 @@ import pytest
 from pyarrow import orc
 from tests.spark.conftest import run_here
 
+from scripts.airflow_layout import free_port
 from streambound.errors import PlatformError
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import RegisteredQuery
@@ -88,9 +89,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[str]:
     """The address of a Spark Connect server with two cores, which has never heard of this library."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     spark = Path(pyspark.__file__).parent
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
