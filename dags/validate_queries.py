@@ -45,7 +45,8 @@ from streambound_airflow.operators import BoundedMemoryCheckOperator
             type="string",
             enum=["exact", "arasu", "schiff_ozcep"],
             title="Criterion",
-            description="Exact decides every query; the papers' criteria as printed are silent on some.",
+            description="Exact decides every query, and evaluations go by it; the papers' criteria as "
+            "printed are silent on some.",
         ),
         "fail_on_unbounded": forms.switch(
             False, "Fail on unbounded", "Whether an unbounded or undecided query fails its task."

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]:
     """The relations that each chosen query reads whose newest verdict is bounded; the others are logged.
 
+    The verdict is that of the criterion that evaluations go by, whatever others were asked for since.
+
     An unbounded one is chosen too if its file says how many tuples may be cached (``-- cache size: N``); if
     it asks for that in vain, the evaluation says why.
 
@@ -85,10 +87,12 @@ def select_days(
 
 
 def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | None:
+    from streambound.results import EVALUATED_BY
+
     if query.error is not None:
         return query.error.one_line()
     if verdict is None:
-        return "not checked yet: run validate_queries"
+        return f"not checked yet by the criterion {EVALUATED_BY}: run validate_queries"
     if verdict.sql != query.sql:
         return "changed since it was checked: run validate_queries"
     if verdict.verdict == "bounded" or (verdict.error is None and _has_memory(query)):

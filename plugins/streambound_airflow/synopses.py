@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def unchecked(store: Results, wanted: Sequence[str] | None) -> list[str]:
-    """The chosen queries that have no verdict yet: their first evaluation follows from it.
+    """The chosen queries without a verdict that evaluations go by: their first evaluation follows from it.
 
     Raises:
         CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.results import QualityOutcome, Results
-from streambound_airflow import recording, selection
+from streambound_airflow import recording, selection, synopses
 from streambound_airflow.ingest import ingest_days
 from streambound_airflow.validation import chosen_queries, conclude
 
@@ -69,6 +69,18 @@ def test_only_queries_with_a_current_bounded_verdict_are_evaluated(
     assert "left out: windy, changed since it was checked" in caplog.text
     with pytest.raises(PlanError, match="none of the chosen queries"):
         selection.select(store, ["unbounded"])
+
+
+def test_what_another_criterion_says_leaves_no_query_out(
+    store: Results, registry: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    verdict(store, registry, "bounded", "bounded")
+    sql = (registry / "queries" / "bounded.sql").read_text()
+    body = {"verdict": "unbounded", "criterion": "schiff_ozcep", "sql": sql}
+    store.record_verdicts("later", [{**body, "query": "bounded"}, {**body, "query": "windy"}])
+    assert selection.select(store, ["bounded", "windy"]) == {"bounded": ["departures"]}
+    assert "left out: windy, not checked yet by the criterion exact" in caplog.text
+    assert synopses.unchecked(store, ["bounded", "windy"]) == ["windy"]
 
 
 def test_queries_that_cannot_be_read_any_more_are_left_out(

@@ -18,7 +18,7 @@ from tests.dags.test_pages import NOON, page
 from streambound.compiler import check
 from streambound.query.catalog import load_catalog
 from streambound.results import Results, Run
-from streambound_airflow.pages import api, examination, overview, triggering
+from streambound_airflow.pages import api, detail, examination, overview, triggering
 from streambound_airflow.pages.examination import Examiner
 
 pytestmark = pytest.mark.airflow
@@ -54,7 +54,32 @@ def test_a_catalog_that_has_changed_is_said_and_everything_is_decided_anew(
 def test_a_verdict_by_another_criterion_is_said(viewer: Any, store: Results, registry: Path) -> None:
     record(store, registry, "r1", "schiff_ozcep")
     seen = page(viewer, "queries/unbounded")
-    assert "criterion schiff_ozcep" in seen.text and "Why it is unbounded" in seen.text
+    assert "Not checked yet by the criterion exact, which evaluations go by" in seen.text
+    assert "schiff_ozcep" in seen.text and "Why it is unbounded" in seen.text
+    assert "schiff_ozcep" in page(viewer, "runs/validate_queries/r1").text
+
+
+def test_what_another_criterion_says_does_not_replace_what_evaluations_go_by(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    sql = "SELECT DISTINCT origin FROM departures WHERE dep_delay > 60"
+    (registry / "queries" / "bounded.sql").write_text(sql)
+    record(store, registry, "r1")
+    body = {"query": "bounded", "verdict": "unknown", "criterion": "schiff_ozcep", "sql": sql}
+    store.record_verdicts("r2", [body], NOON + dt.timedelta(days=1))
+    store.record_verdicts("r3", [{**body, "verdict": "bounded"}], NOON + dt.timedelta(days=2))
+    told = viewer.get("api/v1/queries/bounded").json()
+    assert (told["summary"]["verdict"], told["summary"]["criterion"]) == ("bounded", "exact")
+    assert (told["verdict"]["run_id"], told["verdict"]["criterion"]) == ("r1", "exact")
+    history = viewer.get("api/v1/queries/bounded/verdicts").json()["verdicts"]
+    assert [(one["run_id"], one["criterion"]) for one in history] == [
+        ("r3", "schiff_ozcep"),
+        ("r2", "schiff_ozcep"),
+        ("r1", "exact"),
+    ]
+    turns = [(one.run_id, one.criterion) for one in detail.turns("bounded")]
+    assert turns == [("r3", "schiff_ozcep"), ("r2", "schiff_ozcep"), ("r1", "exact")]
+    assert not page(viewer, "queries/bounded").all("p", class_="notice")
 
 
 def test_the_bound_of_a_file_that_has_changed_is_that_of_its_text_now(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import multiprocessing
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +15,11 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
+from streambound.compiler import check
+from streambound.compiler import compile as compile_query
 from streambound.errors import StorageError
 from streambound.results import (
+    EVALUATED_BY,
     Answer,
     CacheAnswer,
     CacheBenchmark,
@@ -88,6 +92,23 @@ def test_the_newest_verdict_wins_over_runs(results: Results) -> None:
     results.record_verdicts("b", [verdict("q1", "unbounded")], checked_at=NOON)
     results.record_verdicts("a", [verdict("q1", "bounded")], checked_at=NOON + dt.timedelta(seconds=1))
     assert [(v.run_id, v.verdict) for v in results.latest_verdicts()] == [("a", "bounded")]
+
+
+def test_a_verdict_of_another_criterion_is_not_what_evaluations_go_by(results: Results) -> None:
+    later = NOON + dt.timedelta(days=1)
+    results.record_verdicts("r1", [verdict("q1"), verdict("q2", "invalid", criterion=None)], NOON)
+    asked = [verdict(name, "unknown", criterion="schiff_ozcep") for name in ("q1", "q2", "q3")]
+    results.record_verdicts("r2", asked, later)
+    assert [(v.query, v.verdict) for v in results.latest_verdicts()] == [("q1", "bounded"), ("q2", "invalid")]
+    assert [v.verdict for s in results.latest_summary() if (v := s.verdict)] == ["bounded", "invalid"]
+    assert [v.run_id for v in results.latest_verdicts("schiff_ozcep")] == ["r2"] * 3
+    assert [v.criterion for v in results.verdicts_of("q1")] == ["schiff_ozcep", "exact"]
+    assert [v.run_id for v in results.verdicts_of("q1", criterion="exact")] == ["r1"]
+
+
+def test_evaluations_go_by_the_criterion_of_the_compiler() -> None:
+    for function in (compile_query, check):
+        assert inspect.signature(function).parameters["criterion"].default == EVALUATED_BY
 
 
 def test_a_querys_history_is_read_in_parts_the_newest_first(results: Results) -> None:

@@ -1,6 +1,7 @@
 """Verdicts, runs, answers, quality and figures in one database: SQLite by default, PostgreSQL by URL."""
 
 from streambound.results.records import (
+    EVALUATED_BY,
     Answer,
     CacheAnswer,
     CacheBenchmark,
@@ -15,6 +16,7 @@ from streambound.results.records import (
 from streambound.results.store import Results
 
 __all__ = [
+    "EVALUATED_BY",
     "Answer",
     "CacheAnswer",
     "CacheBenchmark",

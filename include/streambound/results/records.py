@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+# The criterion that evaluations go by: the compiler's own, which decides every query.
+EVALUATED_BY = "exact"
+
 
 def now() -> dt.datetime:
     """The present moment, UTC."""

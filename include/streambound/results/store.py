@@ -12,6 +12,7 @@ from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_
 from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
 from streambound.results.records import (
+    EVALUATED_BY,
     Answer,
     CacheAnswer,
     CacheBenchmark,
@@ -111,9 +112,10 @@ class Results:
             connection.execute(delete(table).where(table.c.run_id == run_id, table.c.stream == stream))
             upsert(connection, table, [asdict(row) for row in rows])
 
-    def latest_verdicts(self) -> list[VerdictRecord]:
-        """The newest verdict of each query, by query."""
-        return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query])
+    def latest_verdicts(self, criterion: str = EVALUATED_BY) -> list[VerdictRecord]:
+        """The newest verdict of each query under one criterion, or under none that is named; by query."""
+        where = [_under(criterion)]
+        return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query], where=where)
 
     def earlier_verdicts(self, run_id: str) -> list[VerdictRecord]:
         """Of each query and criterion the newest verdict before those of a run, of those that decided."""
@@ -139,8 +141,8 @@ class Results:
         return self._newest(QualityOutcome, QUALITY, QUALITY.c.checked_at, keys)
 
     def latest_summary(self) -> list[QuerySummary]:
-        """For each query with a verdict or an answer the newest of each, with the quality of its
-        answers and of the streams that the answer read; by query."""
+        """For each query with a verdict (of the criterion that evaluations go by) or an answer the newest of
+        each, with the quality of its answers and of the streams that the answer read; by query."""
         verdicts = {v.query: v for v in self.latest_verdicts()}
         answers = {a.query: a for a in self.latest_answers()}
         quality = {(q.kind, q.subject): q for q in self.latest_quality()}
@@ -210,9 +212,12 @@ class Results:
         """The newest evaluations of each query, by query, the newest first."""
         return self._newest(Answer, ANSWERS, ANSWERS.c.evaluated_at, [ANSWERS.c.query], number)
 
-    def verdicts_of(self, query: str, limit: int = 100, offset: int = 0) -> list[VerdictRecord]:
-        """A query's verdicts, the newest first."""
-        return self._of_query(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, query, limit, offset)
+    def verdicts_of(
+        self, query: str, limit: int = 100, offset: int = 0, criterion: str | None = None
+    ) -> list[VerdictRecord]:
+        """A query's verdicts, the newest first; of one criterion, or of all."""
+        where = () if criterion is None else (_under(criterion),)
+        return self._of_query(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, query, limit, offset, where)
 
     def answers_of(self, query: str, limit: int = 100, offset: int = 0) -> list[Answer]:
         """A query's evaluations, the newest first."""
@@ -264,10 +269,18 @@ class Results:
         return self._read(kind, select(table).where(table.c.run_id == run_id).order_by(*order))
 
     def _of_query(
-        self, kind: type[Record], table: Table, moment: Column[Any], query: str, limit: int, offset: int
+        self,
+        kind: type[Record],
+        table: Table,
+        moment: Column[Any],
+        query: str,
+        limit: int,
+        offset: int,
+        where: Sequence[ColumnElement[bool]] = (),
     ) -> list[Record]:
-        chosen = select(table).where(table.c.query == query).order_by(moment.desc(), table.c.run_id.desc())
-        return self._read(kind, chosen.limit(limit).offset(offset))
+        chosen = select(table).where(table.c.query == query, *where)
+        order = (moment.desc(), table.c.run_id.desc())
+        return self._read(kind, chosen.order_by(*order).limit(limit).offset(offset))
 
     def _newest(
         self,
@@ -284,6 +297,11 @@ class Results:
         ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
         found = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
         return self._read(kind, found.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
+
+
+def _under(criterion: str) -> ColumnElement[bool]:
+    # A verdict without a criterion is one of a text that could not be read, whichever was asked for.
+    return (VERDICTS.c.criterion == criterion) | VERDICTS.c.criterion.is_(None)
 
 
 def _before(table: Table, moment: Column[Any], run_id: str) -> ColumnElement[bool]:

@@ -52,13 +52,13 @@ def list_queries(
 
 @router.get("/queries/{name}", responses=responses(404))
 def get_query(name: Name) -> QueryDetail:
-    """A query's text and newest verdict."""
+    """A query's text, and its newest verdict under the criterion that evaluations go by."""
     return detail.detail(name)
 
 
 @router.get("/queries/{name}/verdicts", responses=responses(404))
 def list_verdicts(name: Name, limit: Limit = 50, offset: Offset = 0) -> VerdictPage:
-    """A query's verdicts, the newest first."""
+    """A query's verdicts under all criteria, the newest first."""
     detail.known(name)
     found = store().verdicts_of(name, limit, offset)
     return VerdictPage(verdicts=[detail.recorded_verdict(one) for one in found])

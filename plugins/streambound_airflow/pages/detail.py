@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from streambound import settings
 from streambound.errors import DataError, StorageError
-from streambound.results import Answer, VerdictRecord
+from streambound.results import EVALUATED_BY, Answer, VerdictRecord
 from streambound_airflow.pages import overview
 from streambound_airflow.pages.problems import Refused
 from streambound_airflow.pages.schemas import (
@@ -47,9 +46,10 @@ def known(name: str) -> QueryRow:
 
 
 def detail(name: str) -> QueryDetail:
-    """A query's text as it is registered now (else as it was checked last), with its newest verdict."""
+    """A query's text as it is registered now (else as it was checked last), with its newest verdict under
+    the criterion that evaluations go by."""
     row = known(name)
-    newest = store().verdicts_of(name, 1)
+    newest = store().verdicts_of(name, 1, criterion=EVALUATED_BY)
     verdict = recorded_verdict(newest[0]) if newest else None
     file = registered(stamps()).get(name)
     sql = file.sql if file is not None else verdict.sql if verdict is not None else ""
@@ -71,13 +71,16 @@ def evaluation(answer: Answer) -> EvaluationBody:
 
 
 def turns(name: str) -> list[RecordedVerdict]:
-    """The verdicts of a query that differed from the one before (in units or text too), the newest first."""
-    records = store().verdicts_of(name, LOOKED_BACK)
-
-    def told(record: VerdictRecord) -> Any:
-        return record.verdict, record.units, record.units_formula, record.sql
-
-    return [recorded_verdict(list(group)[-1]) for _, group in groupby(records, told)]
+    """The verdicts of a query that differed from the one before under the same criterion (in units or text
+    too), the newest first."""
+    before: dict[str | None, Any] = {}
+    found = []
+    for record in reversed(store().verdicts_of(name, LOOKED_BACK)):
+        told = record.verdict, record.units, record.units_formula, record.sql
+        if before.get(record.criterion) != told:
+            found.insert(0, recorded_verdict(record))
+        before[record.criterion] = told
+    return found
 
 
 def state(name: str, limit: int | None = None, offset: int = 0) -> StateBody:

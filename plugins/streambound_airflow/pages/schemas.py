@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from streambound.results import EVALUATED_BY
+
 Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
 Units = int | None
 
@@ -33,7 +35,10 @@ class QueryRow(BaseModel):
     owner: str | None = None
     description: str | None = None
     registered: bool = Field(default=True, description="Whether its file is in the registry.")
-    verdict: Outcome = "unchecked"
+    verdict: Outcome = Field(
+        default="unchecked", description="The newest under the criterion that evaluations go by."
+    )
+    criterion: str = Field(default=EVALUATED_BY, description="The criterion of the verdict.")
     stale: bool = Field(default=False, description="Its text has changed since it was checked.")
     units: Units = Field(default=None, description="The bound of its state.")
     units_formula: str | None = None
@@ -119,7 +124,7 @@ class RecordedVerdict(VerdictBody):
 
 
 class QueryDetail(BaseModel):
-    """A query with its text and its newest verdict."""
+    """A query with its text and its newest verdict under the criterion that evaluations go by."""
 
     summary: QueryRow
     sql: str
@@ -127,7 +132,7 @@ class QueryDetail(BaseModel):
 
 
 class VerdictPage(BaseModel):
-    """Verdicts of one query, the newest first."""
+    """Verdicts of one query under all criteria, the newest first."""
 
     verdicts: list[RecordedVerdict]
 

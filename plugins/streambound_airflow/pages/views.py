@@ -96,7 +96,7 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
 
 def _is_current(found: QueryDetail) -> bool:
     verdict = found.verdict
-    return verdict is not None and verdict.sql == found.sql and verdict.criterion in (None, "exact")
+    return verdict is not None and verdict.sql == found.sql
 
 
 def _same(recorded: RecordedVerdict | None, now: CheckBody) -> bool:
