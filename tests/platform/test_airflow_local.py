@@ -14,7 +14,7 @@ import pytest
 
 from scripts import airflow_layout
 from scripts.airflow_local import AirflowApiError, AirflowFailed, Layout, LocalAirflow, environment, free_port
-from scripts.sessions import sessions_below
+from scripts.sessions import command_line, sessions_below
 
 DAG = """
     from airflow.sdk import dag, get_current_context, task
@@ -120,7 +120,7 @@ def test_a_run_through_the_scheduler(airflow: LocalAirflow) -> None:
     api.wait_for_dag("small")
     run_id = api.trigger("small")
     seen: list[dict[str, str]] = []
-    assert api.wait_for_run("small", run_id, 120, seen.append) == "failed"
+    assert api.wait_for_run("small", run_id, 300, seen.append) == "failed"
     assert seen[-1] == {"spell[a]": "success", "spell[b]": "success", "fails": "failed"}
     assert "ValueError: on purpose" in api.failure_log("small", run_id)
     assert "spelt a" in api.log("small", run_id, "spell", 1, 0)
@@ -128,6 +128,7 @@ def test_a_run_through_the_scheduler(airflow: LocalAirflow) -> None:
 
 @pytest.mark.airflow
 def test_nobody_gets_in_uninvited(airflow: LocalAirflow) -> None:
+    airflow.client().wait_for_dag("long")
     viewer = airflow.client("viewer")
     assert viewer.request("GET", "/dags")["total_entries"] == 2
     with pytest.raises(AirflowApiError) as refused:
@@ -150,18 +151,28 @@ def test_a_second_airflow_in_the_same_home_is_refused(airflow: LocalAirflow) -> 
 @pytest.mark.airflow
 def test_stopping_ends_what_a_task_started(airflow: LocalAirflow) -> None:
     api = airflow.client()
+    api.wait_for_dag("long")
     run_id = api.trigger("long")
-    deadline = time.monotonic() + 60
-    while api.task_states("long", run_id) != {"sleeps": "running"}:
-        assert time.monotonic() < deadline
+    deadline = time.monotonic() + 300
+    # A task counts as running before its shell does.
+    while not (shells := started_by(airflow, "sleep 601")):
+        assert time.monotonic() < deadline, api.task_states("long", run_id)
         time.sleep(0.3)
-    time.sleep(2)
     sessions = sessions_below({process.pid for process in airflow._processes.values()})
     assert len(sessions) == 5, "four components and the shell of the task"
+    assert set(map(_session, shells)) < sessions
     airflow.stop()
     living = [entry for entry in Path("/proc").glob("[0-9]*") if _session(entry) in sessions]
     assert living == []
     assert not airflow.layout.state_file.exists()
+
+
+def started_by(airflow: LocalAirflow, command: str) -> list[Path]:
+    """The processes with this command line of these components and of their tasks."""
+    sessions = sessions_below({process.pid for process in airflow._processes.values()})
+    words = b"".join(word.encode() + b"\0" for word in command.split())
+    found = [entry for entry in Path("/proc").glob("[0-9]*") if _session(entry) in sessions]
+    return [entry for entry in found if command_line(int(entry.name)) == words]
 
 
 def _session(entry: Path) -> int | None:
