@@ -198,7 +198,7 @@ def test_a_broken_catalog_and_database_are_named(
 
 @pytest.fixture(scope="module")
 def one_process() -> Iterator[Examiners]:
-    made = Examiners(number=1)
+    made = Examiners(number=1, seconds=30.0)
     yield made
     made.end()
 
