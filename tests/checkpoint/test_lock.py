@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streambound.checkpoint.lock import alone
+from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import StorageError
 
 HOLD = """
@@ -21,25 +21,30 @@ from pathlib import Path
 from streambound.checkpoint.lock import alone
 with alone(Path(sys.argv[1]), lambda: None):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
 def test_the_next_run_waits_and_says_so_once(tmp_path: Path) -> None:
-    told: list[str] = []
+    told, order, waits = list[str](), list[str](), threading.Event()
+
+    def tell() -> None:
+        told.append("waits")
+        waits.set()
+
+    def second() -> None:
+        with alone(tmp_path / "q", tell):
+            order.append("second")
+
+    waiting = threading.Thread(target=second)
     with alone(tmp_path / "q", lambda: told.append("never")):
-        waiting = threading.Thread(target=lambda: order.append(_enter(tmp_path / "q", told)))
-        order: list[str] = []
         waiting.start()
-        time.sleep(0.7)
+        assert waits.wait(60)
+        # It asks again, and again is not let in; more than once it must not say so.
+        time.sleep(2.5 * POLL_SECONDS)
         order.append("first ends")
-    waiting.join(5)
+    waiting.join(60)
     assert order == ["first ends", "second"] and told == ["waits"]
-
-
-def _enter(folder: Path, told: list[str]) -> str:
-    with alone(folder, lambda: told.append("waits")):
-        return "second"
 
 
 def test_a_run_that_does_not_end_is_an_outside_cause(tmp_path: Path) -> None:
