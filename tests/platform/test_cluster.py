@@ -53,6 +53,7 @@ ON_BOTH_WORKERS = {
     "spark__executor__memory": "512m",
     "spark__cores__max": "2",
     "spark__scheduler__minRegisteredResourcesRatio": "1.0",
+    "spark__scheduler__maxRegisteredResourcesWaitingTime": "300s",
 }
 
 
