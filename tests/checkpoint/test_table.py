@@ -100,7 +100,10 @@ def test_a_commit_of_another_run_in_between(folder: Path) -> None:
 
 
 def data_files(folder: Path) -> list[Path]:
-    return sorted((folder / "q").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    """The files of the commits, in their order; a clock may give several the same time."""
+    logs = sorted((folder / "q" / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    return [folder / "q" / action["add"]["path"] for action in actions if "add" in action]
 
 
 def log_file(folder: Path, version: int) -> Path:
