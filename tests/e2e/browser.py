@@ -10,13 +10,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import BrowserContext, ConsoleMessage, FrameLocator, Page, expect, sync_playwright
 
 # The flags beside the sandbox keep Chromium from calling its maker's hosts, which a closed network refuses.
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+
+# Milliseconds. A loaded machine is slow to draw; what never comes still fails.
+PATIENCE = 90_000
+expect.set_options(timeout=PATIENCE)
+
+LOADED = """() => document.readyState === "complete"
+  || new Promise(done => addEventListener("load", () => done(true)))"""
 
 Value = str | bool | int | Sequence[str]
 
@@ -57,6 +64,13 @@ class Visitor:
         assert answer.ok, answer.text()
         return str(answer.json()["dag_run_id"])
 
+    def framed(self) -> FrameLocator:
+        """The page in Airflow's frame, once it is whole and its script hears what is typed and clicked."""
+        frame = self.page.frame_locator("iframe")
+        frame.locator("h1").first.wait_for()
+        frame.locator("body").evaluate(LOADED)
+        return frame
+
     def form(self, dag_id: str) -> Any:
         """The form of *Trigger* of this DAG, open."""
         self.page.goto(f"{self.url}/dags/{dag_id}")
@@ -95,8 +109,7 @@ def visitor(url: str, **options: Any) -> Iterator[Visitor]:
         browser = driver.chromium.launch(executable_path=executable(), args=FLAGS)
         try:
             context: BrowserContext = browser.new_context(**options)
-            # A loaded machine is slow to draw; what never comes still fails.
-            context.set_default_timeout(90_000)
+            context.set_default_timeout(PATIENCE)
             one = Visitor(context.new_page(), url)
             one.page.on("console", one._heard)
             one.page.on("pageerror", lambda error: one.errors.append(str(error)))
