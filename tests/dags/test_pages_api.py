@@ -252,6 +252,17 @@ def test_an_answer_is_kept_until_the_catalog_changes(examiners: Examiners, regis
     assert examiners.examine("SELECT DISTINCT origin FROM departures")["units"] == 4
 
 
+def test_a_catalog_that_changes_twice_in_a_moment_is_read_twice(examiners: Examiners, registry: Path) -> None:
+    """A clock gives both versions one time, and they have one size."""
+    path, sql = registry / "streams.yml", "SELECT DISTINCT origin FROM departures"
+    before = path.stat()
+    assert examiners.examine(sql)["units"] == 3
+    path.write_text(path.read_text().replace("values: [EWR, JFK, LGA]", "values: [EWR, JFK]     "))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert examiners.examine(sql)["units"] == 2
+
+
 def test_whoever_waits_too_long_for_a_turn_is_told(
     examiners: Examiners, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streambound_airflow.pages.examiner import READY
+from streambound_airflow.pages.examiner import READY, content
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
 from streambound_airflow.pages.problems import Refused
 from streambound_airflow.pages.sources import catalog_file
@@ -139,7 +139,7 @@ class Examiners:
         """
         _refuse_text(sql)
         catalog = catalog_file()
-        key = (sql, name, criterion, suggest, str(catalog), _changed(catalog))
+        key = (sql, name, criterion, suggest, str(catalog), content(catalog))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -191,13 +191,6 @@ def _refuse_text(sql: str) -> None:
         raise Refused(422, "sql: half of a surrogate pair is no text", accepted="Unicode text") from None
     if size > SQL_BYTES:
         raise too_large(size)
-
-
-def _changed(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 EXAMINERS = Examiners()
