@@ -91,7 +91,7 @@ class LocalAirflow:
         """A client that logs in as ``admin`` or ``viewer``."""
         return client(self.layout, username)
 
-    def start(self, timeout: float = 120.0) -> None:
+    def start(self, timeout: float = 300.0) -> None:
         """Migrate the database, start every process and return when all report to be healthy."""
         layout = self.layout
         try:

@@ -32,7 +32,7 @@ class AirflowApiError(Exception):
 class AirflowClient:
     """One Airflow, one user. A token is fetched when first needed and when it has expired."""
 
-    def __init__(self, url: str, username: str, password: str, timeout: float = 30.0) -> None:
+    def __init__(self, url: str, username: str, password: str, timeout: float = 60.0) -> None:
         self.url = url.rstrip("/")
         self.username = username
         self._password = password
@@ -91,7 +91,7 @@ class AirflowClient:
         answer = self.request("GET", "/importErrors", params={"limit": 100})
         return {str(error["filename"]): str(error["stack_trace"]) for error in answer["import_errors"]}
 
-    def wait_for_dag(self, dag_id: str, timeout: float = 120.0) -> None:
+    def wait_for_dag(self, dag_id: str, timeout: float = 300.0) -> None:
         """Return when the DAG is parsed and can be triggered.
 
         Raises:

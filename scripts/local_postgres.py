@@ -97,7 +97,7 @@ class LocalPostgres:
         """SQLAlchemy's address of a database."""
         return f"postgresql+psycopg2://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
-    def start(self, timeout: float = 60.0) -> None:
+    def start(self, timeout: float = 180.0) -> None:
         """Make the data folder if needed, start the server, and return when it takes connections."""
         programs = find_programs()
         try:

@@ -77,7 +77,7 @@ class LocalSpark:
         """For SPARK_CONF_DIR: an application that has it runs on this cluster, and logs its events."""
         return self.folder / "conf"
 
-    def start(self, timeout: float = 90.0) -> None:
+    def start(self, timeout: float = 300.0) -> None:
         """Start all parts, and return when the workers have registered."""
         for folder in (self.event_logs, self.configuration, self.folder / "logs"):
             folder.mkdir(parents=True, exist_ok=True)

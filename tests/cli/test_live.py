@@ -82,7 +82,7 @@ def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(
     while "epoch 0" not in told and (line := running.stderr.readline()):
         told += line
     running.send_signal(signal.SIGTERM)
-    out, rest = running.communicate(timeout=120)
+    out, rest = running.communicate(timeout=300)
     assert running.returncode == 0, told + rest
     assert "epoch 0: 2 files, 4 rows, 2 markers, 1 answer so far; state 1 unit of at most 4" in told
     answer = json.loads(out)

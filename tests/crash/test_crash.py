@@ -168,7 +168,7 @@ class Night:
         self.at_work.set()
 
     def wait(self) -> int:
-        code = self.process.wait(240)
+        code = self.process.wait(600)
         self._reader.join(30)
         return code
 

@@ -24,7 +24,7 @@ EMPTY = {"all_passed"}
 
 def run(*command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command], env=dict(os.environ), capture_output=True, text=True, timeout=180
+        [sys.executable, *command], env=dict(os.environ), capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -209,7 +209,7 @@ def python(*arguments: str, **env: str) -> str:
         env={**os.environ, "PYTHONPATH": path, **env},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
     return done.stdout

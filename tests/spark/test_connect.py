@@ -117,7 +117,7 @@ def server(home: Path) -> Iterator[str]:
 
 
 def _wait(port: int, running: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while time.monotonic() < end and running.poll() is None:
         with socket.socket() as tried:
             if tried.connect_ex(("127.0.0.1", port)) == 0:
@@ -137,7 +137,7 @@ def run(home: Path, server: str) -> subprocess.CompletedProcess[str]:
         "JAVA_HOME": str(home / "no Java"),
     }
     command = [sys.executable, "-c", COMMANDS, str(home / "summary.json")]
-    return subprocess.run(command, env={**os.environ, **places}, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env={**os.environ, **places}, capture_output=True, text=True, timeout=600)
 
 
 def expected(home: Path) -> dict[str, Any]:
