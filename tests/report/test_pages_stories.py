@@ -22,6 +22,8 @@ from streambound.report.pages import WitnessStory, witness_story
 
 REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
 CATALOG = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}, "F": {"G": "boolean"}})
+# Seconds. No machine is so busy that it finds none of these examples meanwhile.
+ENOUGH = 600.0
 MADE = {"section", "p", "div", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 
 
@@ -52,7 +54,7 @@ def told_apart(job: Compilation, told: WitnessStory) -> None:
 def test_every_registered_query_has_a_story(query: RegisteredQuery) -> None:
     job = compile(query.sql, REGISTRY.catalog, query.name)
     assert job.verdict is not None
-    told = witness_story(job)
+    told = witness_story(job, seconds=ENOUGH)
     root = read(told.markup())
     assert names(root) <= MADE
     assert told.found is not job.verdict.bounded
@@ -64,7 +66,8 @@ def test_every_registered_query_has_a_story(query: RegisteredQuery) -> None:
 
 
 def test_the_story_in_words() -> None:
-    root = read(witness_story(compile("SELECT A FROM S, T WHERE B < D AND A = 7", CATALOG)).markup())
+    job = compile("SELECT A FROM S, T WHERE B < D AND A = 7", CATALOG)
+    root = read(witness_story(job, seconds=ENOUGH).markup())
     tables = {
         table.findtext("caption"): ["|".join(row.itertext()) for row in table.iter("tr")]
         for table in root.iter("table")
@@ -83,7 +86,7 @@ def test_the_story_in_words() -> None:
 
 
 def test_three_slots_make_eight_histories() -> None:
-    told = witness_story(compile("SELECT DISTINCT A FROM S", CATALOG), slots=3)
+    told = witness_story(compile("SELECT DISTINCT A FROM S", CATALOG), slots=3, seconds=ENOUGH)
     assert "3 slots → 2^3 = 8 states" in told.markup()
 
 
@@ -110,7 +113,7 @@ def test_where_there_is_no_example_the_story_says_why() -> None:
 def test_the_histories_of_any_query_are_told_apart(case: Case) -> None:
     job = compile(case.sql, case.catalog, "q")
     assert job.verdict is not None
-    told = witness_story(job)
+    told = witness_story(job, seconds=ENOUGH)
     read(told.markup())
     if told.found:
         told_apart(job, told)
@@ -130,6 +133,6 @@ def test_names_and_values_stay_text(name: str, column: str, value: str) -> None:
     except StreamboundError:
         # Not every text is a name.
         assume(False)
-    told = witness_story(job)
+    told = witness_story(job, seconds=ENOUGH)
     assert told.found
     assert names(read(told.markup())) <= MADE
