@@ -14,7 +14,7 @@ from tests.spark.conftest import run_here
 from tests.spark.nights import digests, left, night
 from tests.spark.test_nights import ALL, DAYS, World
 
-from streambound.checkpoint.lock import alone
+from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import DataError, StorageError
 from streambound.spark import history, waves
 from streambound.spark.answer import HistoryAnswer
@@ -100,12 +100,19 @@ def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pyte
 
 def test_two_runs_at_once_wait_for_each_other(world: World) -> None:
     """What a killed task left running is waited for; then nothing is left to be read."""
-    told: list[str] = []
+    told, waits = list[str](), threading.Event()
+
+    def progress(message: str) -> None:
+        told.append(message)
+        waits.set()
+
     folder = world.home / "answers" / "join"
     with alone(folder, lambda: None):
-        other = threading.Thread(target=lambda: world.night(told=told))
+        other = threading.Thread(target=lambda: night(ALL, world.catalog, world.home, progress=progress))
         other.start()
-        time.sleep(1.0)
+        assert waits.wait(60)
+        # It asks again, and again is not let in.
+        time.sleep(2.5 * POLL_SECONDS)
         assert told == ["join: another run is evaluating it; waiting for its end"]
         assert not left_anything(world)
     other.join(60)
