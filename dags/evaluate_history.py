@@ -103,11 +103,12 @@ def evaluate_history() -> None:
         from streambound_airflow import selection
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.recording import JOB
 
         run_id, include_failed = context["run_id"], form["include_failed_partitions"]
         with reported():
-            chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(run_id, chosen["reads"], form)
+            chosen = selection.keep_out(results(), JOB, run_id, reads, checked, include_failed)
+        arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], form)
         return {**chosen, "arguments": arguments}
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, inlets=READS, outlets=[ANSWERS])

@@ -100,12 +100,13 @@ def materialize_synopses() -> None:
         from streambound_airflow import selection
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.synopses import JOB
 
         run_id, params = context["run_id"], context["params"]
         with reported():
             include_failed = params["include_failed_partitions"]
-            chosen = selection.keep_out(results(), run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(run_id, chosen["reads"], params, checkpoints_only=True)
+            chosen = selection.keep_out(results(), JOB, run_id, reads, checked, include_failed)
+        arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], params, checkpoints_only=True)
         context["ti"].xcom_push(key="chosen", value=chosen)
         context["ti"].xcom_push(key="arguments", value=arguments)
         # Airflow maps over a task's own return value only.

@@ -56,7 +56,7 @@ class FindingsNotifier(BaseNotifier):
         from streambound_airflow.delivery import send
 
         run = context["dag_run"]
-        found = findings(results(self.database_conn_id), run.run_id)
+        found = findings(results(self.database_conn_id), run.run_id, run.dag_id)
         if not found:
             log.info("no findings")
             return

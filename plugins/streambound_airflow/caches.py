@@ -12,7 +12,7 @@ from streambound import settings
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
-from streambound_airflow.selection import SUMMARY, run_folder
+from streambound_airflow.selection import SUMMARY, run_folder, summary_path
 from streambound_airflow.validation import chosen_queries
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _policies(params: Mapping[str, Any]) -> Sequence[str]:
 
 def spark_arguments(run_id: str, queries: Sequence[str], params: Mapping[str, Any]) -> list[str]:
     """The arguments of ``spark_apps/benchmark_caches.py``; a summary of an earlier try is removed."""
-    folder = run_folder(run_id)
+    folder = run_folder(JOB, run_id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
     return [
@@ -98,8 +98,10 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     """
     summary = summary_of(run_id)
     nights = [night for night in summary["nights"] if night["query"] in queries]
-    store.record_cache_benchmarks(run_id, [one for night in nights for one in benchmarks_of(run_id, night)])
-    store.record_cache_estimates(run_id, [one for night in nights for one in estimates_of(run_id, night)])
+    benchmarks = [one for night in nights for one in benchmarks_of(run_id, night)]
+    estimates = [one for night in nights for one in estimates_of(run_id, night)]
+    store.record_cache_benchmarks(run_id, benchmarks, JOB)
+    store.record_cache_estimates(run_id, estimates, JOB)
     failures = {one["query"]: str(one["error"]) for one in summary["failed"]}
     told = {night["query"] for night in nights} | set(failures)
     failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
@@ -123,7 +125,7 @@ def summary_of(run_id: str) -> dict[str, Any]:
     Raises:
         DataError: it left no summary.
     """
-    path = run_folder(run_id) / SUMMARY
+    path = summary_path(JOB, run_id)
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -151,6 +153,7 @@ def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]
             share=share,
             why=why,
             drifted=night["drifted"],
+            job=JOB,
             **found,
         )
 
@@ -181,6 +184,7 @@ def estimates_of(run_id: str, night: Mapping[str, Any]) -> list[CacheEstimate]:
             night=night["days"][-1],
             policy=size["choice"]["policy"],
             standard_error=size["estimate"]["error"],
+            job=JOB,
             **{name: size["estimate"][name] for name in names},
         )
         for size in night["sizes"]
@@ -236,8 +240,8 @@ def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, s
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     broken = {}
     tried = (params["sizes"], _policies(params))
-    benchmarks, estimates = store.cache_benchmarks(run_id), store.cache_estimates(run_id)
-    for found in check_cache_benchmarks(benchmarks, estimates, *tried, run_id):
+    benchmarks, estimates = store.cache_benchmarks(run_id, JOB), store.cache_estimates(run_id, JOB)
+    for found in check_cache_benchmarks(benchmarks, estimates, *tried, run_id, JOB):
         found.record(store)
         if not found.success:
             broken[found.query] = "; ".join(found.reasons)

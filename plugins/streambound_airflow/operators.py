@@ -79,7 +79,7 @@ class BoundedMemoryCheckOperator(BaseOperator):
             sql, report = self._check()
             self._checked = sql, report
             results(self.database_conn_id).record_verdicts(
-                context["run_id"], [{**report.to_json(), "sql": sql}]
+                context["run_id"], [{**report.to_json(), "sql": sql}], job=self.dag_id
             )
         level = logging.INFO if report.verdict == "bounded" else logging.WARNING
         for line in verdict_text(report, sql).splitlines():
@@ -192,7 +192,7 @@ class StreamQualityOperator(BaseOperator):
             if not partitions:
                 self.log.warning("%s has no partition in the chosen days", relation.name)
                 return {"stream": relation.name, "partitions": 0, "failed_partitions": []}
-            quality = check_stream(relation, partitions, context["run_id"])
+            quality = check_stream(relation, partitions, context["run_id"], self.dag_id)
             quality.record(results(self.database_conn_id))
             self.docs_page = quality.docs.relative_to(site_folder()).as_posix()
         self._judged = relation, quality

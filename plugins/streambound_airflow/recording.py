@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from streambound import settings
 from streambound.errors import DataError
 from streambound_airflow.runs import record_end
-from streambound_airflow.selection import SUMMARY, run_folder
+from streambound_airflow.selection import summary_path
 
 if TYPE_CHECKING:
     from streambound.quality import AnswerSet
@@ -34,7 +34,7 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     """
     from streambound.quality import check_answer_sets
 
-    summary = summary_of(run_id)
+    summary = summary_of(JOB, run_id)
     failures = dict(chosen["dropped"])
     failures |= {query: why for query in chosen["reads"] if (why := _unanswered(summary.get(query)))}
     sound = [body for query, body in sorted(summary.items()) if query not in failures]
@@ -43,7 +43,7 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
         if body.get("memory"):
             store.record_cache_answer(_cache_answer(run_id, body))
         _tell(body)
-    for quality in check_answer_sets([_answer_set(body) for body in sound], run_id):
+    for quality in check_answer_sets([_answer_set(body) for body in sound], run_id, JOB):
         quality.record(store)
         if not quality.success:
             failures[quality.query] = "; ".join(quality.reasons)
@@ -57,13 +57,13 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def summary_of(run_id: str) -> dict[str, dict[str, Any]]:
-    """What the Spark application of a run says of each query.
+def summary_of(job: str, run_id: str) -> dict[str, dict[str, Any]]:
+    """What the Spark application of a run of a job says of each query.
 
     Raises:
         DataError: it left no summary.
     """
-    path = run_folder(run_id) / SUMMARY
+    path = summary_path(job, run_id)
     try:
         bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
     except FileNotFoundError:
@@ -98,6 +98,7 @@ def _answer(run_id: str, body: Mapping[str, Any], streams: Sequence[str]) -> Ans
         units=body["units"],
         seconds=body["seconds"],
         digest=body["digest"],
+        job=JOB,
     )
 
 
@@ -106,7 +107,7 @@ def _cache_answer(run_id: str, body: Mapping[str, Any]) -> CacheAnswer:
 
     names = ("size", "policy", "alpha", "why", "results", "estimated_results")
     memory = {name: body["memory"][name] for name in (*names, "standard_error", "estimated_share")}
-    return CacheAnswer(run_id=run_id, query=body["query"], **memory)
+    return CacheAnswer(run_id=run_id, query=body["query"], job=JOB, **memory)
 
 
 def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import re
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 EXCLUDE = "exclude.json"
 SUMMARY = "summary.json"
+# Of the name of a run's folder: with its digest it fits wherever a file's name does.
+PLAIN_CHARACTERS = 200
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +122,7 @@ def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list
 
 def keep_out(
     store: Results,
+    job: str,
     run_id: str,
     reads: Mapping[str, Sequence[str]],
     checked: Iterable[Mapping[str, Any]],
@@ -128,6 +132,7 @@ def keep_out(
 
     Args:
         store: where the run's quality is recorded, with the reasons of each failed partition.
+        job: the DAG of the run.
         reads: the relations that each query reads.
         checked: what StreamQualityOperator returned for each stream; one that could not be checked is absent.
         include_failed: evaluate partitions that failed all the same.
@@ -139,7 +144,7 @@ def keep_out(
         DataError: no query has anything to read.
     """
     found = {str(body["stream"]): body for body in checked}
-    failed = _failed(store, run_id, found)
+    failed = _failed(store, job, run_id, found)
     for stream, reasons in failed.items():
         word = "evaluated all the same" if include_failed else "kept out"
         for partition, why in reasons.items():
@@ -158,7 +163,7 @@ def keep_out(
             f"no query has anything to read: {'; '.join(sorted(set(dropped.values())))}",
             fix="choose other days, or run ingest_flights",
         )
-    folder = run_folder(run_id)
+    folder = run_folder(job, run_id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / EXCLUDE).write_text(json.dumps(excluded, indent=1), encoding="utf-8")
     # A summary of an earlier try must not pass for this one's.
@@ -166,8 +171,8 @@ def keep_out(
     return {"reads": left, "excluded": {s: len(names) for s, names in excluded.items()}, "dropped": dropped}
 
 
-def _failed(store: Results, run_id: str, streams: Iterable[str]) -> dict[str, dict[str, str]]:
-    outcomes = {o.subject: o for o in store.quality(run_id) if o.kind == "stream" and not o.success}
+def _failed(store: Results, job: str, run_id: str, streams: Iterable[str]) -> dict[str, dict[str, str]]:
+    outcomes = {o.subject: o for o in store.quality(run_id, job) if o.kind == "stream" and not o.success}
     return {
         name: {str(item["partition"]): "; ".join(item["reasons"]) for item in outcomes[name].failed}
         for name in sorted(streams)
@@ -188,16 +193,36 @@ def _unusable(
     return None
 
 
-def run_folder(run_id: str) -> Path:
-    """The folder of what the tasks of one run hand to each other in files."""
-    return settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
+def run_folder(job: str, run_id: str) -> Path:
+    """The folder of what the tasks of one run of a job hand to each other in files.
+
+    Runs of several DAGs may have one id, and ids may differ in characters alone that no folder's name has.
+    """
+    return settings.home() / "runs" / _plain(job) / _plain(run_id)
+
+
+def _plain(name: str) -> str:
+    """A short name of a folder, and the same for no other name."""
+    kept = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)[:PLAIN_CHARACTERS]
+    return f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def summary_path(job: str, run_id: str) -> Path:
+    """Where the Spark application of a run says what it did; of one that an earlier release began, there."""
+    folder = run_folder(job, run_id)
+    earlier = settings.home() / "runs" / re.sub(r"[^\w.-]", "-", run_id)
+    return (folder if folder.exists() or not (earlier / SUMMARY).is_file() else earlier) / SUMMARY
 
 
 def spark_arguments(
-    run_id: str, queries: Iterable[str], params: Mapping[str, Any], checkpoints_only: bool = False
+    job: str,
+    run_id: str,
+    queries: Iterable[str],
+    params: Mapping[str, Any],
+    checkpoints_only: bool = False,
 ) -> list[str]:
     """The arguments of ``spark_apps/evaluate_history.py``, from what the form gives."""
-    folder = run_folder(run_id)
+    folder = run_folder(job, run_id)
     days = [f"--{end}={params[end]}" for end in ("from", "to") if params[end]]
     return [
         f"--queries={','.join(queries)}",

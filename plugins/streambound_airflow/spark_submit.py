@@ -62,7 +62,7 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
         from streambound_airflow.recording import summary_of
 
         catalog = load_catalog(settings.registry() / "streams.yml")
-        return of_evaluation(summary_of(task_instance.run_id).values(), catalog)
+        return of_evaluation(summary_of(task_instance.dag_id, task_instance.run_id).values(), catalog)
 
 
 class BenchmarkCachesOperator(EvaluateHistoryOperator):

@@ -42,7 +42,7 @@ def synopsis(run_id: str, query: str) -> dict[str, Any]:
     """
     from streambound.checkpoint.table import CheckpointTable, address_of
 
-    body = summary_of(run_id).get(query)
+    body = summary_of(JOB, run_id).get(query)
     if body is None or body["error"]:
         raise DataError(body["error"] if body else "the Spark application does not mention it", subject=query)
     table = CheckpointTable(address_of(settings.checkpoints(), query), query)
@@ -94,7 +94,7 @@ def conclude(store: Results, run_id: str, chosen: Mapping[str, Any] | None) -> N
 def _failures(run_id: str, chosen: Mapping[str, Any] | None) -> dict[str, str]:
     if chosen is None:
         raise DataError("the run ended before anything was evaluated", fix="see the tasks that failed")
-    summary = summary_of(run_id)
+    summary = summary_of(JOB, run_id)
     missing = {query: "the Spark application does not mention it" for query in chosen["reads"]}
     failed = {query: str(body["error"]) for query, body in summary.items() if body["error"]}
     silent = {query: why for query, why in missing.items() if query not in summary}

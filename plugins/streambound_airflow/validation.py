@@ -50,7 +50,7 @@ def conclude(store: Results, run_id: str, queries: Sequence[str], strict: bool) 
 
     ``strict`` counts an unbounded or undecided query as a failure, as it failed its task.
     """
-    found = {verdict.query: verdict for verdict in store.verdicts(run_id)}
+    found = {verdict.query: verdict for verdict in store.verdicts(run_id, JOB)}
     for name in queries:
         verdict = found.get(name)
         units = "" if verdict is None or verdict.units is None else f", {verdict.units:,} units"

@@ -88,7 +88,7 @@ def found_something(store: Results, reason: str = "rows are odd") -> None:
     run_id = "manual__2026-01-01T00:00:00+00:00"
     for stream in ("departures", "weather"):
         failed = [{"partition": "2013-01-02", "reasons": [reason]}]
-        store.record_quality(QualityOutcome(run_id, stream, False, 3, failed=failed))
+        store.record_quality(QualityOutcome(run_id, stream, False, 3, failed=failed, job="a_dag"))
 
 
 @pytest.mark.parametrize("setting", [None, "", "  "])

@@ -95,7 +95,7 @@ def test_impossible_combinations_are_refused_at_once(
 
 
 def test_the_arguments_say_what_the_form_says() -> None:
-    folder = selection.run_folder("r")
+    folder = selection.run_folder("benchmark_caches", "r")
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text("of an earlier try")
     found = caches.spark_arguments("r", ["q", "w"], {**FORM, "to": "2013-01-31"})
@@ -130,7 +130,7 @@ def night(query: str, **changed: Any) -> dict[str, Any]:
 
 
 def summarised(run_id: str, nights: list[dict[str, Any]], *failed: str) -> None:
-    folder = selection.run_folder(run_id)
+    folder = selection.run_folder("benchmark_caches", run_id)
     folder.mkdir(parents=True)
     body = {"nights": nights, "failed": [{"query": name, "error": "corrupt"} for name in failed]}
     (folder / "summary.json").write_text(json.dumps(body))
@@ -145,7 +145,7 @@ def test_every_contender_is_recorded_and_which_is_chosen_and_why(
     found = caches.record(store, "r", ["q", "w", "bad", "lost"])
     assert found["choices"] == {"q": {"5": "heeb"}, "w": {"5": "heeb"}}
     assert found["failures"] == {"bad": "corrupt", "lost": "the Spark application does not mention it"}
-    records = {(one.query, one.contender): one for one in store.cache_benchmarks("r")}
+    records = {(one.query, one.contender): one for one in store.cache_benchmarks("r", "benchmark_caches")}
     assert {key for key, one in records.items() if one.chosen} == {
         ("q", "heeb, alpha 4 k"),
         ("w", "earlier heeb, alpha 1 k"),
@@ -154,11 +154,11 @@ def test_every_contender_is_recorded_and_which_is_chosen_and_why(
     assert (chosen.kept, chosen.possible, chosen.optimum, chosen.share) == (7, 10, 8, 0.7)
     assert (chosen.why, other.why) == ("it won; no policy keeps more", None)
     assert chosen.night == "2013-01-02"
-    assert [(one.query, one.size, one.policy) for one in store.cache_estimates("r")] == [
+    assert [(one.query, one.size, one.policy) for one in store.cache_estimates("r", "benchmark_caches")] == [
         ("q", 5, "heeb"),
         ("w", 5, "heeb"),
     ]
-    estimate = store.cache_estimates("r")[0]
+    estimate = store.cache_estimates("r", "benchmark_caches")[0]
     assert (estimate.results, estimate.exact, estimate.estimated, estimate.standard_error) == (6, 9, 8.0, 0.5)
     assert (estimate.share, estimate.estimated_share, estimate.holds) == (6 / 9, 0.75, True)
     assert "q, k = 5: heeb keeps 70.0% (optimum 80.0%): it won; no policy keeps more" in caplog.text
@@ -213,7 +213,7 @@ def test_the_share_of_an_answer_is_recorded(store: Results, working_folder: Path
     body = {"query": "rotation", "sql": ROTATION, "verdict": "unbounded", "units": 140, "peak_units": 140}
     body |= {"rows": 90, "rows_read": 90, "answer_rows": 3, "answer_count": "30", "digest": "ab"}
     body |= {"partitions": ["1"], "missing_partitions": [], "seconds": 1.0, "error": None, "memory": memory}
-    folder = selection.run_folder("r")
+    folder = selection.run_folder("evaluate_history", "r")
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps({"answers": [body]}))
     (working_folder / "answers" / "rotation").mkdir(parents=True)
@@ -302,17 +302,17 @@ def test_the_evaluation_uses_what_the_night_before_chose(
         "again.svg",
     ]
     store = Results(f"sqlite:///{keys_that_come_again}/connected.db")
-    cells = store.cache_benchmarks(benchmarked["run_id"])
+    cells = store.cache_benchmarks(benchmarked["run_id"], "benchmark_caches")
     assert {(one.size, one.policy) for one in cells} == set(product(form["sizes"], form["policies"]))
     # Keys are as frequent as they always were: what is known of them beats what was seen last.
     (chosen,) = [one for one in cells if one.chosen and one.size == 5]
     assert chosen.policy == "prob" and chosen.why is not None and "keeps the most" in chosen.why
-    (quality,) = [one for one in store.quality(benchmarked["run_id"]) if one.kind == "caches"]
+    (quality,) = store.quality(benchmarked["run_id"], "benchmark_caches")
     assert quality.success and Path(str(quality.docs)).is_file()
-    seen = store.cache_estimates(benchmarked["run_id"])
+    seen = store.cache_estimates(benchmarked["run_id"], "benchmark_caches")
     assert [(one.size, one.holds) for one in seen] == [(size, True) for size in form["sizes"]]
     assert all(0 < one.results <= one.exact == one.estimated for one in seen)
-    (answer,) = store.cache_answers(evaluated["run_id"])
+    (answer,) = store.cache_answers(evaluated["run_id"], "evaluate_history")
     assert (answer.query, answer.size, answer.policy) == ("again", 5, "prob")
     assert chosen.why == f"{answer.why}; no policy keeps more"
     assert answer.estimated_share is not None and 0 < answer.estimated_share < 1

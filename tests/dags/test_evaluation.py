@@ -29,7 +29,8 @@ def store(working_folder: Path) -> Results:
 def verdict(store: Results, registry: Path, query: str, verdict: str, sql: str | None = None) -> None:
     sql = (registry / "queries" / f"{query}.sql").read_text() if sql is None else sql
     reasons = [{"code": "c", "message": f"why {verdict}"}]
-    store.record_verdicts("v", [{"query": query, "verdict": verdict, "sql": sql, "reasons": reasons}])
+    body = {"query": query, "verdict": verdict, "sql": sql, "reasons": reasons}
+    store.record_verdicts("v", [body], job="validate_queries")
 
 
 def test_all_registered_queries_are_chosen_if_none_is(registry: Path) -> None:
@@ -126,27 +127,34 @@ def checked(stream: str, partitions: int, *failed: str) -> dict[str, Any]:
 
 def failing(store: Results, stream: str, *partitions: str) -> None:
     failed = [{"partition": name, "reasons": ["late", "odd"]} for name in partitions]
-    store.record_quality(QualityOutcome("r", stream, False, 9, failed=failed))
+    store.record_quality(QualityOutcome("r", stream, False, 9, failed=failed, job="evaluate_history"))
 
 
 def test_a_failed_partition_is_kept_out_with_its_reasons(store: Results, working_folder: Path) -> None:
     failing(store, "departures", "2013-01-02")
     found = [checked("departures", 3, "2013-01-02"), checked("weather", 3), checked("planes", 1)]
-    chosen = selection.keep_out(store, "r", READS, found, include_failed=False)
+    chosen = selection.keep_out(store, "evaluate_history", "r", READS, found, include_failed=False)
     assert chosen == {"reads": READS, "excluded": {"departures": 1}, "dropped": {}}
-    arguments = selection.spark_arguments("r", chosen["reads"], {**PARAMS, "from": "2013-01-01"})
+    arguments = selection.spark_arguments(
+        "evaluate_history", "r", chosen["reads"], {**PARAMS, "from": "2013-01-01"}
+    )
     assert arguments[:3] == ["--queries=q,w,p", "--from=2013-01-01", "--run-id=r"]
     exclude = Path(next(a for a in arguments if a.startswith("--exclude=")).removeprefix("--exclude="))
     assert json.loads(exclude.read_text()) == {"departures": {"2013-01-02": "late; odd"}}
     assert "--recompute" not in arguments
-    again = selection.spark_arguments("r", chosen["reads"], {**PARAMS, "recompute": True})
+    again = selection.spark_arguments("evaluate_history", "r", chosen["reads"], {**PARAMS, "recompute": True})
     assert "--recompute" in again
 
 
 def test_a_failed_partition_is_evaluated_if_asked_to(store: Results) -> None:
     failing(store, "departures", "2013-01-02")
     chosen = selection.keep_out(
-        store, "r", {"q": ["departures"]}, [checked("departures", 3, "2013-01-02")], include_failed=True
+        store,
+        "evaluate_history",
+        "r",
+        {"q": ["departures"]},
+        [checked("departures", 3, "2013-01-02")],
+        include_failed=True,
     )
     assert chosen["excluded"] == {}
 
@@ -154,7 +162,9 @@ def test_a_failed_partition_is_evaluated_if_asked_to(store: Results) -> None:
 def test_queries_with_nothing_sound_to_read_are_dropped_by_name(store: Results) -> None:
     failing(store, "planes", "all")
     found = [checked("departures", 3), checked("weather", 0), checked("planes", 1, "all")]
-    chosen = selection.keep_out(store, "r", {**READS, "n": ["nowhere"]}, found, include_failed=False)
+    chosen = selection.keep_out(
+        store, "evaluate_history", "r", {**READS, "n": ["nowhere"]}, found, include_failed=False
+    )
     assert list(chosen["reads"]) == ["q"]
     assert chosen["dropped"] == {
         "w": "stream weather has no partition in the chosen days",
@@ -162,7 +172,39 @@ def test_queries_with_nothing_sound_to_read_are_dropped_by_name(store: Results) 
         "n": "stream nowhere could not be checked",
     }
     with pytest.raises(DataError, match="no query has anything to read"):
-        selection.keep_out(store, "r", {"p": ["planes"]}, found, include_failed=False)
+        selection.keep_out(store, "evaluate_history", "r", {"p": ["planes"]}, found, include_failed=False)
+
+
+def test_runs_of_two_dags_with_one_id_keep_their_partitions_apart(store: Results) -> None:
+    failing(store, "departures", "2013-01-02")
+    found, reads = [checked("departures", 3, "2013-01-02")], {"q": ["departures"]}
+    paths = []
+    for job in ("evaluate_history", "materialize_synopses"):
+        selection.keep_out(store, job, "r", reads, found, include_failed=False)
+        paths.append(selection.run_folder(job, "r") / "exclude.json")
+    first, second = (json.loads(path.read_text()) for path in paths)
+    assert first == {"departures": {"2013-01-02": "late; odd"}} and second == {}
+
+
+def test_no_two_runs_have_one_folder(working_folder: Path) -> None:
+    names = ("a", "b-a", "a:b", "a+b", "a-b", "..", ".", "é", "x" * 300, "x" * 301, "é" * 250)
+    folders = {selection.run_folder(job, run) for job in names for run in names}
+    assert len(folders) == len(names) ** 2
+    for folder in folders:
+        folder.mkdir(parents=True)
+        assert folder.resolve().parent.parent == (working_folder / "runs").resolve()
+
+
+def test_the_summary_of_a_run_that_an_earlier_release_began_is_read(working_folder: Path) -> None:
+    earlier = working_folder / "runs" / "manual__2026-11-27T12-00-00-00-00"
+    earlier.mkdir(parents=True)
+    (earlier / "summary.json").write_text(json.dumps({"answers": [{"query": "q", "error": None}]}))
+    run = "manual__2026-11-27T12:00:00+00:00"
+    assert list(recording.summary_of("evaluate_history", run)) == ["q"]
+    # A run that has begun by now has said nothing yet, whatever lies there of another.
+    selection.run_folder("evaluate_history", run).mkdir(parents=True)
+    with pytest.raises(DataError, match="left no summary"):
+        recording.summary_of("evaluate_history", run)
 
 
 def answer(query: str, sql: str, **changed: Any) -> dict[str, Any]:
@@ -186,7 +228,7 @@ def answer(query: str, sql: str, **changed: Any) -> dict[str, Any]:
 
 
 def summarised(run_id: str, *answers: dict[str, Any]) -> None:
-    folder = selection.run_folder(run_id)
+    folder = selection.run_folder("evaluate_history", run_id)
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps({"run_id": run_id, "answers": answers}))
 
@@ -215,7 +257,7 @@ def test_answers_are_recorded_with_what_is_missing_and_failures_are_named(
         "lost": "the Spark application does not mention it",
         "twice": "1 rows more than once",
     }
-    kept = {a.query: a for a in store.answers("r")}
+    kept = {a.query: a for a in store.answers("r", "evaluate_history")}
     assert sorted(kept) == ["q", "twice"]
     assert kept["q"].missing_partitions == ("departures 2013-01-02",)
     assert kept["q"].answer_count == 2**70 and kept["q"].streams == ("departures",)

@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "lineage" / lineage.VERSION
 
 
-def told(operator: Any, run_id: str = "r1") -> dict[str, Any]:
+def told(operator: Any, dag_id: str = "a_dag") -> dict[str, Any]:
     """What an operator tells after it has run, as it is sent."""
-    instance = type("Instance", (), {"run_id": run_id})()
+    instance = type("Instance", (), {"dag_id": dag_id, "run_id": "r1"})()
     found = operator.get_openlineage_facets_on_complete(instance)
     return {
         "inputs": [Serde.to_dict(one) for one in found.inputs],
@@ -117,8 +117,8 @@ def body(query: str, **changed: Any) -> dict[str, Any]:
     return {**known, **sizes, **changed}
 
 
-def summarised(run_id: str, summary: dict[str, Any]) -> None:
-    folder = selection.run_folder(run_id)
+def summarised(job: str, summary: dict[str, Any]) -> None:
+    folder = selection.run_folder(job, "r1")
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps(summary))
 
@@ -132,8 +132,11 @@ def test_an_evaluation_tells_state_bound_and_share_of_each_query(
 ) -> None:
     monkeypatch.setenv("STREAMBOUND_CHECKPOINTS", "s3://bucket/states")
     kept = body("kept", verdict="unbounded", memory=MEMORY, streams=["departures", "arrivals"])
-    summarised("r1", {"answers": [body("q"), kept, body("bad", error="corrupt", streams=["weather"])]})
-    found = told(EvaluateHistoryOperator(task_id="evaluate"))
+    summarised(
+        "materialize_synopses",
+        {"answers": [body("q"), kept, body("bad", error="corrupt", streams=["weather"])]},
+    )
+    found = told(EvaluateHistoryOperator(task_id="evaluate"), "materialize_synopses")
     names = [Path(one["name"]).name for one in found["inputs"]]
     assert names == ["arrivals", "departures"]
     outputs = {(one["namespace"], one["name"]): one for one in found["outputs"]}
@@ -156,7 +159,7 @@ def test_a_benchmark_tells_its_choices(working_folder: Path, registry: Path) -> 
     sizes = [{"size": 5, "choice": {"policy": "lru", "why": "it won"}, "kept": 7, "optimum": 8}]
     days = ["2013-01-01", "2013-01-02"]
     night = {"query": "windy", "days": days, "possible": 10, "drifted": True, "sizes": sizes}
-    summarised("r1", {"nights": [night], "failed": []})
+    summarised("benchmark_caches", {"nights": [night], "failed": []})
     found = told(BenchmarkCachesOperator(task_id="benchmark"))
     assert [Path(one["name"]).name for one in found["inputs"]] == ["departures", "weather"]
     (choices,) = found["outputs"]

@@ -179,9 +179,10 @@ def quality(stream: str, **arguments: Any) -> StreamQualityOperator:
 
 
 def test_quality_names_the_partitions_that_fail(weather: Path) -> None:
-    found, _ = execute(quality("weather"))
+    operator = quality("weather")
+    found, _ = execute(operator)
     assert found == {"stream": "weather", "partitions": 3, "failed_partitions": ["2013-01-02"]}
-    (outcome,) = Results(f"sqlite:///{weather}/connected.db").quality("r1")
+    (outcome,) = Results(f"sqlite:///{weather}/connected.db").quality("r1", operator.dag_id)
     assert outcome.failed[0]["reasons"] == ["1 rows with origin outside its declared domain"]
     assert Path(str(outcome.docs)).is_file()
 

@@ -90,6 +90,35 @@ def test_the_bound_of_a_file_that_has_changed_is_that_of_its_text_now(
     assert "Bound3 units" in "".join(page(viewer, "queries/unbounded").text.split("\n"))
 
 
+def test_runs_of_two_dags_with_one_id_are_told_apart(viewer: Any, store: Results, registry: Path) -> None:
+    body = {"query": "bounded", "criterion": "exact", "sql": "x"}
+    store.record_verdicts("r", [{**body, "verdict": "bounded"}], NOON, "validate_queries")
+    store.record_run(Run("r", "validate_queries", "success", started_at=NOON))
+    store.record_verdicts("r", [{**body, "verdict": "unbounded"}], NOON + dt.timedelta(days=1), "a_dag")
+    seen = {job: viewer.get(f"api/v1/runs/{job}/r").json() for job in ("validate_queries", "a_dag", "b_dag")}
+    found = {job: [(v["verdict"], v["job"]) for v in told["verdicts"]] for job, told in seen.items()}
+    assert found == {
+        "validate_queries": [("bounded", "validate_queries")],
+        "a_dag": [("unbounded", "a_dag")],
+        "b_dag": [],
+    }
+    row = viewer.get("api/v1/queries/bounded").json()["summary"]
+    assert (row["verdict"], row["check_job"], row["check_run"]) == ("unbounded", "a_dag", "r")
+    assert page(viewer, "queries/bounded").all("a", href="../../dags/a_dag/runs/r")
+
+
+def test_what_was_recorded_without_a_job_is_shown_as_before(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    store.record_verdicts("old", [{"query": "bounded", "verdict": "bounded", "sql": "x"}], NOON)
+    assert len(viewer.get("api/v1/runs/a_dag/old").json()["verdicts"]) == 1
+    store.record_run(Run("old", "validate_queries", "success", started_at=NOON))
+    shown = {
+        dag: viewer.get(f"api/v1/runs/{dag}/old").json()["verdicts"] for dag in ("validate_queries", "a_dag")
+    }
+    assert {dag: len(verdicts) for dag, verdicts in shown.items()} == {"validate_queries": 1, "a_dag": 0}
+
+
 def test_the_tab_of_somebody_elses_dag_shows_nothing_of_ours(
     viewer: Any, store: Results, registry: Path
 ) -> None:

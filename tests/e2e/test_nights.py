@@ -64,8 +64,8 @@ class Nights:
         """The rows that an evaluation read, by query."""
         import json
 
-        name = run_id.replace(":", "-").replace("+", "-")
-        body = json.loads((self.home / "runs" / name / "summary.json").read_text())
+        paths = (self.home / "runs").glob("*/*/summary.json")
+        (body,) = [found for path in paths if (found := json.loads(path.read_text()))["run_id"] == run_id]
         return {answer["query"]: answer["rows_read"] for answer in body["answers"]}
 
     def left(self) -> dict[str, dict[str, Any]]:
@@ -139,7 +139,7 @@ def second_evaluation_reads_nothing(nights: Nights) -> None:
     assert nights.read(again) == dict.fromkeys(QUERIES, 0)
     assert nights.left() == before
     results = Results(f"sqlite:///{nights.home}/results.db")
-    digests = [{a.query: a.digest for a in results.answers(run.run_id)} for run in results.runs()]
+    digests = [{a.query: a.digest for a in results.answers(run.run_id, run.job)} for run in results.runs()]
     evaluated = [found for found in digests if found]
     assert len(evaluated) == 2 and evaluated[0] == evaluated[1]
 

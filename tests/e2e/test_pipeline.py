@@ -79,10 +79,10 @@ def test_the_damaged_partition_is_named_and_kept_out(ran: Ran) -> None:
     assert ran.states["evaluate_history"] == "success", ran.logs["failures"]
     assert ran.tasks["evaluate_history"]["quality[departures]"] == "success"
     assert f"partition {DAMAGED}: part-00000.parquet is not readable Parquet" in ran.logs["quality"]
-    quality = {(q.kind, q.subject): q for q in ran.results.quality(ran.run_id)}
+    quality = {(q.kind, q.subject): q for q in ran.results.quality(ran.run_id, "evaluate_history")}
     assert quality["stream", "departures"].failed_partitions == (DAMAGED,)
     assert quality["answers", "late_departures"].success
-    answers = {a.query: a for a in ran.results.answers(ran.run_id)}
+    answers = {a.query: a for a in ran.results.answers(ran.run_id, "evaluate_history")}
     assert sorted(answers) == ["aircraft_rotation", "carriers_by_origin", "late_departures"]
     for answer in (answers["carriers_by_origin"], answers["late_departures"]):
         assert answer.missing_partitions == (f"departures {DAMAGED}",)
@@ -110,7 +110,7 @@ def test_the_answers_are_those_of_plain_sql_over_the_sound_partitions(ran: Ran) 
 def test_data_docs_are_built_and_the_runs_recorded(ran: Ran) -> None:
     index = ran.home / "quality" / "docs" / "index.html"
     assert "departures" in index.read_text()
-    (outcome,) = [q for q in ran.results.quality(ran.run_id) if q.subject == "departures"]
+    (outcome,) = [q for q in ran.results.quality(ran.run_id, "evaluate_history") if q.subject == "departures"]
     assert DAMAGED in Path(str(outcome.docs)).read_text()
     states = {run.job: run.state for run in ran.results.runs()}
     # The answers and the new history start a benchmark of caches, which may have begun by now.
@@ -282,7 +282,7 @@ def test_every_other_dag_is_started_from_its_form(ran: Ran, admin: Visitor) -> N
         # Before it may come a run of the same DAG that an asset has started.
         state = airflow.wait_for_run(dag_id, run_id, RUN_SECONDS)
         assert state == "success", airflow.failure_log(dag_id, run_id)
-    answers = {one.query: one for one in ran.results.answers(run_id)}
+    answers = {one.query: one for one in ran.results.answers(run_id, "evaluate_history")}
     assert answers["carriers_by_origin"].missing_partitions == ()
     frame = opened(admin, "queries/aircraft_rotation")
     picture = frame.locator("img.trade-off")

@@ -133,7 +133,7 @@ def record(store: Results, run_id: str, day: int, **verdicts: str) -> None:
 
 
 def kinds(store: Results, run_id: str) -> list[tuple[str, str]]:
-    return [(one.kind, one.subject) for one in findings(store, run_id)]
+    return [(one.kind, one.subject) for one in findings(store, run_id, "")]
 
 
 def test_the_newest_earlier_verdict_that_decided_counts(store: Results) -> None:

@@ -199,6 +199,45 @@ def test_the_summary_joins_verdict_answer_and_quality(results: Results) -> None:
     assert second.answer is None and second.quality == ()
 
 
+def record_everything(results: Results, job: str, day: int) -> None:
+    moment = NOON + dt.timedelta(days=day)
+    results.record_verdicts("r", [verdict("q", units=day)], moment, job)
+    results.record_answer(Answer("r", "q", 1, 2, day, evaluated_at=moment, job=job))
+    results.record_cache_answer(CacheAnswer("r", "q", day, "lru", "x", 1, evaluated_at=moment, job=job))
+    results.record_quality(QualityOutcome("r", "s", True, day, checked_at=moment, job=job))
+    results.record_partition_metrics("r", "s", {f"part {day}": {"rows": day}}, job)
+    results.record_figures([Figure("r", "ratio", day, job=job)])
+    cell = CacheBenchmark("r", "q", 5, "lru", "2026-11-27", "lru", day, 9, 9, job=job)
+    results.record_cache_benchmarks("r", [cell], job)
+    estimate = CacheEstimate("r", "q", 5, "2026-11-27", "lru", day, 9, job=job)
+    results.record_cache_estimates("r", [estimate], job)
+
+
+def everything(results: Results, job: str) -> list[object]:
+    (metrics,) = results.partition_metrics("r", "s", job)
+    (answer,), (cached,) = results.answers("r", job), results.cache_answers("r", job)
+    (outcome,), (figure,) = results.quality("r", job), results.figures("r", job)
+    (cell,), (estimate,) = results.cache_benchmarks("r", job), results.cache_estimates("r", job)
+    (found,) = results.verdicts("r", job)
+    recorded = [found, answer, cached, outcome, metrics, figure, cell, estimate]
+    assert {one.job for one in recorded} == {job}  # type: ignore[attr-defined]
+    numbers = [found.units, answer.answer_rows, cached.size, outcome.evaluated, metrics.metrics["rows"]]
+    return [*numbers, figure.value, cell.kept, estimate.results]
+
+
+def test_runs_of_two_dags_with_one_id_are_told_apart(results: Results) -> None:
+    record_everything(results, "mine", 1)
+    record_everything(results, "yours", 2)
+    assert everything(results, "mine") == [1] * 8 and everything(results, "yours") == [2] * 8
+    record_everything(results, "mine", 3)
+    assert everything(results, "mine") == [3] * 8 and everything(results, "yours") == [2] * 8
+    assert [(v.job, v.run_id) for v in results.latest_verdicts()] == [("mine", "r")]
+    assert [v.job for v in results.verdicts_of("q")] == ["mine", "yours"]
+    assert [v.job for v in results.earlier_verdicts("r", "mine")] == ["yours"]
+    assert [a.job for a in results.earlier_answers("r", "mine")] == ["yours"]
+    assert results.earlier_answers("r", "yours") == []
+
+
 def test_an_empty_database_reads_as_empty(results: Results) -> None:
     assert results.latest_summary() == [] and results.runs() == []
 

@@ -6,16 +6,20 @@ import datetime as dt
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.pool import NullPool
 from tests.results.databases import Database, without
 
 from streambound.errors import StorageError
 from streambound.results import CacheAnswer, Figure, Results
+from streambound.results import upgrade as upgrading
+from streambound.results.migrations.versions.v0005_runs_of_each_job import KEYS as KEYED
 from streambound.results.schema import METADATA, VERSION
 from streambound.results.upgrade import MIGRATIONS, VERSION_TABLE
 
@@ -59,11 +63,64 @@ def test_an_older_database_is_upgraded_and_keeps_its_rows(
     assert (verdict.units, verdict.checked_at, answer.answer_count) == (10**30 + 7, NOON, 10**20)
     assert [run.parameters for run in results.runs()] == [{"days": 3}]
     assert [answer.estimated_share for answer in results.latest_cache_answers()] == [0.75] * (release == "v2")
-    after = database.content()
-    assert {name: rows for name, rows in after.items() if name in before} == before
-    assert set(after) == {*METADATA.tables, VERSION_TABLE.name} and versions(database) == [(HEAD,)]
+    assert {name: rows for name, rows in without_jobs(database).items() if name in before} == before
+    assert database.tables() == {*METADATA.tables, VERSION_TABLE.name} and versions(database) == [(HEAD,)]
     results.record_cache_answer(CacheAnswer("r", "q1", 500, "lru", "why", 7))
     assert [one.results for one in results.cache_answers("r")] == [7]
+
+
+def without_jobs(database: Database) -> dict[str, Any]:
+    """All rows, as they were before the job was in each key."""
+    found = {name: database.execute(f'SELECT * FROM "{name}"') for name in database.tables()}
+    return {name: sorted(repr(r[:-1] if name in KEYED else r) for r in rows) for name, rows in found.items()}
+
+
+def brought_to(database: Database, version: int) -> None:
+    """A database of an earlier version, with what the first release left and more of its own."""
+    database.load("v1")
+    engine = create_engine(database.url, poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE streambound_schema"))
+        upgrading._alembic(connection, "stamp", 1)
+        upgrading._alembic(connection, "upgrade", version)
+    for run, job in (("run 1", "validate_queries"), ("run 2", "materialize_synopses"), ("run 3", "ingest")):
+        database.execute(f"INSERT INTO runs (run_id, job, state) VALUES ('{run}', '{job}', 'success')")
+    for run, kind in (("run 2", "stream"), ("run 2", "answers"), ("run 3", "stream"), ("run 4", "caches")):
+        database.execute(
+            "INSERT INTO quality (run_id, kind, subject, checked_at, success, evaluated, failed)"
+            f" VALUES ('{run}', '{kind}', 'T', '2026-11-26 12:00:00.000000', {FALSE[database.kind]}, 1, '[]')"
+        )
+
+
+FALSE = {"sqlite": "0", "postgresql": "false"}
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_every_version_is_upgraded_and_says_whose_the_rows_are_if_it_can(
+    database: Database, version: int
+) -> None:
+    brought_to(database, version)
+    before = without(database.content(), BOOKKEEPING)
+    results = Results(database.url)
+    assert [v.job for v in results.latest_verdicts()] == ["validate_queries"]
+    assert [(a.job, a.units) for a in results.latest_answers()] == [("evaluate_history", 10**30 + 7)]
+    assert len(results.partition_metrics("run 1", "S", "evaluate_history")) == 1
+    assert [figure.job for figure in results.figures("run 1")] == [""]
+    told = [(q.run_id, q.kind) for q in results.quality("run 2", "materialize_synopses")]
+    assert told == [("run 2", "stream")]
+    assert [q.kind for q in results.quality("run 2")] == ["answers"]
+    assert [q.kind for q in results.quality("run 3")] == ["stream"]
+    assert [q.kind for q in results.quality("run 4")] == ["caches"]
+    after = without_jobs(database)
+    assert {name: rows for name, rows in after.items() if name in before} == before
+    assert versions(database) == [(HEAD,)]
+    with create_engine(database.url).connect() as connection:
+        for table, key in KEYED.items():
+            found = inspect(connection).get_pk_constraint(table)["constrained_columns"]
+            assert found == [*key, "job"], table
+    # The same id under another job is another row now.
+    results.record_verdicts("run 1", [{"query": "q5", "verdict": "unknown"}], job="a_dag")
+    assert [len(results.verdicts("run 1", job)) for job in ("validate_queries", "a_dag", "")] == [1, 1, 0]
 
 
 def test_a_count_without_a_number_counts_as_none(database: Database) -> None:

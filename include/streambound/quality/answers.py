@@ -56,12 +56,20 @@ class AnswersQuality:
     evaluated: int
     docs: Path
     run_id: str
+    job: str = ""
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
         failed = [{"reasons": list(self.reasons)}] if self.reasons else []
         return QualityOutcome(
-            self.run_id, self.query, self.success, self.evaluated, "answers", failed, str(self.docs)
+            self.run_id,
+            self.query,
+            self.success,
+            self.evaluated,
+            "answers",
+            failed,
+            str(self.docs),
+            job=self.job,
         )
 
     def record(self, results: Results) -> None:
@@ -88,8 +96,8 @@ def check_answers(
     return check_answer_sets([answers], run_id)[0]
 
 
-def check_answer_sets(answers: Sequence[AnswerSet], run_id: str) -> tuple[AnswersQuality, ...]:
-    """Checks the answers of several queries with one checkpoint.
+def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") -> tuple[AnswersQuality, ...]:
+    """Checks the answers of several queries with one checkpoint, in a run of a job (a DAG).
 
     Raises:
         StorageError: the quality folder cannot be used.
@@ -103,14 +111,15 @@ def check_answer_sets(answers: Sequence[AnswerSet], run_id: str) -> tuple[Answer
     table = pd.DataFrame(measured)
     with docs_context() as context:
         checked = run_checkpoint(context, "answers", "queries", table, expectations, run_id, "query")
-    return tuple(_quality(body, checked, run_id) for body in measured)
+    return tuple(_quality(body, checked, run_id, job) for body in measured)
 
 
-def _quality(body: dict[str, Any], checked: Checked, run_id: str) -> AnswersQuality:
+def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> AnswersQuality:
     query = str(body["query"])
     found = [failure.reason for failure in checked.failures if failure.subject == query]
     reasons = tuple(body["reason"] or reason for reason in found)
-    return AnswersQuality(query, not reasons, reasons, body["rows"], checked.evaluated, checked.page, run_id)
+    rows, evaluated, page = body["rows"], checked.evaluated, checked.page
+    return AnswersQuality(query, not reasons, reasons, rows, evaluated, page, run_id, job)
 
 
 def _measured(answers: AnswerSet) -> dict[str, Any]:

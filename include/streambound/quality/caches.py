@@ -26,12 +26,20 @@ class CachesQuality:
     evaluated: int
     docs: Path
     run_id: str
+    job: str = ""
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
         failed = [{"reasons": list(self.reasons)}] if self.reasons else []
         return QualityOutcome(
-            self.run_id, self.query, self.success, self.evaluated, "caches", failed, str(self.docs)
+            self.run_id,
+            self.query,
+            self.success,
+            self.evaluated,
+            "caches",
+            failed,
+            str(self.docs),
+            job=self.job,
         )
 
     def record(self, results: Results) -> None:
@@ -45,12 +53,14 @@ def check_cache_benchmarks(
     sizes: Iterable[int],
     policies: Iterable[str],
     run_id: str,
+    job: str = "",
 ) -> tuple[CachesQuality, ...]:
     """Checks what a run found of each query; one outcome a query, sorted.
 
     Args:
         estimates: what the estimates of evaluations are worth, one a query and size.
         sizes, policies: that were to be benchmarked.
+        run_id, job: the run, and the DAG that it is of.
 
     Raises:
         StorageError: the quality folder cannot be used.
@@ -74,7 +84,7 @@ def check_cache_benchmarks(
     with docs_context() as context:
         checked = run_checkpoint(context, "caches", "benchmarks", table, expectations, run_id, "cell")
     queries = {cell: query for cell, (query, _) in cells.items()}
-    return tuple(_quality(query, queries, checked, run_id) for query in sorted(by_query))
+    return tuple(_quality(query, queries, checked, run_id, job) for query in sorted(by_query))
 
 
 def _measured(found: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, Any]:
@@ -101,7 +111,7 @@ def _estimated(found: CacheEstimate | None) -> dict[str, Any]:
     }
 
 
-def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str) -> CachesQuality:
+def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> CachesQuality:
     failures = [one for one in checked.failures if queries[str(one.subject)] == query]
     reasons = tuple(f"{one.subject}: {one.reason}" for one in failures)
-    return CachesQuality(query, not reasons, reasons, checked.evaluated, checked.page, run_id)
+    return CachesQuality(query, not reasons, reasons, checked.evaluated, checked.page, run_id, job)

@@ -41,6 +41,7 @@ class StreamQuality:
     docs: Path
     measures: tuple[Measures, ...]
     run_id: str
+    job: str = ""
 
     @property
     def sound_partitions(self) -> tuple[str, ...]:
@@ -51,19 +52,28 @@ class StreamQuality:
         """The record for the results database."""
         failed = [{"partition": name, "reasons": list(why)} for name, why in self.failed_partitions.items()]
         return QualityOutcome(
-            self.run_id, self.stream, self.success, self.evaluated, failed=failed, docs=str(self.docs)
+            self.run_id,
+            self.stream,
+            self.success,
+            self.evaluated,
+            failed=failed,
+            docs=str(self.docs),
+            job=self.job,
         )
 
     def record(self, results: Results) -> None:
         """Writes the outcome and the metrics of every partition."""
         results.record_partition_metrics(
-            self.run_id, self.stream, {m.partition: as_json(m) for m in self.measures}
+            self.run_id, self.stream, {m.partition: as_json(m) for m in self.measures}, self.job
         )
         results.record_quality(self.outcome())
 
 
-def check_stream(relation: Relation, partitions: Sequence[str] | None, run_id: str) -> StreamQuality:
-    """Checks a stream's partitions (by name; None for all that exist) against its catalog entry.
+def check_stream(
+    relation: Relation, partitions: Sequence[str] | None, run_id: str, job: str = ""
+) -> StreamQuality:
+    """Checks a stream's partitions (by name; None for all that exist) against its catalog entry, in a run of
+    a job (a DAG).
 
     A partition that is missing, corrupt or breaks a promise is in ``failed_partitions``.
 
@@ -84,7 +94,7 @@ def check_stream(relation: Relation, partitions: Sequence[str] | None, run_id: s
         failed.setdefault(newest.name, _row_reasons(rows))
     evaluated = checked.evaluated + (rows.evaluated if rows else 0)
     ordered = {name: failed[name] for name in sorted(failed)}
-    return StreamQuality(relation.name, not failed, ordered, evaluated, checked.page, measures, run_id)
+    return StreamQuality(relation.name, not failed, ordered, evaluated, checked.page, measures, run_id, job)
 
 
 def _check_metrics(

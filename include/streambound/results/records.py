@@ -1,4 +1,8 @@
-"""What the results database holds, as frozen values."""
+"""What the results database holds, as frozen values.
+
+Each is of a run, by its ``run_id`` and its ``job``, the id of its DAG: Airflow's run ids are unique within
+a DAG only. The job is empty where an earlier release did not record it, and where no DAG is at work.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +40,10 @@ class VerdictRecord:
     published: Mapping[str, str] = field(default_factory=dict)
     suggestions: Sequence[Mapping[str, Any]] = ()
     error: str | None = None
+    job: str = ""
 
     @classmethod
-    def from_json(cls, run_id: str, body: Mapping[str, Any], checked_at: dt.datetime) -> Self:
+    def from_json(cls, run_id: str, body: Mapping[str, Any], checked_at: dt.datetime, job: str = "") -> Self:
         """The record of one object of ``check --format json``; a key ``sql`` may be added to it."""
         return cls(
             run_id=run_id,
@@ -54,6 +59,7 @@ class VerdictRecord:
             published=dict(body.get("published") or {}),
             suggestions=tuple(body.get("suggestions") or ()),
             error=body.get("error"),
+            job=job,
         )
 
 
@@ -99,6 +105,7 @@ class Answer:
     seconds: float | None = None
     digest: str | None = None
     evaluated_at: dt.datetime = field(default_factory=now)
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ class PartitionMetrics:
     stream: str
     partition: str
     metrics: Mapping[str, Any]
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,7 @@ class QualityOutcome:
     failed: Sequence[Mapping[str, Any]] = ()
     docs: str | None = None
     checked_at: dt.datetime = field(default_factory=now)
+    job: str = ""
 
     @property
     def failed_partitions(self) -> tuple[str, ...]:
@@ -162,6 +171,7 @@ class CacheBenchmark:
     why: str | None = None
     drifted: bool = False
     benchmarked_at: dt.datetime = field(default_factory=now)
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,7 @@ class CacheAnswer:
     standard_error: float | None = None
     estimated_share: float | None = None
     evaluated_at: dt.datetime = field(default_factory=now)
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,6 +218,7 @@ class CacheEstimate:
     estimated_share: float | None = None
     holds: bool = True
     compared_at: dt.datetime = field(default_factory=now)
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,6 +229,7 @@ class Figure:
     name: str
     value: float
     unit: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Each table's primary key is what makes a repeated write replace the earlier one: an Airflow task
 that is tried again records the same facts twice. A run id is Airflow's, which is unique only
-within its DAG, so ``runs`` has the job in its key. Databases are created and upgraded by ``migrations``.
+within its DAG, so each key has the job, which is the DAG's id. It is empty where a release before version 5
+recorded it of a job that cannot be told any more. Databases are created and upgraded by ``migrations``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # Of the newest file in migrations/versions; a change of the tables below needs one more.
-VERSION = 4
+VERSION = 5
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -79,6 +80,11 @@ class Moment(TypeDecorator[dt.datetime]):
 
 METADATA = MetaData()
 
+
+def _job() -> Column[str]:
+    return Column("job", Text, primary_key=True, server_default="")
+
+
 VERDICTS = Table(
     "verdicts",
     METADATA,
@@ -95,6 +101,7 @@ VERDICTS = Table(
     Column("published", JSON, nullable=False),
     Column("suggestions", JSON, nullable=False),
     Column("error", Text),
+    _job(),
 )
 
 RUNS = Table(
@@ -127,6 +134,7 @@ ANSWERS = Table(
     Column("units", ExactInteger),
     Column("seconds", Float),
     Column("digest", Text),
+    _job(),
 )
 
 PARTITION_METRICS = Table(
@@ -136,6 +144,7 @@ PARTITION_METRICS = Table(
     Column("stream", Text, primary_key=True),
     Column("partition", Text, primary_key=True),
     Column("metrics", JSON, nullable=False),
+    _job(),
 )
 
 QUALITY = Table(
@@ -149,6 +158,7 @@ QUALITY = Table(
     Column("evaluated", Integer, nullable=False),
     Column("failed", JSON, nullable=False),
     Column("docs", Text),
+    _job(),
 )
 
 FIGURES = Table(
@@ -158,6 +168,7 @@ FIGURES = Table(
     Column("name", Text, primary_key=True),
     Column("value", Float, nullable=False),
     Column("unit", Text, nullable=False),
+    _job(),
 )
 
 CACHE_BENCHMARKS = Table(
@@ -178,6 +189,7 @@ CACHE_BENCHMARKS = Table(
     Column("chosen", Boolean, nullable=False),
     Column("why", Text),
     Column("drifted", Boolean, nullable=False),
+    _job(),
 )
 
 CACHE_ANSWERS = Table(
@@ -194,6 +206,7 @@ CACHE_ANSWERS = Table(
     Column("estimated_results", Float),
     Column("standard_error", Float),
     Column("estimated_share", Float),
+    _job(),
 )
 
 CACHE_ESTIMATES = Table(
@@ -212,10 +225,15 @@ CACHE_ESTIMATES = Table(
     Column("share", Float),
     Column("estimated_share", Float),
     Column("holds", Boolean, nullable=False),
+    _job(),
 )
 
 # The newest of each query, and the history of one, are found without reading the others' rows.
-Index("ix_verdicts_query", VERDICTS.c.query, VERDICTS.c.checked_at, VERDICTS.c.run_id)
-Index("ix_answers_query", ANSWERS.c.query, ANSWERS.c.evaluated_at, ANSWERS.c.run_id)
-Index("ix_cache_answers_query", CACHE_ANSWERS.c.query, CACHE_ANSWERS.c.evaluated_at, CACHE_ANSWERS.c.run_id)
-Index("ix_quality_subject", QUALITY.c.kind, QUALITY.c.subject, QUALITY.c.checked_at, QUALITY.c.run_id)
+_INDEXED: dict[str, tuple[Column[Any], ...]] = {
+    "ix_verdicts_query": tuple(VERDICTS.c["query", "checked_at", "run_id", "job", "criterion"]),
+    "ix_answers_query": tuple(ANSWERS.c["query", "evaluated_at", "run_id", "job"]),
+    "ix_cache_answers_query": tuple(CACHE_ANSWERS.c["query", "evaluated_at", "run_id", "job"]),
+    "ix_quality_subject": tuple(QUALITY.c["kind", "subject", "checked_at", "run_id", "job"]),
+}
+for _name, _columns in _INDEXED.items():
+    Index(_name, *_columns)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_, delete, func, select
+from sqlalchemy import ColumnElement, func, select
 
-from streambound import settings
-from streambound.results.connection import connect, parse_url, prepare, transaction
+from streambound.results.connection import transaction
 from streambound.results.records import (
     EVALUATED_BY,
     Answer,
@@ -25,6 +23,7 @@ from streambound.results.records import (
     VerdictRecord,
     now,
 )
+from streambound.results.rows import Rows, before, in_run
 from streambound.results.schema import (
     ANSWERS,
     CACHE_ANSWERS,
@@ -36,43 +35,25 @@ from streambound.results.schema import (
     RUNS,
     VERDICTS,
 )
-from streambound.results.writing import upsert
-
-Record = TypeVar(
-    "Record",
-    Answer,
-    CacheAnswer,
-    CacheBenchmark,
-    CacheEstimate,
-    Figure,
-    PartitionMetrics,
-    QualityOutcome,
-    Run,
-    VerdictRecord,
-)
 
 
-class Results:
+class Results(Rows):
     """The results database at a SQLAlchemy address; connects, and creates its tables, at first use.
 
-    Every method raises StorageError where the database fails.
+    A run is told by its id and its job, the id of its DAG; the job is empty where none was recorded. Every
+    method raises StorageError where the database fails.
     """
 
-    def __init__(self, url: str | None = None) -> None:
-        self._url = parse_url(url or settings.database_url())
-        self._engine: Engine | None = None
-
-    @property
-    def url(self) -> URL:
-        """The address; its text masks the password."""
-        return self._url
-
     def record_verdicts(
-        self, run_id: str, verdicts: Iterable[Mapping[str, Any]], checked_at: dt.datetime | None = None
+        self,
+        run_id: str,
+        verdicts: Iterable[Mapping[str, Any]],
+        checked_at: dt.datetime | None = None,
+        job: str = "",
     ) -> None:
         """Records objects of ``streambound check --format json``, each with ``sql`` added if known."""
         moment = checked_at or now()
-        self._write(VERDICTS, [VerdictRecord.from_json(run_id, body, moment) for body in verdicts])
+        self._write(VERDICTS, [VerdictRecord.from_json(run_id, body, moment, job) for body in verdicts])
 
     def record_run(self, run: Run) -> None:
         """Records the start or the end of a run; what is None keeps what was recorded before."""
@@ -86,13 +67,15 @@ class Results:
         """Records how complete the answer of an unbounded query is."""
         self._write(CACHE_ANSWERS, [answer])
 
-    def record_cache_benchmarks(self, run_id: str, benchmarks: Sequence[CacheBenchmark]) -> None:
+    def record_cache_benchmarks(
+        self, run_id: str, benchmarks: Sequence[CacheBenchmark], job: str = ""
+    ) -> None:
         """Records the benchmarks of one run; those of an earlier try are forgotten."""
-        self._write_run(CACHE_BENCHMARKS, run_id, benchmarks)
+        self._write_run(CACHE_BENCHMARKS, run_id, job, benchmarks)
 
-    def record_cache_estimates(self, run_id: str, estimates: Sequence[CacheEstimate]) -> None:
+    def record_cache_estimates(self, run_id: str, estimates: Sequence[CacheEstimate], job: str = "") -> None:
         """Records what estimates were worth in one run; those of an earlier try are forgotten."""
-        self._write_run(CACHE_ESTIMATES, run_id, estimates)
+        self._write_run(CACHE_ESTIMATES, run_id, job, estimates)
 
     def record_quality(self, outcome: QualityOutcome) -> None:
         """Records the quality of a stream or of a query's answers."""
@@ -103,32 +86,29 @@ class Results:
         self._write(FIGURES, figures)
 
     def record_partition_metrics(
-        self, run_id: str, stream: str, metrics: Mapping[str, Mapping[str, Any]]
+        self, run_id: str, stream: str, metrics: Mapping[str, Mapping[str, Any]], job: str = ""
     ) -> None:
         """Records ``{partition: metrics}`` of one stream; partitions of an earlier try are forgotten."""
-        rows = [PartitionMetrics(run_id, stream, name, values) for name, values in metrics.items()]
-        table = PARTITION_METRICS
-        with transaction(self._ready(), writing=True) as connection:
-            connection.execute(delete(table).where(table.c.run_id == run_id, table.c.stream == stream))
-            upsert(connection, table, [asdict(row) for row in rows])
+        rows = [PartitionMetrics(run_id, stream, name, values, job) for name, values in metrics.items()]
+        self._write_run(PARTITION_METRICS, run_id, job, rows, PARTITION_METRICS.c.stream == stream)
 
     def latest_verdicts(self, criterion: str = EVALUATED_BY) -> list[VerdictRecord]:
         """The newest verdict of each query under one criterion, or under none that is named; by query."""
         where = [_under(criterion)]
         return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query], where=where)
 
-    def earlier_verdicts(self, run_id: str) -> list[VerdictRecord]:
+    def earlier_verdicts(self, run_id: str, job: str = "") -> list[VerdictRecord]:
         """Of each query and criterion the newest verdict before those of a run, of those that decided."""
         decided = VERDICTS.c.verdict.in_(("bounded", "unbounded"))
         keys = [VERDICTS.c.query, VERDICTS.c.criterion]
         moment = VERDICTS.c.checked_at
-        where = [decided, _before(VERDICTS, moment, run_id)]
+        where = [decided, before(VERDICTS, moment, run_id, job)]
         return self._newest(VerdictRecord, VERDICTS, moment, keys, where=where)
 
-    def earlier_answers(self, run_id: str) -> list[Answer]:
+    def earlier_answers(self, run_id: str, job: str = "") -> list[Answer]:
         """Of each query the newest evaluation before those of a run."""
         moment = ANSWERS.c.evaluated_at
-        where = [_before(ANSWERS, moment, run_id)]
+        where = [before(ANSWERS, moment, run_id, job)]
         return self._newest(Answer, ANSWERS, moment, [ANSWERS.c.query], where=where)
 
     def latest_answers(self) -> list[Answer]:
@@ -151,46 +131,46 @@ class Results:
             for name in sorted(verdicts | answers)
         ]
 
-    def verdicts(self, run_id: str) -> list[VerdictRecord]:
+    def verdicts(self, run_id: str, job: str = "") -> list[VerdictRecord]:
         """The verdicts of one run, by query."""
-        return self._of_run(VerdictRecord, VERDICTS, run_id, VERDICTS.c.query)
+        return self._of_run(VerdictRecord, VERDICTS, run_id, job, VERDICTS.c.query)
 
-    def answers(self, run_id: str) -> list[Answer]:
+    def answers(self, run_id: str, job: str = "") -> list[Answer]:
         """The answers of one run, by query."""
-        return self._of_run(Answer, ANSWERS, run_id, ANSWERS.c.query)
+        return self._of_run(Answer, ANSWERS, run_id, job, ANSWERS.c.query)
 
-    def cache_answers(self, run_id: str) -> list[CacheAnswer]:
+    def cache_answers(self, run_id: str, job: str = "") -> list[CacheAnswer]:
         """How complete the answers of one run are that were made in k tuples of memory, by query."""
-        return self._of_run(CacheAnswer, CACHE_ANSWERS, run_id, CACHE_ANSWERS.c.query)
+        return self._of_run(CacheAnswer, CACHE_ANSWERS, run_id, job, CACHE_ANSWERS.c.query)
 
-    def cache_benchmarks(self, run_id: str) -> list[CacheBenchmark]:
+    def cache_benchmarks(self, run_id: str, job: str = "") -> list[CacheBenchmark]:
         """The benchmarks of caches of one run, by query, size and contender."""
         columns = CACHE_BENCHMARKS.c
         order = (columns.query, columns.size, columns.contender)
-        return self._of_run(CacheBenchmark, CACHE_BENCHMARKS, run_id, *order)
+        return self._of_run(CacheBenchmark, CACHE_BENCHMARKS, run_id, job, *order)
 
-    def cache_estimates(self, run_id: str) -> list[CacheEstimate]:
+    def cache_estimates(self, run_id: str, job: str = "") -> list[CacheEstimate]:
         """What estimates were worth in the benchmark of one run, by query and size."""
         columns = CACHE_ESTIMATES.c
-        return self._of_run(CacheEstimate, CACHE_ESTIMATES, run_id, columns.query, columns.size)
+        return self._of_run(CacheEstimate, CACHE_ESTIMATES, run_id, job, columns.query, columns.size)
 
     def latest_cache_answers(self) -> list[CacheAnswer]:
         """The newest of each query, by query."""
         table = CACHE_ANSWERS
         return self._newest(CacheAnswer, table, table.c.evaluated_at, [table.c.query])
 
-    def quality(self, run_id: str) -> list[QualityOutcome]:
+    def quality(self, run_id: str, job: str = "") -> list[QualityOutcome]:
         """The quality found by one run, by kind and subject."""
-        return self._of_run(QualityOutcome, QUALITY, run_id, QUALITY.c.kind, QUALITY.c.subject)
+        return self._of_run(QualityOutcome, QUALITY, run_id, job, QUALITY.c.kind, QUALITY.c.subject)
 
-    def figures(self, run_id: str) -> list[Figure]:
+    def figures(self, run_id: str, job: str = "") -> list[Figure]:
         """The figures of one run, by name."""
-        return self._of_run(Figure, FIGURES, run_id, FIGURES.c.name)
+        return self._of_run(Figure, FIGURES, run_id, job, FIGURES.c.name)
 
-    def partition_metrics(self, run_id: str, stream: str) -> list[PartitionMetrics]:
+    def partition_metrics(self, run_id: str, stream: str, job: str = "") -> list[PartitionMetrics]:
         """The metrics of a stream's partitions in one run, by partition."""
         table = PARTITION_METRICS
-        statement = select(table).where(table.c.run_id == run_id, table.c.stream == stream)
+        statement = select(table).where(in_run(table, run_id, job), table.c.stream == stream)
         return self._read(PartitionMetrics, statement.order_by(table.c.partition))
 
     def runs(self, limit: int = 100, offset: int = 0, job: str | None = None) -> list[Run]:
@@ -241,77 +221,10 @@ class Results:
         with transaction(self._ready(), writing=False) as connection:
             return tuple(connection.execute(asked).one())
 
-    def _ready(self) -> Engine:
-        if self._engine is None:
-            engine = connect(self._url)
-            prepare(engine)
-            self._engine = engine
-        return self._engine
-
-    def _write(self, table: Table, records: Sequence[Record], *, keep_known: bool = False) -> None:
-        if records:
-            with transaction(self._ready(), writing=True) as connection:
-                upsert(connection, table, [asdict(record) for record in records], keep_known)
-
-    def _write_run(self, table: Table, run_id: str, records: Sequence[Record]) -> None:
-        """All that a table has of one run."""
-        with transaction(self._ready(), writing=True) as connection:
-            connection.execute(delete(table).where(table.c.run_id == run_id))
-            upsert(connection, table, [asdict(one) for one in records])
-
-    def _read(self, kind: type[Record], statement: Any) -> list[Record]:
-        with transaction(self._ready(), writing=False) as connection:
-            rows = connection.execute(statement).mappings().all()
-        names = [f.name for f in fields(kind)]
-        return [kind(**{name: _frozen(row[name]) for name in names}) for row in rows]
-
-    def _of_run(self, kind: type[Record], table: Table, run_id: str, *order: Column[Any]) -> list[Record]:
-        return self._read(kind, select(table).where(table.c.run_id == run_id).order_by(*order))
-
-    def _of_query(
-        self,
-        kind: type[Record],
-        table: Table,
-        moment: Column[Any],
-        query: str,
-        limit: int,
-        offset: int,
-        where: Sequence[ColumnElement[bool]] = (),
-    ) -> list[Record]:
-        chosen = select(table).where(table.c.query == query, *where)
-        order = (moment.desc(), table.c.run_id.desc())
-        return self._read(kind, chosen.order_by(*order).limit(limit).offset(offset))
-
-    def _newest(
-        self,
-        kind: type[Record],
-        table: Table,
-        moment: Column[Any],
-        keys: list[Column[Any]],
-        number: int = 1,
-        where: Sequence[ColumnElement[bool]] = (),
-    ) -> list[Record]:
-        place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), table.c.run_id.desc()])
-        key = list(table.primary_key)
-        # Ranked by columns of an index alone, so that only the rows that are wanted are read.
-        ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
-        found = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
-        return self._read(kind, found.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
-
 
 def _under(criterion: str) -> ColumnElement[bool]:
     # A verdict without a criterion is one of a text that could not be read, whichever was asked for.
     return (VERDICTS.c.criterion == criterion) | VERDICTS.c.criterion.is_(None)
-
-
-def _before(table: Table, moment: Column[Any], run_id: str) -> ColumnElement[bool]:
-    """Rows of other runs that are older than all of a run's; none if it has none."""
-    first = select(func.min(moment)).where(table.c.run_id == run_id).scalar_subquery()
-    return (table.c.run_id != run_id) & (moment < first)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _of(

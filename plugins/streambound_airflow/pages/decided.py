@@ -20,26 +20,33 @@ from streambound_airflow.pages.sources import store
 
 
 def run_detail(dag_id: str, run_id: str) -> RunDetail:
-    """Everything that was recorded under a run; also of a DAG of anybody's that uses our operators."""
-    database = store()
-    run = database.run(dag_id, run_id)
-    # A run's id is unique within its DAG only: what another DAG of ours recorded under it is not this run's.
-    if run is None and database.jobs_of(run_id):
-        return RunDetail(
-            dag_id=dag_id, run_id=run_id, run=None, verdicts=[], evaluations=[], choices=[], quality=[]
-        )
+    """Everything that was recorded under a run of a DAG; also of anybody's that uses our operators."""
+    run = store().run(dag_id, run_id)
+    found = _recorded(dag_id, run_id, run)
+    # An earlier release did not record whose a run's id is: what it cannot be told of any more was ours, if
+    # a run of ours has the id.
+    if not (found.verdicts or found.evaluations or found.choices or found.quality) and (
+        run is not None or not store().jobs_of(run_id)
+    ):
+        return _recorded(dag_id, run_id, run, "")
+    return found
+
+
+def _recorded(dag_id: str, run_id: str, run: Run | None, job: str | None = None) -> RunDetail:
+    """What was recorded under a run of a DAG, or under another job."""
+    database, which = store(), (run_id, dag_id if job is None else job)
     return RunDetail(
         dag_id=dag_id,
         run_id=run_id,
         run=None if run is None else run_body(run),
-        verdicts=[recorded_verdict(one) for one in database.verdicts(run_id)],
-        evaluations=[evaluation(one) for one in database.answers(run_id)],
+        verdicts=[recorded_verdict(one) for one in database.verdicts(*which)],
+        evaluations=[evaluation(one) for one in database.answers(*which)],
         choices=[
             MadeChoice(query=one.query, size=one.size, contender=one.contender, share=one.share, why=one.why)
-            for one in database.cache_benchmarks(run_id)
+            for one in database.cache_benchmarks(*which)
             if one.chosen
         ],
-        quality=[outcome(one) for one in database.quality(run_id)],
+        quality=[outcome(one) for one in database.quality(*which)],
     )
 
 

@@ -123,13 +123,14 @@ def _row(
 def _add_verdict(row: QueryRow, verdict: VerdictRecord, file: Registered | None) -> None:
     row.verdict = verdict.verdict if verdict.verdict in VERDICTS else "unknown"
     row.units, row.units_formula = verdict.units, verdict.units_formula
-    row.checked_at, row.check_run = verdict.checked_at, verdict.run_id
+    row.checked_at, row.check_job, row.check_run = verdict.checked_at, verdict.job, verdict.run_id
     row.note = row.note or why_not(verdict)
     row.stale = file is not None and file.sql != verdict.sql
 
 
 def _add_answer(row: QueryRow, answer: Answer) -> None:
-    row.evaluated_at, row.evaluation_run = answer.evaluated_at, answer.run_id
+    row.evaluated_at = answer.evaluated_at
+    row.evaluation_job, row.evaluation_run = answer.job, answer.run_id
     row.partitions, row.missing_partitions = answer.partitions, len(answer.missing_partitions)
     row.rows_read, row.answer_rows = answer.rows_read, answer.answer_rows
     if row.units is None and row.verdict == "bounded":

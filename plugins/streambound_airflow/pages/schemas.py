@@ -11,6 +11,7 @@ from streambound.results import EVALUATED_BY
 
 Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
 Units = int | None
+JOB = "The DAG that the run is of; empty where an earlier release did not record it."
 
 
 class StatePoint(BaseModel):
@@ -44,8 +45,10 @@ class QueryRow(BaseModel):
     units_formula: str | None = None
     note: str = Field(default="", description="Why it has no bounded plan, or what is missing.")
     checked_at: dt.datetime | None = None
+    check_job: str | None = Field(default=None, description=JOB)
     check_run: str | None = None
     evaluated_at: dt.datetime | None = None
+    evaluation_job: str | None = Field(default=None, description=JOB)
     evaluation_run: str | None = None
     partitions: int | None = None
     missing_partitions: int = 0
@@ -119,6 +122,7 @@ class RecordedVerdict(VerdictBody):
     """A verdict of a run."""
 
     run_id: str
+    job: str = Field(default="", description=JOB)
     checked_at: dt.datetime
     sql: str = ""
 
@@ -141,6 +145,7 @@ class EvaluationBody(BaseModel):
     """What evaluating a query over its history gave, in one run."""
 
     run_id: str
+    job: str = Field(default="", description=JOB)
     query: str
     evaluated_at: dt.datetime
     partitions: int
@@ -211,6 +216,7 @@ class OutcomeBody(BaseModel):
     """The quality of a stream, of a query's answers or of its benchmark of caches."""
 
     run_id: str
+    job: str = Field(default="", description=JOB)
     kind: str
     subject: str
     success: bool

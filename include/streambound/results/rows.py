@@ -1,0 +1,131 @@
+"""Rows of the results database as records: of a run, of a query, or the newest of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_, delete, func, select
+
+from streambound import settings
+from streambound.results.connection import connect, parse_url, prepare, transaction
+from streambound.results.records import (
+    Answer,
+    CacheAnswer,
+    CacheBenchmark,
+    CacheEstimate,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    Run,
+    VerdictRecord,
+)
+from streambound.results.writing import upsert
+
+Record = TypeVar(
+    "Record",
+    Answer,
+    CacheAnswer,
+    CacheBenchmark,
+    CacheEstimate,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    Run,
+    VerdictRecord,
+)
+
+
+class Rows:
+    """The database at a SQLAlchemy address; connects, and creates its tables, at first use."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self._url = parse_url(url or settings.database_url())
+        self._engine: Engine | None = None
+
+    @property
+    def url(self) -> URL:
+        """The address; its text masks the password."""
+        return self._url
+
+    def _ready(self) -> Engine:
+        if self._engine is None:
+            engine = connect(self._url)
+            prepare(engine)
+            self._engine = engine
+        return self._engine
+
+    def _write(self, table: Table, records: Sequence[Record], *, keep_known: bool = False) -> None:
+        if records:
+            with transaction(self._ready(), writing=True) as connection:
+                upsert(connection, table, [asdict(record) for record in records], keep_known)
+
+    def _write_run(
+        self, table: Table, run_id: str, job: str, records: Sequence[Record], *which: ColumnElement[bool]
+    ) -> None:
+        """All that a table has of one run, or all of it that is ``which``."""
+        with transaction(self._ready(), writing=True) as connection:
+            connection.execute(delete(table).where(in_run(table, run_id, job), *which))
+            upsert(connection, table, [asdict(one) for one in records])
+
+    def _read(self, kind: type[Record], statement: Any) -> list[Record]:
+        with transaction(self._ready(), writing=False) as connection:
+            rows = connection.execute(statement).mappings().all()
+        names = [f.name for f in fields(kind)]
+        return [kind(**{name: _frozen(row[name]) for name in names}) for row in rows]
+
+    def _of_run(
+        self, kind: type[Record], table: Table, run_id: str, job: str, *order: Column[Any]
+    ) -> list[Record]:
+        return self._read(kind, select(table).where(in_run(table, run_id, job)).order_by(*order))
+
+    def _of_query(
+        self,
+        kind: type[Record],
+        table: Table,
+        moment: Column[Any],
+        query: str,
+        limit: int,
+        offset: int,
+        where: Sequence[ColumnElement[bool]] = (),
+    ) -> list[Record]:
+        chosen = select(table).where(table.c.query == query, *where)
+        order = (moment.desc(), *_last(table))
+        return self._read(kind, chosen.order_by(*order).limit(limit).offset(offset))
+
+    def _newest(
+        self,
+        kind: type[Record],
+        table: Table,
+        moment: Column[Any],
+        keys: list[Column[Any]],
+        number: int = 1,
+        where: Sequence[ColumnElement[bool]] = (),
+    ) -> list[Record]:
+        place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), *_last(table)])
+        key = list(table.primary_key)
+        # Ranked by columns of an index alone, so that only the rows that are wanted are read.
+        ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
+        found = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
+        return self._read(kind, found.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
+
+
+def _last(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """Which of several runs counts as the newer one where their moments are the same."""
+    return table.c.run_id.desc(), table.c.job.desc()
+
+
+def in_run(table: Table, run_id: str, job: str) -> ColumnElement[bool]:
+    """Rows of one run."""
+    return (table.c.run_id == run_id) & (table.c.job == job)
+
+
+def before(table: Table, moment: Column[Any], run_id: str, job: str) -> ColumnElement[bool]:
+    """Rows of other runs that are older than all of a run's; none if it has none."""
+    mine = in_run(table, run_id, job)
+    return ~mine & (moment < select(func.min(moment)).where(mine).scalar_subquery())
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
