@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from streambound.results import Answer, Results
+from streambound_airflow.pages import examination
 from streambound_airflow.pages.examination import Examiner, Examiners
 from streambound_airflow.pages.guard import BODY_BYTES, SQL_BYTES
 from streambound_airflow.pages.problems import Refused
@@ -241,7 +242,85 @@ def test_a_process_that_dies_over_a_query_is_replaced(
     with pytest.raises(Refused, match="too deep or too large"):
         examiners.examine("SELECT DISTINCT origin FROM departures")
     monkeypatch.undo()
-    assert examiners.examine("SELECT DISTINCT origin FROM departures")["verdict"] == "bounded"
+    assert examiners.examine("SELECT DISTINCT d.origin FROM departures d")["verdict"] == "bounded"
+
+
+def test_what_was_not_decided_in_time_is_not_tried_at_every_view(
+    examiners: Examiners, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    kinds = {"too-slow": 408, "too-complex": 422, "unavailable": 503}
+
+    def refusing(examiner: Examiner, question: Any, seconds: float) -> dict[str, Any]:
+        asked.append(question["criterion"])
+        raise Refused(kinds[question["sql"]], "not decided", code=question["sql"], fix="make it smaller")
+
+    monkeypatch.setattr(Examiner, "ask", refusing)
+
+    def told(text: str, times: int = 1, **more: Any) -> int:
+        """How often a process was asked."""
+        before = len(asked)
+        for _ in range(times):
+            with pytest.raises(Refused, match="not decided") as refused:
+                examiners.examine(text, **more)
+            found = refused.value.problem
+            assert (found.status, found.code, found.fix) == (kinds[text], text, "make it smaller")
+        return len(asked) - before
+
+    assert told("too-slow", 3) == 1 and told("too-slow", name="other") == 0
+    assert told("too-slow", 2, criterion="arasu") == 1 and told("too-complex", 2) == 1
+    assert told("unavailable", 2) == 2
+    path = registry / "streams.yml"
+    path.write_text(path.read_text() + "\n")
+    assert told("too-slow", 2) == 1
+    monkeypatch.setattr(examination, "GIVEN_UP", 0.0)
+    assert told("too-slow", criterion="schiff_ozcep") == 1
+    assert told("too-slow", criterion="schiff_ozcep") == 1
+
+
+def test_a_question_that_another_request_had_meanwhile_is_not_asked_again(
+    examiners: Examiners, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, get = examiners._free.get(), examiners._free.get
+    meanwhile = list[dict[str, Any]]()
+
+    def answered_meanwhile(*, timeout: float) -> Examiner:
+        if not meanwhile:
+            examiners._free.put(process)
+            meanwhile.append({})
+            meanwhile[0] = examiners.examine("SELECT DISTINCT origin FROM departures")
+        return get(timeout=timeout)
+
+    monkeypatch.setattr(examiners._free, "get", answered_meanwhile)
+    found = examiners.examine("SELECT DISTINCT origin FROM departures")
+    assert found is meanwhile[0] and found["verdict"] == "bounded"
+
+
+DEFECT = """
+import streambound.compiler
+
+def check(sql, *rest, **more):
+    return {}["secret of " + sql]
+
+streambound.compiler.check = check
+"""
+
+
+def test_a_defect_of_ours_is_not_told_as_one_of_the_query(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(DEFECT)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    examiners = Examiners(number=1)
+    try:
+        with pytest.raises(Refused, match="a defect of streambound, not of the query: KeyError") as refused:
+            examiners.examine("SELECT DISTINCT origin FROM departures")
+    finally:
+        examiners.end()
+    found = refused.value.problem
+    assert (found.status, found.code) == (500, "internal-error")
+    assert "secret" not in str(found) and "log of Airflow's API server" in str(found.fix)
+    assert "Traceback" in caplog.text and "in check" in caplog.text and "KeyError" in caplog.text
 
 
 def test_an_answer_is_kept_until_the_catalog_changes(examiners: Examiners, registry: Path) -> None:

@@ -113,7 +113,7 @@ def list_quality() -> QualityBody:
     return decided.quality()
 
 
-@router.post("/check", responses=responses(400, 408, 413))
+@router.post("/check", responses=responses(400, 408, 413, 500))
 def check_query(asked: CheckRequest) -> CheckBody:
     """The verdict on a text against the registry's catalog. Nothing is executed, and nothing is recorded."""
     return CheckBody.model_validate(EXAMINERS.examine(asked.sql, criterion=asked.criterion))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import queue
 import select
@@ -18,7 +19,7 @@ from typing import Any
 
 from streambound_airflow.pages.examiner import READY, content
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
-from streambound_airflow.pages.problems import Refused
+from streambound_airflow.pages.problems import Problem, Refused
 from streambound_airflow.pages.sources import catalog_file
 
 # Seconds that a query may take to be decided and drawn; that a request waits for its turn; that a process
@@ -28,8 +29,16 @@ SECONDS, PATIENCE, STARTING = 10.0, 10.0, 60.0
 PROCESSES = 2
 # Answers kept: a query that has not changed is not decided again to be shown.
 KEPT = 256
+# Seconds that a query which could not be decided is not tried again: a page that is loaded again and again
+# must not hold the processes, and a machine that was busy may have time later.
+GIVEN_UP = 300.0
+# Of a text, in the log.
+LOGGED = 2_000
 # Requests that are decided or wait for it: each holds one of the 40 threads that all of Airflow's API shares.
 WAITING = 8
+# The problems of a query that a process was given all its time, or all its memory, for.
+UNDECIDED = ("too-slow", "too-complex")
+log = logging.getLogger(__name__)
 PLUGINS = Path(__file__).parents[2]
 
 
@@ -126,6 +135,8 @@ class Examiners:
         for _ in range(number):
             self._free.put(Examiner())
         self._kept: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        # Why a query could not be decided, and until when that holds.
+        self._given_up: OrderedDict[Any, tuple[Problem, float]] = OrderedDict()
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(WAITING)
 
@@ -135,22 +146,44 @@ class Examiners:
         """The verdict on a query against the registry's catalog, and ``shown``: the same as markup.
 
         Raises:
-            Refused: the query is too large, or was not decided in time; or nobody is free to decide it.
+            Refused: the query is too large, or was not decided in time, now or a while ago; or nobody is free
+                to decide it, or it met a defect of ours.
         """
         _refuse_text(sql)
         catalog = catalog_file()
         key = (sql, name, criterion, suggest, str(catalog), content(catalog))
+        known = self._known(key)
+        if known is not None:
+            return known
+        question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
+        return self._asked(key, {**question, "suggest": suggest})
+
+    def _known(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
+        """The answer that is kept.
+
+        Raises:
+            Refused: the query could not be decided a while ago.
+        """
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
-        found = self._asked({**question, "suggest": suggest})
+            problem, until = self._given_up.get(self._text(key), (None, 0.0))
+        if problem is not None and time.monotonic() < until:
+            told = problem.model_dump()
+            raise Refused(told.pop("status"), told.pop("message"), **told)
+        return None
+
+    def _text(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What it depends on whether a query can be decided: not its name, but the time for it."""
+        return (self.seconds, key[0], *key[2:])
+
+    def _keep(self, kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
         with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return found
+            kept[key] = value
+            kept.move_to_end(key)
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
 
     def end(self) -> None:
         """End all processes that are at rest."""
@@ -162,26 +195,54 @@ class Examiners:
             one.end()
             self._free.put(one)
 
-    def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def _asked(self, key: tuple[Any, ...], question: Mapping[str, Any]) -> dict[str, Any]:
         busy = Refused(503, "too many queries are being decided at once", fix="try again")
         if not self._places.acquire(blocking=False):
             raise busy
         try:
             examiner = self._free.get(timeout=PATIENCE)
             try:
-                found = examiner.ask(question, self.seconds)
+                # Another request may have had the same question meanwhile.
+                known = self._known(key)
+                if known is not None:
+                    return known
+                answer = _answered(examiner.ask(question, self.seconds), question)
+                self._keep(self._kept, key, answer)
+                return answer
+            except Refused as refused:
+                if refused.problem.code in UNDECIDED:
+                    until = time.monotonic() + GIVEN_UP
+                    self._keep(self._given_up, self._text(key), (refused.problem, until))
+                raise
             finally:
                 self._free.put(examiner)
         except queue.Empty:
             raise busy from None
         finally:
             self._places.release()
-        refused = found.get("refused")
-        if refused is not None:
-            status = 503 if refused.get("exit_code", 2) >= 3 else 422
-            raise Refused(status, str(refused["message"]), code=str(refused["code"]))
-        answer: dict[str, Any] = found["answer"]
-        return answer
+
+
+def _answered(found: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a process found.
+
+    Raises:
+        Refused: the query could not be decided; or by a defect of ours, which is logged.
+    """
+    defect, refused = found.get("defect"), found.get("refused")
+    if defect is not None:
+        text = repr(question["sql"][:LOGGED])
+        log.error("deciding %s by %s failed\n%s", text, question["criterion"], defect["traceback"])
+        raise Refused(
+            500,
+            f"this is a defect of streambound, not of the query: {defect['error']} while it was decided",
+            code="internal-error",
+            fix="report it with the query and the traceback, which is in the log of Airflow's API server",
+        )
+    if refused is not None:
+        status = 503 if refused.get("exit_code", 2) >= 3 else 422
+        raise Refused(status, str(refused["message"]), code=str(refused["code"]))
+    answer: dict[str, Any] = found["answer"]
+    return answer
 
 
 def _refuse_text(sql: str) -> None:

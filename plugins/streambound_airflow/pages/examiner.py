@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import traceback
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
 READY = "ready"
+# The last characters of a traceback, which say where it was.
+TRACEBACK = 20_000
 
 
 def examined(question: dict[str, Any]) -> dict[str, Any]:
@@ -70,13 +73,19 @@ def _loaded(path: str, content: bytes) -> Catalog:
     return load_catalog(Path(path))
 
 
-def _answer(line: str) -> dict[str, Any]:
+def _answer(line: str) -> str:
+    """What is answered, in one line: ``answer``, ``refused``, or ``defect`` where it is our own fault."""
     try:
-        return {"answer": examined(json.loads(line))}
+        return json.dumps({"answer": examined(json.loads(line))})
     except StreamboundError as error:
-        return {"refused": {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}}
+        found = {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}
     except (RecursionError, MemoryError):
-        return {"refused": {"code": "too-complex", "message": "the query is too deep or too large to decide"}}
+        found = {"code": "too-complex", "message": "the query is too deep or too large to decide"}
+    except Exception as error:
+        # Not typed: no text may bring that about. Told by the asker, where people look for a log.
+        defect = {"error": type(error).__name__, "traceback": traceback.format_exc()[-TRACEBACK:]}
+        return json.dumps({"defect": defect})
+    return json.dumps({"refused": found})
 
 
 def main() -> None:
@@ -90,7 +99,7 @@ def main() -> None:
     for line in sys.stdin:
         # The asker's clock ends this process; where the asker itself is gone, the system's does.
         signal.alarm(int(json.loads(line)["seconds"]) + 2)
-        print(json.dumps(_answer(line)), file=answers, flush=True)
+        print(_answer(line), file=answers, flush=True)
         signal.alarm(0)
 
 

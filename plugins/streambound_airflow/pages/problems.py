@@ -21,6 +21,7 @@ CODES = {
     408: "too-slow",
     413: "too-large",
     422: "invalid-request",
+    500: "internal-error",
     503: "unavailable",
 }
 # What a message quotes of a request, in characters.
