@@ -132,6 +132,8 @@ def environment(layout: Layout) -> dict[str, str]:
     # Settings of another Airflow, its database above all, must not leak into this one.
     env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW__")}
     database = env.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{layout.home / 'results.db'}"
+    # Four processes and their tasks write: on a busy machine SQLite's own five seconds are soon over.
+    metadata = f"sqlite:///{layout.airflow_home / 'airflow.db'}"
     connections = {
         "AIRFLOW_CONN_SPARK_DEFAULT": {
             "conn_type": "spark",
@@ -145,7 +147,7 @@ def environment(layout: Layout) -> dict[str, str]:
     env.update(
         {
             "AIRFLOW_HOME": str(layout.airflow_home),
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{layout.airflow_home / 'airflow.db'}",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"{metadata}?timeout=60",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__DAGS_FOLDER": str(layout.dags),
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(layout.plugins),

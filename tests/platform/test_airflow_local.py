@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine
 
 from scripts import airflow_layout
 from scripts.airflow_local import AirflowApiError, AirflowFailed, Layout, LocalAirflow, environment, free_port
@@ -71,6 +72,14 @@ def test_another_airflows_settings_do_not_leak(tmp_path: Path, monkeypatch: pyte
     env = environment(layout_in(tmp_path))
     assert "elsewhere" not in env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
     assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS"] == "False"
+
+
+def test_processes_wait_a_minute_for_each_others_writing(tmp_path: Path) -> None:
+    (tmp_path / "airflow").mkdir()
+    engine = create_engine(environment(layout_in(tmp_path))["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 60_000
+    assert (tmp_path / "airflow" / "airflow.db").is_file()
 
 
 def test_connections_of_the_user_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
