@@ -56,7 +56,7 @@ def end_sessions(sessions: set[int], reap: Sequence[subprocess.Popen[bytes]] = (
     def living() -> list[int]:
         return [pid for pid, (_, session) in _processes().items() if session in sessions]
 
-    for number, pause in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
+    for number, pause in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 30.0)):
         for pid in living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)

@@ -37,7 +37,7 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def wait_until_gone(family: Iterable[int], seconds: float = 60.0) -> None:
+def wait_until_gone(family: Iterable[int], seconds: float = 180.0) -> None:
     """Until none of these processes runs any more, and so none still writes."""
     mine, end = list(family), time.monotonic() + seconds
     while any(map(command_line, mine)):
