@@ -63,11 +63,13 @@ def upgrade() -> None:
 
 
 def _add_job(table: str, key: Sequence[str]) -> None:
-    name = f"{table}_pkey"
+    bind = op.get_bind()
+    known = sa.inspect(bind).get_pk_constraint(table)["name"]
     # SQLite's key has no name; there the whole table is written anew, and the new key replaces it.
-    anew = op.get_bind().dialect.name == "sqlite"
+    anew = bind.dialect.name == "sqlite"
     with op.batch_alter_table(table) as batch:
         batch.add_column(sa.Column("job", sa.Text, primary_key=anew, nullable=False, server_default=""))
         if not anew:
-            batch.drop_constraint(name, type_="primary")
-        batch.create_primary_key(name, [*key, "job"])
+            assert known is not None
+            batch.drop_constraint(known, type_="primary")
+        batch.create_primary_key(f"{table}_pkey", [*key, "job"])
