@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from streambound.errors import DataError, StorageError
@@ -63,6 +64,18 @@ def test_a_bounded_query_succeeds(working_folder: Path, registry: Path) -> None:
     found = recorded(working_folder)["bounded"]
     assert (found.run_id, found.verdict, found.units) == ("r1", "bounded", 3)
     assert found.sql == (registry / "queries" / "bounded.sql").read_text()
+
+
+def test_what_dags_find_under_one_run_id_is_kept_by_dag(working_folder: Path, registry: Path) -> None:
+    catalog = registry / "streams.yml"
+    plain = catalog.with_name("plain.yml")
+    plain.write_text(catalog.read_text().replace("values: [EWR, JFK, LGA]", "values: [EWR]"))
+    for dag_id, chosen in (("a_dag", catalog), ("b_dag", plain)):
+        with DAG(dag_id, schedule=None):
+            mapped = BoundedMemoryCheckOperator.partial(task_id="check", catalog=str(chosen))
+        execute(mapped.expand(query=["bounded"]).unmap({"query": "bounded"}))
+    store = Results(f"sqlite:///{working_folder}/connected.db")
+    assert [[v.units for v in store.verdicts("r1", job)] for job in ("a_dag", "b_dag")] == [[3], [1]]
 
 
 def test_an_unbounded_query_is_a_finding_with_its_sql_underlined(
