@@ -87,15 +87,50 @@ def collected(frame: Any) -> list[dict[str, Any]]:
     Raises:
         StorageError: Spark lost the job.
     """
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    with spark_jobs():
+        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+@contextmanager
+def spark_jobs() -> Iterator[None]:
+    """Errors of Spark's jobs, and of a Spark that is not there any more, as this project's own.
+
+    Raises:
+        StorageError: Spark lost the job.
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
-        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    # A classic session reports a failed job as an error of its Java gateway.
-    except (PySparkException, Py4JJavaError) as error:
+        yield
+    # A classic session reports a failed job as an error of its Java gateway, which may itself be gone.
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise _lost(error) from None
-    return rows
+
+
+def require_session(session: SparkSession, failure: Exception) -> None:
+    """After a failure: go on if it is the job's alone, and not that Spark has ended.
+
+    Raises:
+        StorageError: Spark has ended.
+    """
+    from pyspark.errors import PySparkAttributeError
+
+    try:
+        with spark_jobs():
+            try:
+                ended = bool(session.sparkContext._jsc.sc().isStopped())
+            except PySparkAttributeError:
+                # Spark Connect has no context; its server does not answer when it has ended.
+                ended = session.range(1).count() != 1
+    except StorageError:
+        ended = True
+    if ended:
+        raise StorageError(
+            f"Spark has ended while histories were read: {failure}",
+            fix="look into the logs of the cluster and the driver, and run it again",
+        ) from None
 
 
 def _lost(error: Exception) -> StorageError:

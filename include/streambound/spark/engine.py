@@ -6,8 +6,11 @@ faster than Spark SQL's own aggregation, many times faster than rows through Arr
 
 from __future__ import annotations
 
+import errno
 import glob
+import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -191,6 +194,8 @@ def opened(memory_mb: int = MEMORY_MB) -> Iterator[Engine]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
+# How every library ends its message when the disk is full.
+FULL = os.strerror(errno.ENOSPC)
 # Statements that do not fit the tables are mistakes of this project, not of the data.
 _OURS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.SyntaxException)
 
@@ -209,6 +214,12 @@ def translated(subject: str | None) -> Iterator[None]:
             fix="free disk space, or write smaller partitions",
         ) from None
     except (duckdb.Error, OSError, pa.ArrowException) as error:
+        if FULL in str(error):
+            raise StorageError(
+                f"a task's disk is full: {_first_line(error)}",
+                subject=f"{tempfile.gettempdir()} on {socket.gethostname()}",
+                fix="free space there, or set TMPDIR of the executors to a larger disk",
+            ) from None
         raise DataError(
             f"the data cannot be evaluated: {_first_line(error)}",
             subject=subject,

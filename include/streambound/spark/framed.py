@@ -7,17 +7,13 @@ are what a partition in Parquet files is. So there is one way to summarise, and 
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
@@ -28,37 +24,21 @@ from streambound.spark.distribute import (
     SCHEMA,
     collected,
     cores,
+    require_session,
     rows_of,
+    spark_jobs,
     summarise_group,
     summary_of,
 )
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.joint import Joint
 from streambound.spark.pushed import pushed
+from streambound.spark.spool import ROWS, STREAM, Source, Spool, spooling
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.synopsis.plan import StreamSynopsis
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-# Of a row: the number of its stream (NULL of a row that only says that its partition is asked for), and how
-# many rows Spark has read, where it has dropped some.
-STREAM, ROWS = "streambound stream", "streambound rows"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A stream that Spark reads: its number in the union of several, its columns, and words for it."""
-
-    number: int
-    relation: Relation
-    columns: tuple[str, ...]
-    synopses: tuple[StreamSynopsis, ...]
-
-    @property
-    def prefix(self) -> str:
-        """What its columns begin with in the union."""
-        return f"{self.number} "
 
 
 def by_spark(reading: Reading | Joint) -> bool:
@@ -95,6 +75,9 @@ def run_framed(
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
 
     What Spark cannot read fails the queries that read it, alone.
+
+    Raises:
+        StorageError: Spark has ended.
     """
     found = []
     for name in dict.fromkeys(task.stream for task in tasks):
@@ -102,6 +85,8 @@ def run_framed(
         try:
             found += _read(session, mine, name, reading, memory_mb)
         except StreamboundError as error:
+            # Then nothing can be read, and no query is at fault.
+            require_session(session, error)
             found += [one for task in mine for one in _failed(reading, task, error)]
     return found
 
@@ -120,7 +105,8 @@ def _read(
     session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading | Joint, memory_mb: int
 ) -> list[Summary]:
     sources = sources_of(reading)
-    frames = [session.createDataFrame([(t.partition, None, None) for t in tasks], _HEAD)]
+    with spark_jobs():
+        frames = [session.createDataFrame([(t.partition, None, None) for t in tasks], _HEAD)]
     for source in sources:
         frames += _of_source(session, source, tasks)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
@@ -177,12 +163,16 @@ def _mapper(
             yield rows_of(_unasked(tasks, part, reading, sources))
             return
         task = tasks[part]
-        with tempfile.TemporaryDirectory(prefix="streambound-") as folder:
-            spool = Spool(Path(folder), sources)
-            spool.take(batches)
-            for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
-                rows = [spool.told(row) for row in batch.to_pylist()]
-                yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+        try:
+            with spooling() as folder:
+                spool = Spool(folder, sources)
+                spool.take(batches)
+                for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
+                    rows = [spool.told(row) for row in batch.to_pylist()]
+                    yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+        except StorageError as error:
+            # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
+            yield rows_of(_failed(reading, task, error))
 
     return mapped
 
@@ -198,69 +188,3 @@ def _unasked(
         fix="correct partition_by, or register the files as a table and name it with table",
     )
     return _failed(reading, replace(next(iter(tasks.values())), partition=part), error)
-
-
-class Spool:
-    """The rows of one partition on a task's disk, a Parquet file a stream.
-
-    ``rows`` are how many Spark has read, of streams of which it has dropped some.
-    """
-
-    def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
-        self.paths = {source.number: folder / f"{source.number}.parquet" for source in sources}
-        self.sources = sources
-        self.rows: dict[str, int] = {}
-
-    def take(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Write batches of the union, of which there is one at least.
-
-        Raises:
-            StorageError: the disk refuses.
-        """
-        writers: dict[int, pq.ParquetWriter] = {}
-        try:
-            for batch in batches:
-                streams, counts = batch.column(STREAM), batch.column(ROWS)
-                for source in self.sources:
-                    mine = pc.equal(streams, source.number)
-                    counted = pc.sum(counts.filter(mine)).as_py()
-                    if counted is not None:
-                        self.rows[source.relation.name] = counted + self.rows.get(source.relation.name, 0)
-                    own = _own(source, batch.filter(pc.and_(mine, pc.is_null(counts))))
-                    if source.number not in writers:
-                        writers[source.number] = pq.ParquetWriter(self.paths[source.number], own.schema)
-                    writers[source.number].write_batch(own)
-        except OSError as error:
-            raise StorageError(
-                f"a task cannot spool rows: {error.strerror or error}",
-                subject=str(self.paths[0].parent),
-                fix="free space there, or set TMPDIR of the executors to a larger disk",
-            ) from None
-        finally:
-            for writer in writers.values():
-                writer.close()
-
-    def task(self, task: Task) -> Task:
-        """The task with the spooled files in place of what only Spark reads."""
-        spooled = {s.relation.name: (str(self.paths[s.number]),) for s in self.sources}
-        if not task.shares:
-            return replace(task, files=spooled[task.stream])
-        shares = tuple((stream, spooled.get(stream, files)) for stream, files in task.shares)
-        return replace(task, shares=shares)
-
-    def told(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of a summary, about what Spark read instead of about the spooled file."""
-        found = dict(row)
-        if row["error"] is None:
-            return {**found, "rows": self.rows.get(row["stream"], row["rows"])}
-        body = json.loads(row["error"])
-        for source in self.sources:
-            if body["subject"] == str(self.paths[source.number]):
-                body["subject"] = f"{where(source.relation)}, partition {row['partition']}"
-        return {**found, "error": json.dumps(body)}
-
-
-def _own(source: Source, batch: pa.RecordBatch) -> pa.RecordBatch:
-    names = [name for name in batch.schema.names if name.startswith(source.prefix)]
-    columns = [name.removeprefix(source.prefix) for name in names]
-    return pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=columns)
