@@ -20,7 +20,7 @@ from streambound.errors import DataError, StorageError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Partition, Range
 from streambound.spark import framed, spool
-from streambound.spark.distribute import collected, summary_of
+from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.engine import translated
 from streambound.spark.frames import NAME
 from streambound.spark.prepare import draft, prepare, readings_of
@@ -166,3 +166,5 @@ def test_a_java_process_that_ends_is_an_outside_cause() -> None:
 
         with pytest.raises(StorageError, match="the Spark job failed"):
             collected(SimpleNamespace(toArrow=ending))
+    with pytest.raises(StorageError, match="the Spark job failed"):
+        cores(Gone())  # type: ignore[arg-type]

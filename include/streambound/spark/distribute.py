@@ -170,13 +170,18 @@ def balanced(batches: Iterable[list[Task]], groups: int) -> list[list[list[Task]
 
 
 def cores(session: SparkSession) -> int:
-    """How many tasks run at once; a guess on Spark Connect, which does not tell."""
+    """How many tasks run at once; a guess on Spark Connect, which does not tell.
+
+    Raises:
+        StorageError: Spark has ended.
+    """
     from pyspark.errors import PySparkAttributeError
 
-    try:
-        return max(1, int(session.sparkContext.defaultParallelism))
-    except PySparkAttributeError:
-        return int(session.conf.get("spark.default.parallelism", "8") or 8)
+    with spark_jobs():
+        try:
+            return max(1, int(session.sparkContext.defaultParallelism))
+        except PySparkAttributeError:
+            return int(session.conf.get("spark.default.parallelism", "8") or 8)
 
 
 def _mapper(
