@@ -13,7 +13,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,22 +176,53 @@ def _part(parts: Sequence[Sequence[str]]) -> exp.Expr:
     return exp.Anonymous(this="LIST_EXTRACT", expressions=[exp.Array(expressions=numbers), index])
 
 
+# What a process's last task left to the next, as (process, memory in megabytes, connection): to open one
+# costs more than the scan of a small partition. A process that was forked must not use its parent's.
+_left: list[tuple[int, int, duckdb.DuckDBPyConnection]] = []
+# The database of one task; with it goes all that the task made.
+TASK, OWN = "task", "memory"
+
+
 @contextmanager
 def opened(memory_mb: int = MEMORY_MB) -> Iterator[Engine]:
-    """An engine with at most ``memory_mb`` megabytes; what exceeds them goes to a temporary folder."""
+    """An engine with at most ``memory_mb`` megabytes; what exceeds them goes to a temporary folder.
+
+    Its tables and files are gone afterwards; the connection may serve the process's next task.
+    """
     spill = Path(tempfile.mkdtemp(prefix="streambound-"))
+    try:
+        with ExitStack() as unfit:
+            connection = _connection(memory_mb)
+            unfit.callback(connection.close)
+            folder = exp.Literal.string(str(spill)).sql(dialect=ordered.DIALECT)
+            connection.execute(f"SET temp_directory = {folder}")
+            connection.execute(f"ATTACH ':memory:' AS {TASK}; USE {TASK}")
+            yield Engine(connection)
+            connection.execute(f"USE {OWN}; DETACH {TASK}")
+            # Once it has spilled, a connection cannot be given another folder.
+            if not os.listdir(spill):
+                unfit.pop_all()
+                _left[:] = [(os.getpid(), memory_mb, connection)]
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def _connection(memory_mb: int) -> duckdb.DuckDBPyConnection:
+    """The connection that was left, or a new one."""
+    while _left:
+        process, memory, connection = _left.pop()
+        if (process, memory) == (os.getpid(), memory_mb):
+            return connection
     settings: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,
         "memory_limit": f"{memory_mb}MB",
-        "temp_directory": str(spill),
         "preserve_insertion_order": False,
+        # Between two tasks a file may be written again.
+        "enable_external_file_cache": False,
     }
-    try:
-        with duckdb.connect(config=settings) as connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            yield Engine(connection)
-    finally:
-        shutil.rmtree(spill, ignore_errors=True)
+    made = duckdb.connect(config=settings)
+    made.execute("SET TimeZone = 'UTC'")
+    return made
 
 
 # How every library ends its message when the disk is full.
