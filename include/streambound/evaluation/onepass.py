@@ -18,7 +18,7 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
-from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
+from streambound.synopsis.answer import Joiner, Rep, by_bucket, representatives, static_rows
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
@@ -92,10 +92,7 @@ class OnePass:
         """Take up the tables of a state."""
         self.tables = dict(tables)
         self.kept = {
-            alias: {
-                bucket: representatives(table, [bucket])
-                for bucket in (table.counts if table.preserving else table.entries)
-            }
+            alias: by_bucket(table, table.counts if table.preserving else table.entries)
             for alias, table in self.tables.items()
         }
 
@@ -126,8 +123,7 @@ class OnePass:
     def _merge(self, alias: str, new: Table) -> None:
         table = self.tables[alias]
         table.merge(new)
-        for bucket in {*new.counts, *new.entries}:
-            self.kept[alias][bucket] = representatives(table, [bucket])
+        self.kept[alias].update(by_bucket(table, {*new.counts, *new.entries}))
 
     def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
         synopsis = self.plan.synopses[0]

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streambound.query.model import Attribute, Comparison, Op
-from streambound.synopsis.answer import Joiner, Rep, Row, Sources
+from streambound.synopsis.answer import Joiner, Rep, Row, Sources, column_towards
 from streambound.synopsis.plan import Pair, Plan
 from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 ANYTHING, NULL = -1, -2
+# No column has this name.
+NOTHING = ""
 # Comparisons made at once: a few megabytes of truth values.
 BLOCK = 1 << 22
 _TESTS = {
@@ -56,6 +57,11 @@ class Matches(Joiner):
         super().__init__(plan)
         self.asked: set[Slot] = {(a.occurrence, a.column) for a in plan.query.projected}
         self.sides = [_sides(atom) for atom in plan.joins]
+        self.brought = {
+            (alias, number): _brought(plan, alias, pair)
+            for number, sides in enumerate(self.sides)
+            for alias, pair in sides.items()
+        }
 
     def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, int]]:
         """(answer row, multiplicity); every row once, unless ``fixed`` is given."""
@@ -82,28 +88,20 @@ class Matches(Joiner):
 
     def _values(self, alias: str, reps: Sequence[Rep]) -> dict[Slot, list[Any]]:
         found: dict[Slot, list[Any]] = {
-            slot: [rep[str(slot[1])] for rep in reps] for slot in self.asked if slot[0] == alias
+            slot: [rep.values.get(str(slot[1]), ANY) for rep in reps]
+            for slot in self.asked
+            if slot[0] == alias
         }
         for number, sides in enumerate(self.sides):
             if alias in sides:
-                found[alias, number] = [self._side(sides[alias], rep) for rep in reps]
+                names = self.brought[alias, number]
+                found[alias, number] = [rep.values.get(names[rep.cell], ANY) for rep in reps]
         return found
-
-    def _side(self, pair: Pair, rep: Rep) -> Any:
-        """What a representative brings to a comparison; ANY where its cell has settled that it holds."""
-        mine, op, other = pair
-        if op is Op.EQ:
-            return rep[mine.column]
-        if pair in rep.settled:
-            return ANY
-        return rep.towards(mine, other)
 
     def _matched(
         self, alias: str, reps: Sequence[Rep], raw: Mapping[Slot, list[Any]], ranks: Mapping[Any, int]
     ) -> Matched:
-        columns = {
-            slot: np.array([_rank(v, ranks) for v in values], np.int64) for slot, values in raw.items()
-        }
+        columns = {slot: np.array([ranks[v] for v in values], np.int64) for slot, values in raw.items()}
         if self.apart:
             columns[alias, None] = np.array([-1 if r.cell is None else r.cell for r in reps], np.int64)
         return Matched(columns, _weights([rep.weight for rep in reps]))
@@ -243,16 +241,24 @@ def _sides(atom: Comparison) -> dict[str, Pair]:
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 
 
+def _brought(plan: Plan, alias: str, pair: Pair) -> dict[int | None, str]:
+    """By cell, the column that goes into a comparison, or NOTHING where the cell settles that it holds."""
+    mine, op, other = pair
+    found: dict[int | None, str] = {None: mine.column}
+    cells = next((s.cells for s in plan.synopses if s.alias == alias), ())
+    for number, cell in enumerate(cells):
+        if op is Op.EQ:
+            found[number] = mine.column
+        else:
+            found[number] = NOTHING if pair in cell.settled else column_towards(mine, other, cell.apart)
+    return found
+
+
 def _ranked(raw: Mapping[str, Mapping[Slot, list[Any]]]) -> tuple[dict[Any, int], list[Any]]:
     """The rank of every value that occurs, and the values by rank; one order a family of types."""
-    found: dict[bool, set[Any]] = {True: set(), False: set()}
-    for value in chain.from_iterable(values for slots in raw.values() for values in slots.values()):
-        if value is not None and value is not ANY:
-            found[isinstance(value, str)].add(value)
+    present = set[Any]().union(*(values for slots in raw.values() for values in slots.values()))
+    present -= {None, ANY}
     # Values of different families never meet, so text may rank anywhere among the others.
-    values = [*sorted(found[False]), *sorted(found[True])]
-    return {value: rank for rank, value in enumerate(values)}, values
-
-
-def _rank(value: Any, ranks: Mapping[Any, int]) -> int:
-    return NULL if value is None else ANYTHING if value is ANY else ranks[value]
+    text = {value for value in present if isinstance(value, str)}
+    values = [*sorted(present - text), *sorted(text)]
+    return {None: NULL, ANY: ANYTHING} | {value: rank for rank, value in enumerate(values)}, values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_betwee
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Rep:
-    """A representative: its column values, how many tuples it stands for, and its cell."""
+    """A representative: its column values, how many tuples it stands for, and its cell; never changed."""
 
     values: Mapping[str, Any]
     weight: int
@@ -28,17 +28,33 @@ class Rep:
 
     def towards(self, mine: Attribute, other: Attribute) -> Any:
         """The value of a column to compare with one of another occurrence."""
-        return self[apart_name(mine.column) if (mine, other) in self.apart else mine.column]
+        return self[column_towards(mine, other, self.apart)]
+
+
+def column_towards(mine: Attribute, other: Attribute, apart: Collection[tuple[Attribute, Attribute]]) -> str:
+    """The name of the value of a column to compare with one of another occurrence."""
+    return apart_name(mine.column) if (mine, other) in apart else mine.column
 
 
 Sources = Mapping[str, Sequence[Rep]]
 
 
-def representatives(table: Table, buckets: Iterable[Bucket] | None = None) -> list[Rep]:
-    """The representatives of a table, or of some of its buckets."""
-    cells = table.synopsis.cells
-    found = table.representatives(buckets)
-    return [Rep(values, weight, n, cells[n].settled, cells[n].apart) for values, weight, n in found]
+def representatives(table: Table) -> list[Rep]:
+    """The representatives of a table."""
+    buckets = table.counts if table.preserving else table.entries
+    return [rep for reps in by_bucket(table, buckets).values() for rep in reps]
+
+
+def by_bucket(table: Table, buckets: Iterable[Bucket]) -> dict[Bucket, list[Rep]]:
+    """The representatives of some buckets of a table."""
+    cells = [(cell.settled, cell.apart) for cell in table.synopsis.cells]
+    return {
+        bucket: [
+            Rep(values, weight, bucket[0], *cells[bucket[0]])
+            for values, weight in table.representatives(bucket)
+        ]
+        for bucket in buckets
+    }
 
 
 def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, list[Rep]]:

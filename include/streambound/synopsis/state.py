@@ -9,7 +9,7 @@ merge of their states, so partitions are summarised in any order and in parallel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -116,10 +116,10 @@ class Layout:
         self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
     ) -> dict[str, Any]:
         """The column values of an entry's representative; columns not named are ANY."""
+        if not ends and not unequal:
+            return dict(zip(self._columns, key, strict=True))
         # A mixed extremum adds its pattern to the key.
         values = {name: value for name, value in zip(self._keys, key, strict=False) if name is not None}
-        if not ends and not unequal:
-            return values
         values.update(zip(self._names, ends, strict=True))
         values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
         extremum = self.cell.extremum
@@ -133,6 +133,11 @@ class Layout:
     def _keys(self) -> list[str | None]:
         """The column of each key; None for a class by position, whose representative is an end."""
         return [key.attribute.column if key.points is None else None for key in self.cell.keys]
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        """The column of each key."""
+        return [key.attribute.column for key in self.cell.keys]
 
     @cached_property
     def _names(self) -> list[str]:
@@ -222,16 +227,14 @@ class Table:
             if any(held):
                 self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
 
-    def representatives(
-        self, buckets: Iterable[Bucket] | None = None
-    ) -> Iterator[tuple[dict[str, Any], int, int]]:
-        """(column values, multiplicity, cell) of every entry, or of those in some buckets."""
-        chosen = (self.counts if self.preserving else self.entries) if buckets is None else buckets
-        for number, key in chosen:
-            held = self.entries.get((number, key), {(): ()})
-            weight = self.counts[number, key] if self.preserving else 1
-            for unequal, ends in held.items():
-                yield self.layouts[number].representative(key, unequal, ends), weight, number
+    def representatives(self, bucket: Bucket) -> list[tuple[dict[str, Any], int]]:
+        """(column values, multiplicity) of every entry of a bucket."""
+        number, key = bucket
+        shape, held = self.layouts[number], self.entries.get(bucket)
+        weight = self.counts[bucket] if self.preserving else 1
+        if held is None:
+            return [(shape.representative(key, (), ()), weight)]
+        return [(shape.representative(key, unequal, ends), weight) for unequal, ends in held.items()]
 
     @property
     def units(self) -> int:
