@@ -147,11 +147,12 @@ def counted(number: int, noun: str) -> str:
 
 def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
     """The digest of answer rows; they must be different rows."""
-    total = Digest()
+    rows = counts = total = 0
     for batch in batches:
         for row, count in _canonical(batch):
-            total += Digest(1, count, count * int(hashlib.sha256(row).hexdigest(), 16) % _MODULUS)
-    return total
+            rows, counts = rows + 1, counts + count
+            total += count * int.from_bytes(hashlib.sha256(row).digest(), "big")
+    return Digest(rows, counts, total % _MODULUS)
 
 
 def _canonical(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:

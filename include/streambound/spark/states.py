@@ -16,7 +16,7 @@ from typing import Any
 
 from streambound.spark.emit import Digest
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import compact_text, dumps, loads, plain, value_of
+from streambound.synopsis.serial import compact_text, dumps, loads, row_text, value_of
 from streambound.synopsis.state import Table
 
 Total = dict[tuple[Any, ...], int]
@@ -40,7 +40,7 @@ def answered_segment(found: Digest) -> bytes:
 
 def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
     """The state at a boundary; of a plan that keeps nothing there are no tables."""
-    rows = sorted(_text([[plain(v) for v in row], count]) for row, count in total.items())
+    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in total.items()])
     found = segment({alias: dumps(table) for alias, table in tables.items()})
     return b'{"tables":' + found + b',"total":[' + b",".join(rows) + b"]}"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -28,11 +29,13 @@ compact_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encod
 
 def dumps(table: Table | MatchTable) -> bytes:
     """The canonical bytes of a table: its entries in the order of their texts."""
-    counts = sorted(compact_text([n, _out(key), count]) for (n, key), count in table.counts.items())
+    counts = sorted([f"[{n},{row_text(key)},{count}]" for (n, key), count in table.counts.items()])
     entries = sorted(
-        compact_text([n, _out(key), _out(unequal), _out(ends)])
-        for (n, key), held in table.entries.items()
-        for unequal, ends in held.items()
+        [
+            f"[{n},{row_text(key)},{row_text(unequal)},{row_text(ends)}]"
+            for (n, key), held in table.entries.items()
+            for unequal, ends in held.items()
+        ]
     )
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
 
@@ -75,15 +78,17 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _out(values: tuple[Any, ...]) -> list[Any]:
+def row_text(values: Iterable[Any]) -> str:
+    """Encoded values as the text of a JSON array."""
     # Most values are integers, and there are many.
-    return [value if type(value) is int else plain(value) for value in values]
+    texts = [str(value) if type(value) is int else compact_text(plain(value)) for value in values]
+    return f"[{','.join(texts)}]"
 
 
 def plain(value: Any) -> Any:
     """An encoded value as JSON holds it."""
     if isinstance(value, tuple):
-        return {"t": _out(value)}
+        return {"t": [plain(one) for one in value]}
     if isinstance(value, NotANumber):
         return {"d": "nan"}
     if isinstance(value, float):
