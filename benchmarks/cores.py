@@ -2,16 +2,18 @@
 
 ``python benchmarks/cores.py [--rows 100000] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64 partitions
 of that many rows each (cached), and evaluates three queries (counts, extrema, segments of time) over all of
-them from the beginning, with checkpoints, in a Spark session of one core and in one of two, in turn. Each
-session evaluates a partition before it counts. It prints the median of the ratios within each round against
-the aim. Exit code 1 if the answers differ.
+them from the beginning, with checkpoints, in a process (its Spark and all of its workers) that may run on one
+core and in one that may run on two, in turn. Each evaluates everything once before it counts. It prints the
+median of the ratios within each round against the aim. Exit code 1 if the answers differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -76,7 +78,7 @@ def catalog(folder: Path) -> Catalog:
     )
 
 
-def backfill(spark: Any, folder: Path, last: str | None = None) -> tuple[float, list[str | None]]:
+def backfill(spark: Any, folder: Path) -> tuple[float, list[str | None]]:
     """Seconds of an evaluation from the beginning, and the digests of its answers."""
     queries = [RegisteredQuery(name, sql, Path(f"{name}.sql")) for name, sql in QUERIES.items()]
     with tempfile.TemporaryDirectory() as name:
@@ -85,7 +87,6 @@ def backfill(spark: Any, folder: Path, last: str | None = None) -> tuple[float, 
             spark,
             queries,
             catalog(folder),
-            last=last,
             output=Path(name) / "answers",
             checkpoints=str(Path(name) / "state"),
         )
@@ -96,11 +97,20 @@ def backfill(spark: Any, folder: Path, last: str | None = None) -> tuple[float, 
     return seconds, [answer.digest for answer in found]
 
 
-def measured(folder: Path, cores: int) -> tuple[float, list[str | None]]:
-    """The backfill in a session of so many cores, once its workers are there."""
+def measured(rows: int, cores: int) -> tuple[float, list[str | None]]:
+    """The backfill in a process of its own that has so many cores."""
+    command = [sys.executable, __file__, "--rows", str(rows), "--probe", str(cores)]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    seconds, digests = json.loads(found.splitlines()[-1])
+    return seconds, digests
+
+
+def probe(folder: Path, cores: int) -> None:
+    """Print what the second of two backfills took, and the digests of its answers."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with session("cores", master=f"local[{cores}]", spark__log__level="ERROR") as spark:
-        backfill(spark, folder, last=f"{cores:03}")
-        return backfill(spark, folder)
+        backfill(spark, folder)
+        print(json.dumps(backfill(spark, folder)))
 
 
 def main() -> int:
@@ -108,11 +118,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=100_000, help="rows of each stream and partition")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--probe", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     folder, ratios, seen = data(options.rows), list[float](), set[tuple[str | None, ...]]()
+    if options.probe:
+        probe(folder, options.probe)
+        return 0
     print(f"2 x {PARTITIONS} partitions of {options.rows:,} rows, {os.cpu_count()} cores", flush=True)
     for _ in range(options.rounds):
-        (one, first), (two, second) = measured(folder, 1), measured(folder, 2)
+        (one, first), (two, second) = measured(options.rows, 1), measured(options.rows, 2)
         seen |= {tuple(first), tuple(second)}
         ratios.append(one / two)
         print(f"one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x", flush=True)

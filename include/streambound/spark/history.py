@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,7 @@ from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, prepare, readings_of
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
-from streambound.spark.waves import SMALL_WAVE, WAVE, Step, steps, waves
+from streambound.spark.waves import SMALL_WAVE, WAVE, Step, ahead, steps, tasks_of, wave_size, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -214,7 +214,7 @@ def _evaluate(
     books = {name: walk.book for name, walk in walks.items()}
     jobs = [book.job for book in books.values()]
     waiting = steps(books)
-    tasks = [task for step in waiting for task in step.tasks]
+    tasks = tasks_of(waiting)
     names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
     made = readings_of(jobs, folder) | joints_of(jobs)
     readings = {name: found for name, found in made.items() if name in names}
@@ -222,16 +222,20 @@ def _evaluate(
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
-    publish = all(walk.publish for walk in walks.values())
-    for wave in waves(waiting, WAVE if publish else SMALL_WAVE):
-        tasks = [task for step in wave for task in step.tasks]
-        summaries = _summaries(session, tasks, readings, progress, memory_mb)
-        _walk(walks, wave, summaries, damaged)
-        read += sum(len(task.streams) for task in tasks)
-        progress(f"{read:,} of {emit.counted(total, 'partition')} read")
-        for walk in walks.values():
-            if (reached := walk.reached()) is not None:
-                progress(reached)
+    most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
+    size = wave_size(len(tasks), most, whole=any(map(by_spark, readings.values())))
+
+    def summarised(wave: Iterable[Step]) -> list[Summary]:
+        return _summaries(session, tasks_of(wave), readings, progress, memory_mb)
+
+    with closing(ahead(waves(waiting, size), summarised)) as found:
+        for wave, summaries in found:
+            _walk(walks, wave, summaries, damaged)
+            read += sum(len(task.streams) for task in tasks_of(wave))
+            progress(f"{read:,} of {emit.counted(total, 'partition')} read")
+            for walk in walks.values():
+                if (reached := walk.reached()) is not None:
+                    progress(reached)
     return damaged
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from streambound.query.partitions import Partition
 from streambound.spark.book import Book
@@ -12,10 +15,17 @@ from streambound.spark.joint import joint_name
 from streambound.spark.needs import Need
 from streambound.spark.summarise import Task
 
-# Summaries of at most so many partitions are in the driver's memory at once.
-WAVE = 2_000
+# Summaries of about three times as many partitions at most are in the driver's memory at once.
+WAVE = 750
 # So many where what has been done is to be committed often.
 SMALL_WAVE = 250
+# While the driver takes in one wave, tasks compute the next: so many waves at least, if each is worth a job.
+WAVES, WORTH = 4, 32
+# Waves that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
+AHEAD = 2
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,16 @@ def _size(files: Iterable[str]) -> int:
     return sum(file.stat().st_size for file in map(Path, files) if file.exists())
 
 
+def tasks_of(wave: Iterable[Step]) -> list[Task]:
+    """All that has to be read."""
+    return [task for step in wave for task in step.tasks]
+
+
+def wave_size(tasks: int, most: int, whole: bool = False) -> int:
+    """How many tasks a wave should have, of so many in all; ``whole`` if a job more costs a scan more."""
+    return most if whole else min(most, max(WORTH, -(-tasks // WAVES)))
+
+
 def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
     """The steps, in groups of at most about so many tasks."""
     wave: list[Step] = []
@@ -96,3 +116,23 @@ def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
         tasks += len(step.tasks)
     if wave:
         yield wave
+
+
+def ahead(given: Iterable[Given], make: Callable[[Given], Made]) -> Generator[tuple[Given, Made], None, None]:
+    """Each with what is made of it, in order; what follows is made in threads while one is consumed.
+
+    To be closed: then nothing is being made any more.
+    """
+    threads = ThreadPoolExecutor(AHEAD, "streambound-wave")
+    pending: deque[tuple[Given, Future[Made]]] = deque()
+    try:
+        for one in given:
+            pending.append((one, threads.submit(make, one)))
+            if len(pending) > AHEAD:
+                first, made = pending.popleft()
+                yield first, made.result()
+        while pending:
+            first, made = pending.popleft()
+            yield first, made.result()
+    finally:
+        threads.shutdown(cancel_futures=True)
