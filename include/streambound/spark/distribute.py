@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str], None]
-# More groups than cores even out what sizes in bytes do not tell.
-GROUPS_PER_CORE = 4
+# More groups than cores even out what sizes in bytes do not tell; fewer do where the next job is there as well.
+GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 2
 # A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.
 BATCH_BYTES = 64 << 20
 BATCH_PARTITIONS = 128
@@ -59,6 +59,7 @@ def run_tasks(
     readings: Mapping[str, Reading | Joint],
     progress: Progress,
     memory_mb: int = MEMORY_MB,
+    groups_per_core: int = GROUPS_PER_CORE,
 ) -> list[Summary]:
     """The summaries of all tasks, in no particular order, computed in one Spark job.
 
@@ -67,7 +68,7 @@ def run_tasks(
     """
     if not tasks:
         return []
-    wanted = cores(session) * GROUPS_PER_CORE
+    wanted = cores(session) * groups_per_core
     batches = batched(tasks, sum(map(_cost, tasks)) // wanted)
     groups = balanced(batches, min(len(batches), wanted))
     mapped = _mapper(groups, dict(readings), memory_mb)

@@ -26,7 +26,7 @@ from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer, told
 from streambound.spark.book import Book, Damaged
-from streambound.spark.distribute import Progress, run_tasks
+from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, run_tasks
 from streambound.spark.engine import MEMORY_MB
 from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
@@ -225,8 +225,10 @@ def _evaluate(
     most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
     size = wave_size(len(tasks), most, whole=any(map(by_spark, readings.values())))
 
+    groups = GROUPS_PER_CORE if size >= len(tasks) else GROUPS_OF_WAVES
+
     def summarised(wave: Iterable[Step]) -> list[Summary]:
-        return _summaries(session, tasks_of(wave), readings, progress, memory_mb)
+        return _summaries(session, tasks_of(wave), readings, progress, memory_mb, groups)
 
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:
@@ -245,11 +247,12 @@ def _summaries(
     readings: Mapping[str, Reading | Joint],
     progress: Progress,
     memory_mb: int,
+    groups_per_core: int,
 ) -> list[Summary]:
     framed = {name for name, reading in readings.items() if by_spark(reading)}
     direct = [task for task in tasks if task.stream not in framed]
     others = [task for task in tasks if task.stream in framed]
-    found = run_tasks(session, direct, readings, progress, memory_mb) if direct else []
+    found = run_tasks(session, direct, readings, progress, memory_mb, groups_per_core) if direct else []
     return found + run_framed(session, others, readings, memory_mb) if others else found
 
 
