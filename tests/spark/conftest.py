@@ -32,9 +32,10 @@ def run_here(
     readings: Mapping[str, Reading],
     progress: distribute.Progress,
     memory_mb: int = 256,
+    groups_per_core: int = 2,
 ) -> list[Summary]:
     """What ``distribute.run_tasks`` does, in this process; what tasks return still goes through Arrow."""
-    groups = distribute.balanced(distribute.batched(tasks, 10**6), 2)
+    groups = distribute.balanced(distribute.batched(tasks, 10**6), groups_per_core)
     batches = (b for g in groups for b in distribute.summarise_group(g, readings, 256))
     return [distribute.summary_of(row) for batch in batches for row in batch.to_pylist()]
 
