@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -33,7 +35,7 @@ def test_equal_to_the_joiner(types: tuple[str, ...], data: st.DataObject) -> Non
         tables[name].add(encode(case.query.occurrence(name).relation, event, "event"))
     sources = {**static_rows(case.query, rows), **{a: representatives(t) for a, t in tables.items()}}
     scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
-    sources = {a: [Rep(r.values, r.weight * scale, r.cell) for r in reps] for a, reps in sources.items()}
+    sources = {a: [replace(r, weight=r.weight * scale) for r in reps] for a, reps in sources.items()}
     found, expected = Matches(plan).counts(sources), Joiner(plan).counts(sources)
     assert found == expected, case.sql
 

@@ -134,6 +134,13 @@ def row(stream: str, ts: int, a: int = 1) -> dict[str, Any]:
     return {"stream": stream, "A": a, "B": 0, "ts": ts}
 
 
+def test_a_row_is_remembered_through_the_last_moment_at_which_another_part_may_have_it() -> None:
+    """At 3 the second part has the row of 0 again, when the first has taken in a tuple of 3 as well."""
+    rows = [row("S", 0), row("T", 0), row("S", 3), row("U", 3)]
+    for cut in ([rows], [rows[:2], rows[2:]]):
+        agrees(timed_case(UNITED[4]), cut, {})
+
+
 @pytest.mark.usefixtures("in_process")
 def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> None:
     case = timed_case(UNITED[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.spark import ordered
-from streambound.spark.engine import MEMORY_MB, opened, translated
-
-ANSWERS = "answers"
+from streambound.spark.engine import FILES, MEMORY_MB, Query, opened, scan
 
 
 def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEMORY_MB) -> int:
@@ -23,11 +20,9 @@ def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEM
     """
     if not files:
         return 0
-    columns = [ordered.column(name, ANSWERS) for name in schema.names[:-1]]
-    chosen = exp.select(*columns).distinct().from_(ordered.table(ANSWERS))
+    columns = [ordered.column(name, FILES) for name in schema.names[:-1]]
+    chosen = exp.select(*columns).distinct().from_(scan([str(file) for file in files]))
     counted = exp.select(exp.Count(this=exp.Star())).from_(exp.alias_(chosen.subquery(), "rows", table=True))
-    with translated(None), opened(memory_mb) as engine:
-        patterns = [glob.escape(str(file)) for file in files]
-        engine.connection.read_parquet(patterns, hive_partitioning=False).create_view(ANSWERS)
-        found = engine.connection.execute(counted.sql(dialect=ordered.DIALECT)).fetchone()
-    return int(found[0]) if found else 0
+    with opened(memory_mb) as engine:
+        ((found,),) = engine.rows(Query(counted.sql(dialect=ordered.DIALECT)))
+    return int(found)

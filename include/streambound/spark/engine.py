@@ -58,7 +58,7 @@ class Engine:
         Raises:
             DataError: a file cannot be read.
         """
-        body = _ordered_columns(relation, columns, _scan([file for files in parts for file in files]))
+        body = _ordered_columns(relation, columns, scan([file for files in parts for file in files]))
         body = body.select(exp.alias_(_part(parts), PART, quoted=True))
         self._define(TUPLES, relation, body, copied)
         try:
@@ -91,7 +91,7 @@ class Engine:
         """Make the rows of a static relation known under a name, once."""
         if name not in self._statics:
             columns = [column.name for column in relation.columns]
-            self._define(name, relation, _ordered_columns(relation, columns, _scan(files)), copied=True)
+            self._define(name, relation, _ordered_columns(relation, columns, scan(files)), copied=True)
             self._statics.add(name)
 
     def _define(self, name: str, relation: Relation, body: exp.Select, copied: bool) -> None:
@@ -157,7 +157,8 @@ def _ordered_columns(relation: Relation, columns: Sequence[str], source: exp.Exp
     return exp.select(*found).from_(source)
 
 
-def _scan(files: Sequence[str]) -> exp.Expr:
+def scan(files: Sequence[str]) -> exp.Expr:
+    """The rows of Parquet files, for a FROM clause."""
     paths = exp.Array(expressions=[exp.Literal.string(glob.escape(file)) for file in files])
     # Folders above the files are no columns, and files may order or widen theirs differently.
     flags = {"hive_partitioning": exp.false(), "union_by_name": exp.true()}

@@ -38,7 +38,8 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
     """The plans of the parts of one block, each a query with the values of its static relations.
 
     A row that a part has answered and forgotten must not come anew from another part: all parts
-    remember rows as long as any of them may have them again.
+    remember rows as long as any of them may have them again, and through that moment, since the rows of a
+    moment are compared when each part has forgotten what cannot come after it.
 
     Raises:
         PlanError: a part has no plan, or only some parts forget rows.
@@ -52,8 +53,8 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
             "no plan was made: DISTINCT rows with a timestamp in some alternatives of OR or UNION only",
             subject=parts[0][0].name,
         )
-    linger = max(after for found in ends for after in found.values())
-    return [plan_of(query, values, linger) for query, values in parts]
+    last = max(after for found in ends for after in found.values())
+    return [plan_of(query, values, last + 1 if last > 0 else 0) for query, values in parts]
 
 
 def _empty(plan: TimedPlan | EndingPlan) -> bool:
