@@ -137,8 +137,23 @@ def row(stream: str, ts: int, a: int = 1) -> dict[str, Any]:
 def test_a_row_is_remembered_through_the_last_moment_at_which_another_part_may_have_it() -> None:
     """At 3 the second part has the row of 0 again, when the first has taken in a tuple of 3 as well."""
     rows = [row("S", 0), row("T", 0), row("S", 3), row("U", 3)]
-    for cut in ([rows], [rows[:2], rows[2:]]):
-        agrees(timed_case(UNITED[4]), cut, {})
+    for parts in ([rows], [rows[:2], rows[2:]]):
+        agrees(timed_case(UNITED[4]), parts, {})
+
+
+@pytest.mark.parametrize(
+    "operator, other, value",
+    [("ALL", "B", 0), ("ALL", "B", 2**60 + 1), ("ALL", "B", None), ("ALL", "7", 0), ("", "7", 0)],
+)
+def test_what_is_left_of_a_union_has_the_columns_of_the_whole(
+    operator: str, other: str, value: int | None
+) -> None:
+    """Names are the first SELECT's and types are common to all, though only the second can have rows."""
+    mapping = {"S": {"columns": {"A": "double", "B": "bigint"}}}
+    sql = f"SELECT A FROM S WHERE A > 1 AND A < 0 UNION {operator} SELECT {other} FROM S WHERE A IN (1, 2)"
+    catalog = catalog_from_mapping(mapping)
+    case = Case(mapping, sql, catalog, statement(sql, catalog))
+    agrees(case, [[{"stream": "S", "A": 1.0, "B": value}], []], {})
 
 
 @pytest.mark.usefixtures("in_process")

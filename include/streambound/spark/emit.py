@@ -36,14 +36,16 @@ COUNT = "count"
 SUMMARY = "_answer.json"
 TOTAL = "_total.parquet"
 ASIDE = "_aside"
+# Name and type of each answer column.
+Outputs = Sequence[tuple[str, Type]]
 COUNTS = pa.decimal128(DIGITS, 0)
 _MODULUS = 1 << 256
 
 
-def answer_schema(query: Query | Statement) -> pa.Schema:
+def answer_schema(outputs: Outputs) -> pa.Schema:
     """The columns of an answer file: those of SELECT, numbered where names repeat, and ``count``."""
     fields, taken = [], {COUNT}
-    for output, kind in query.outputs:
+    for output, kind in outputs:
         name, again = output, 2
         while name.lower() in taken:
             name, again = f"{output}_{again}", again + 1
@@ -78,7 +80,7 @@ def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
     Raises:
         CountOverflow: a multiplicity has more than 38 digits.
     """
-    schema = answer_schema(query)
+    schema = answer_schema(query.outputs)
     columns = [[answer.row[i] for answer in rows] for i in range(len(query.outputs))]
     arrays = [pa.array(c, schema.field(i).type) for i, c in enumerate(columns)]
     return pa.Table.from_arrays([*arrays, _counts(query, [a.count for a in rows])], schema=schema)
@@ -94,17 +96,21 @@ def _counts(query: Query | Statement, counts: Sequence[int]) -> pa.Array:
     return pa.array([Decimal(count) for count in counts], COUNTS)
 
 
-def projected_batch(query: Query, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A stateless statement's result (partition, projected columns, count) as answer rows."""
-    schema = answer_schema(query)
+def projected_batch(query: Query, outputs: Outputs, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A stateless statement's result (partition, projected columns, count) as rows of an answer.
+
+    ``outputs`` are those of the whole text: of a UNION of which only this SELECT can have rows, others.
+    """
+    schema = answer_schema(outputs)
     at = {attribute: i + 1 for i, attribute in enumerate(query.projected)}
     arrays = []
-    for i, output in enumerate(query.select):
-        kind, wanted = query.type_of(output.term), schema.field(i).type
+    for output, (_, kind), field in zip(query.select, outputs, schema, strict=False):
         if isinstance(output.term, Attribute):
-            arrays.append(batch.column(at[output.term]).cast(wanted))
+            # Among alternatives of type double integers are rounded, as SQL does.
+            safe = not types.is_floating(field.type)
+            arrays.append(batch.column(at[output.term]).cast(field.type, safe=safe))
         else:
-            arrays.append(pa.array([kind.decode(output.term.value)] * batch.num_rows, wanted))
+            arrays.append(pa.array([kind.decode(output.term.value)] * batch.num_rows, field.type))
     counts = batch.column(batch.num_columns - 1).cast(COUNTS)
     return pa.RecordBatch.from_arrays([*arrays, counts], schema=schema)
 

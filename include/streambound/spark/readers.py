@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streambound.kmemory.plan import MemoryPlan
 from streambound.query.model import Query, Relation
-from streambound.spark import engine
+from streambound.spark import emit, engine
 from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
 from streambound.spark.statements import cell_statement, relation_statement, stateless_statement
 from streambound.synopsis.plan import Plan, StreamSynopsis
@@ -28,8 +28,9 @@ class Reader:
     """One occurrence of a stream in one query, and the statements over each partition.
 
     Without ``answers`` (a folder) there is one statement a cell of ``synopsis``; with it one that computes
-    the answer rows, which are written below it. Of a ``timed`` query one computes what counts by timestamp;
-    of a part that keeps nothing, ``counted`` with those of other parts, one that computes its answer rows.
+    the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
+    one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
+    parts, one that computes its answer rows.
     """
 
     query: Query
@@ -39,6 +40,7 @@ class Reader:
     statements: tuple[engine.Query, ...]
     statics: tuple[Static, ...] = ()
     answers: str | None = None
+    outputs: emit.Outputs = ()
     timed: bool = False
     counted: bool = False
 
@@ -54,7 +56,8 @@ def statement_readers(
     for part in plan.parts:
         counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
         for stream, reader in readers_of(part.plan, answers or Path(), statics, counted):
-            found.append((stream, replace(reader, alias=part.label + reader.alias)))
+            alias, outputs = part.label + reader.alias, plan.statement.outputs
+            found.append((stream, replace(reader, alias=alias, outputs=outputs)))
     return found
 
 

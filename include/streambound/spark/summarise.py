@@ -231,12 +231,12 @@ def _answers(
     """Write the answers of each partition; what was written is told by its digest."""
     assert reader.answers is not None
     _define_statics(session, reader)
-    schema, folder = emit.answer_schema(reader.query), Path(reader.answers)
+    schema, folder = emit.answer_schema(reader.outputs), Path(reader.answers)
     paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
     digests = [emit.Digest() for _ in paths]
     with translated(None), closing(session.batches(reader.statements[0])) as found:
         for part, batches in groupby(_runs(found), key=lambda run: run[0]):
-            rows = (emit.projected_batch(reader.query, batch) for _, batch in batches)
+            rows = (emit.projected_batch(reader.query, reader.outputs, batch) for _, batch in batches)
             digests[part] = emit.write_answers(paths[part], schema, rows)
     for path, digest in zip(paths, digests, strict=True):
         if not digest.rows:

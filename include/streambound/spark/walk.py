@@ -184,7 +184,7 @@ class Walk:
     def _total(self) -> None:
         if self.evaluation.total is None:
             files = [self.folder / place for place in self.written]
-            rows = distinct_rows(emit.answer_schema(self.statement), files)
+            rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()

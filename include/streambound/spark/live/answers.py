@@ -84,7 +84,7 @@ def marker_type(query: Statement) -> Type:
 
 def live_schema(query: Statement, timed: bool) -> pa.Schema:
     """The columns of an answer file; the marker is numbered where SELECT has its name."""
-    schema = emit.answer_schema(query)
+    schema = emit.answer_schema(query.outputs)
     if not timed:
         return schema
     name, again, taken = MARKER, 2, {name.lower() for name in schema.names}

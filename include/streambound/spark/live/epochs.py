@@ -92,7 +92,7 @@ class Epochs:
         ((stream, place),) = self.places.items()
         found = [row["path"] for row in frame.collect() if row["stream"] == stream]
         files = tuple(str(place.folder / name) for path in sorted(found) if (name := place.name(path)))
-        schema, path = emit.answer_schema(self.query), epoch_path(self.folder, epoch)
+        schema, path = emit.answer_schema(self.query.outputs), epoch_path(self.folder, epoch)
         if not files:
             emit.write_answers(path, schema, ())
             return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
