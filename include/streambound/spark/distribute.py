@@ -21,6 +21,7 @@ from streambound.spark import emit
 from streambound.spark.engine import MEMORY_MB, Engine, opened
 from streambound.spark.joint import Joint, summarise_joint
 from streambound.spark.summarise import Reading, Summary, Task, error_of, error_text, summarise
+from streambound.spark.workers import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -192,6 +193,7 @@ def _mapper(
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 yield from summarise_group(groups[index], readings, memory_mb)
+        settle()
 
     return mapped
 

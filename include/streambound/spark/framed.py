@@ -35,6 +35,7 @@ from streambound.spark.joint import Joint
 from streambound.spark.pushed import pushed
 from streambound.spark.spool import ROWS, STREAM, Source, Spool, spooling
 from streambound.spark.summarise import Reading, Summary, Task
+from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _mapper(
         except StorageError as error:
             # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
             yield rows_of(_failed(reading, task, error))
+        settle()
 
     return mapped
 

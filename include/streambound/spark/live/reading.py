@@ -20,6 +20,7 @@ from streambound.spark.live.places import Place
 from streambound.spark.live.step import END, Arrival
 from streambound.spark.statements import PART, TUPLES
 from streambound.spark.summarise import Reading, Summary, Task, error_text, summarise
+from streambound.spark.workers import settle
 
 # ``one`` is what all rows are grouped by: the tuples of all streams meet in one state.
 SCHEMA = (
@@ -54,6 +55,7 @@ def mapper(readings: Mapping[str, Reading], places: Mapping[str, Place], memory_
                     if stream != END:
                         rows = _of_stream(session, readings[stream], places[stream], paths)
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
+        settle()
 
     return mapped
 
