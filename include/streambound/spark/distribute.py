@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 # More groups than cores even out what sizes in bytes do not tell; fewer do where the next job waits.
-GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 2
+GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 1
 # A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.
 BATCH_BYTES = 64 << 20
 BATCH_PARTITIONS = 128
