@@ -17,13 +17,17 @@ Share = tuple[Input, Mapping[str, bytes]]
 
 @dataclass(frozen=True)
 class Segment:
-    """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it."""
+    """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it.
+
+    ``tables`` are what ``kept`` was made of, where that has just been done.
+    """
 
     partition: str
     inputs: Mapping[str, Input]
     digest: str
     kept: bytes | None
     answered: emit.Digest | None = None
+    tables: Mapping[str, bytes] | None = None
 
     @property
     def rows(self) -> int:
@@ -50,4 +54,4 @@ def irretrievable(partition: str, streams: Sequence[str]) -> DataError:
 def segment_of(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> Segment:
     """What the plan keeps of a partition, from what tasks made of it."""
     kept = states.segment(tables)
-    return Segment(partition, inputs, digest(kept), kept)
+    return Segment(partition, inputs, digest(kept), kept, tables=tables)

@@ -96,7 +96,8 @@ class Walk:
         if found.answered is not None and self.plan.stateless:
             new = found.answered
         else:
-            new = self._advance(path, found.partition, states.tables_of(kept))
+            tables = states.tables_of(kept) if found.tables is None else found.tables
+            new = self._advance(path, found.partition, tables)
         self.digest += new
         self.rows += found.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)

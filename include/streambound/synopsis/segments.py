@@ -221,7 +221,7 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
         found.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
-            found.tables[streams] = loads_matches(plan.tables[streams], True, _text(table))
+            found.tables[streams] = loads_matches(plan.tables[streams], True, table)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

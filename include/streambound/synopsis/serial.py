@@ -47,30 +47,36 @@ def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
         DataError: the bytes are no table.
     """
     table = Table(synopsis, preserving)
-    _fill(table, data, synopsis.alias)
+    try:
+        _fill(table, json.loads(data))
+    except _NO_TABLE as error:
+        raise DataError(f"a stored table of {synopsis.alias} cannot be read: {error}") from None
     return table
 
 
-def loads_matches(synopsis: MatchSynopsis, preserving: bool, data: bytes) -> MatchTable:
-    """The table of partial matches in canonical bytes.
+def loads_matches(synopsis: MatchSynopsis, preserving: bool, document: Any) -> MatchTable:
+    """The table of partial matches in what canonical bytes hold as JSON.
 
     Raises:
-        DataError: the bytes are no table.
+        DataError: it is no table.
     """
     table = MatchTable(synopsis, preserving)
-    _fill(table, data, " + ".join(synopsis.streams))
+    try:
+        _fill(table, document)
+    except _NO_TABLE as error:
+        name = " + ".join(synopsis.streams)
+        raise DataError(f"a stored table of {name} cannot be read: {error}") from None
     return table
 
 
-def _fill(table: Table | MatchTable, data: bytes, name: str) -> None:
-    try:
-        document = json.loads(data)
-        for number, key, count in document["counts"]:
-            table.counts[number, _in(key)] = int(count)
-        for number, key, unequal, ends in document["entries"]:
-            table.entries.setdefault((number, _in(key)), {})[_in(unequal)] = _in(ends)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"a stored table of {name} cannot be read: {error}") from None
+_NO_TABLE = (ValueError, KeyError, TypeError)
+
+
+def _fill(table: Table | MatchTable, document: Any) -> None:
+    for number, key, count in document["counts"]:
+        table.counts[number, _in(key)] = int(count)
+    for number, key, unequal, ends in document["entries"]:
+        table.entries.setdefault((number, _in(key)), {})[_in(unequal)] = _in(ends)
 
 
 def digest(data: bytes) -> str:

@@ -89,6 +89,6 @@ def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
 
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
-        made = loads_matches(slices.synopsis, slices.preserving, _text(table).encode())
+        made = loads_matches(slices.synopsis, slices.preserving, table)
         made.changed.update(made.entries)
         slices.tables[tuple(ages)] = made
