@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Many random queries are unbounded and are drawn again: that is no defect of the strategy.
@@ -14,3 +18,15 @@ settings.register_profile(
 settings.register_profile("fresh", max_examples=100, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("heavy", max_examples=3000, deadline=None, suppress_health_check=CHECKS)
 settings.load_profile("sample")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """What the command line sets for the processes that it starts is not there for the next test."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("STREAMBOUND_")}
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name.startswith("STREAMBOUND_")]:
+            del os.environ[name]
+        os.environ.update(before)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -61,12 +62,35 @@ def test_a_task_that_spills_or_fails_leaves_nothing(spilled: Path) -> None:
     assert not list(spilled.iterdir())
 
 
-def test_a_forked_process_opens_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+FORKS = """
+import os
+from streambound.spark.engine import Query, opened
+def task():
     with opened(64) as engine:
-        mine = engine.connection
-    monkeypatch.setattr(os, "getpid", lambda: -1)
+        return list(engine.rows(Query("SELECT 7")))
+print(task())
+for exits in (True, False):
+    child = os.fork()
+    if not child:
+        if exits:
+            raise SystemExit(0)
+        os._exit(0 if task() == [(7,)] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+print(task())
+"""
+
+
+def test_a_forked_process_opens_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.splitlines() == ["[(7,)]"] * 2, done.stderr
+
+
+def test_a_task_that_leaves_a_result_open_ends_all_the_same() -> None:
     with opened(64) as engine:
-        assert engine.connection is not mine and one(engine, "SELECT 1") == 1
+        batches = engine.batches(Query("FROM range(1_000_000)"))
+        next(batches)
+    with opened(64) as after:
+        assert after.connection is not engine.connection and one(after, "SELECT 1") == 1
 
 
 def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Groups: random statements; timestamps; streams that end; nights; one real sessio
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,6 +29,7 @@ from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
+from streambound.spark.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
 # Each with a part of every kind: tables, timed, nothing kept, ending; bags and sets; rows that are forgotten.
@@ -143,17 +145,38 @@ def test_a_row_is_remembered_through_the_last_moment_at_which_another_part_may_h
 
 @pytest.mark.parametrize(
     "operator, other, value",
-    [("ALL", "B", 0), ("ALL", "B", 2**60 + 1), ("ALL", "B", None), ("ALL", "7", 0), ("", "7", 0)],
+    [
+        ("ALL", "B", 0),
+        ("ALL", "B", 2**60 + 1),
+        ("ALL", "B", None),
+        ("ALL", "C", Decimal("0.026")),
+        ("ALL", "7", 0),
+        ("", "7", 0),
+    ],
 )
-def test_what_is_left_of_a_union_has_the_columns_of_the_whole(
-    operator: str, other: str, value: int | None
-) -> None:
+def test_what_is_left_of_a_union_has_the_columns_of_the_whole(operator: str, other: str, value: Any) -> None:
     """Names are the first SELECT's and types are common to all, though only the second can have rows."""
-    mapping = {"S": {"columns": {"A": "double", "B": "bigint"}}}
+    mapping = {"S": {"columns": {"A": "double", "B": "bigint", "C": "decimal(18,3)"}}}
     sql = f"SELECT A FROM S WHERE A > 1 AND A < 0 UNION {operator} SELECT {other} FROM S WHERE A IN (1, 2)"
     catalog = catalog_from_mapping(mapping)
     case = Case(mapping, sql, catalog, statement(sql, catalog))
-    agrees(case, [[{"stream": "S", "A": 1.0, "B": value}], []], {})
+    given = {"B": None, "C": None, other: value}
+    agrees(case, [[{"stream": "S", "A": 1.0, "B": given["B"], "C": given["C"]}], []], {})
+
+
+def test_other_columns_are_another_answer() -> None:
+    """The names are those of a SELECT that has no part: the answers so far have others."""
+    catalog = catalog_from_mapping({"S": {"columns": {"A": "double", "B": "int", "C": "int"}}})
+    texts = [
+        "SELECT A FROM S WHERE A > 1 AND A < 0 UNION ALL SELECT B FROM S WHERE A IN (1, 2)",
+        "SELECT A AS X FROM S WHERE A > 1 AND A < 0 UNION ALL SELECT B FROM S WHERE A IN (1, 2)",
+        "SELECT C FROM S WHERE A > 1 AND A < 0 UNION ALL SELECT B FROM S WHERE A IN (1, 2)",
+        "SELECT B AS C FROM S WHERE A IN (1, 2)",
+    ]
+    found = [statement(sql, catalog) for sql in texts]
+    plans = [statement_plan(one, decide(one).parts, {}) for one in found]
+    fingerprints = [plan.fingerprint({}) for plan in plans]
+    assert len(set(fingerprints[:3])) == 3
 
 
 @pytest.mark.usefixtures("in_process")

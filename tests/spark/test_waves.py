@@ -27,13 +27,13 @@ def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int) -> Non
     assert all(len(tasks_of(wave)) <= most or len(wave) == 1 for wave in found)
 
 
-@given(st.integers(1, 100_000), st.integers(WORTH, WAVE), st.booleans())
-def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, most: int, whole: bool) -> None:
-    size = wave_size(tasks, most, whole)
-    assert size <= most
-    if whole or tasks <= WORTH:
+@given(st.integers(1, 100_000), st.integers(WORTH, WAVE), st.integers(0, 2_000))
+def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, most: int, cores: int) -> None:
+    size = wave_size(tasks, most, cores)
+    assert cores <= size <= max(most, cores)
+    if cores == 0 or tasks <= WORTH:
         assert size >= min(tasks, most)
-    elif tasks >= WORTH * WAVES:
+    elif tasks >= max(WORTH, cores) * WAVES:
         assert -(-tasks // size) >= WAVES
 
 

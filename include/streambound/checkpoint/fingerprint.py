@@ -45,9 +45,13 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def united(parts: Iterable[tuple[int, bool, str]]) -> str:
-    """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts."""
-    document = {"version": VERSION, "parts": [list(part) for part in parts]}
+def united(parts: Iterable[tuple[int, bool, str]], outputs: Iterable[tuple[str, str]]) -> str:
+    """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts.
+
+    ``outputs`` are the names and types of its answer columns, maybe those of a SELECT that has no part.
+    """
+    columns = [list(output) for output in outputs]
+    document = {"version": VERSION, "parts": [list(part) for part in parts], "outputs": columns}
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 

@@ -106,13 +106,19 @@ def projected_batch(query: Query, outputs: Outputs, batch: pa.RecordBatch) -> pa
     arrays = []
     for output, (_, kind), field in zip(query.select, outputs, schema, strict=False):
         if isinstance(output.term, Attribute):
-            # Among alternatives of type double integers are rounded, as SQL does.
-            safe = not types.is_floating(field.type)
-            arrays.append(batch.column(at[output.term]).cast(field.type, safe=safe))
+            arrays.append(_widened(batch.column(at[output.term]), field.type))
         else:
             arrays.append(pa.array([kind.decode(output.term.value)] * batch.num_rows, field.type))
     counts = batch.column(batch.num_columns - 1).cast(COUNTS)
     return pa.RecordBatch.from_arrays([*arrays, counts], schema=schema)
+
+
+def _widened(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values of one SELECT in the type that is common to all; in double they are rounded, as SQL does."""
+    if types.is_decimal(array.type) and types.is_floating(wanted):
+        # Arrow's own conversion is not to the nearest double.
+        array = array.cast(pa.string())
+    return array.cast(wanted, safe=not types.is_floating(wanted))
 
 
 @dataclass(frozen=True)

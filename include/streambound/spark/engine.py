@@ -13,7 +13,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,9 +177,9 @@ def _part(parts: Sequence[Sequence[str]]) -> exp.Expr:
     return exp.Anonymous(this="LIST_EXTRACT", expressions=[exp.Array(expressions=numbers), index])
 
 
-# What a process's last task left to the next, as (process, memory in megabytes, connection): to open one
-# costs more than the scan of a small partition. A process that was forked must not use its parent's.
-_left: list[tuple[int, int, duckdb.DuckDBPyConnection]] = []
+# What a process's last task left to the next, as (memory in megabytes, connection): to open one costs more
+# than the scan of a small partition.
+_left: list[tuple[int, duckdb.DuckDBPyConnection]] = []
 # The database of one task; with it goes all that the task made.
 TASK, OWN = "task", "memory"
 
@@ -199,21 +199,39 @@ def opened(memory_mb: int = MEMORY_MB) -> Iterator[Engine]:
             connection.execute(f"SET temp_directory = {folder}")
             connection.execute(f"ATTACH ':memory:' AS {TASK}; USE {TASK}")
             yield Engine(connection)
-            connection.execute(f"USE {OWN}; DETACH {TASK}")
             # Once it has spilled, a connection cannot be given another folder.
-            if not os.listdir(spill):
+            if _emptied(connection) and not os.listdir(spill):
                 unfit.pop_all()
-                _left[:] = [(os.getpid(), memory_mb, connection)]
+                _left[:] = [(memory_mb, connection)]
     finally:
         shutil.rmtree(spill, ignore_errors=True)
 
 
+def _emptied(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether what the task made is gone; what went wrong in it has been told."""
+    try:
+        connection.execute(f"USE {OWN}; DETACH {TASK}")
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _close_left() -> None:
+    while _left:
+        _left.pop()[1].close()
+
+
+# A forked process could neither use its parent's connection nor close it.
+os.register_at_fork(before=_close_left)
+
+
 def _connection(memory_mb: int) -> duckdb.DuckDBPyConnection:
     """The connection that was left, or a new one."""
-    while _left:
-        process, memory, connection = _left.pop()
-        if (process, memory) == (os.getpid(), memory_mb):
+    with suppress(IndexError):
+        memory, connection = _left.pop()
+        if memory == memory_mb:
             return connection
+        connection.close()
     settings: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,
         "memory_limit": f"{memory_mb}MB",

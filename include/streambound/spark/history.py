@@ -26,7 +26,7 @@ from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer, told
 from streambound.spark.book import Book, Damaged
-from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, run_tasks
+from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, cores, run_tasks
 from streambound.spark.engine import MEMORY_MB
 from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
@@ -35,7 +35,7 @@ from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, prepare, readings_of
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
-from streambound.spark.waves import SMALL_WAVE, WAVE, Step, ahead, steps, tasks_of, wave_size, waves
+from streambound.spark.waves import SMALL_WAVE, WAVE, WORTH, Step, ahead, steps, tasks_of, wave_size, waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,7 +223,8 @@ def _evaluate(
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
     most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
-    size = wave_size(len(tasks), most, whole=any(map(by_spark, readings.values())))
+    few = len(tasks) <= WORTH or any(map(by_spark, readings.values()))
+    size = wave_size(len(tasks), most, 0 if few else cores(session))
 
     groups = GROUPS_PER_CORE if size >= len(tasks) else GROUPS_OF_WAVES
 
@@ -233,6 +234,7 @@ def _evaluate(
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:
             _walk(walks, wave, summaries, damaged)
+            summaries.clear()
             read += sum(len(task.streams) for task in tasks_of(wave))
             progress(f"{read:,} of {emit.counted(total, 'partition')} read")
             for walk in walks.values():

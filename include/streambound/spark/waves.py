@@ -99,9 +99,13 @@ def tasks_of(wave: Iterable[Step]) -> list[Task]:
     return [task for step in wave for task in step.tasks]
 
 
-def wave_size(tasks: int, most: int, whole: bool = False) -> int:
-    """How many tasks a wave should have, of so many in all; ``whole`` if a job more costs a scan more."""
-    return most if whole else min(most, max(WORTH, -(-tasks // WAVES)))
+def wave_size(tasks: int, most: int, cores: int) -> int:
+    """How many tasks a wave should have, of so many in all.
+
+    Args:
+        cores: how many tasks run at once; 0 if a job more costs a scan more, so that waves are to be few.
+    """
+    return max(cores, min(most, max(WORTH, -(-tasks // WAVES)) if cores else most))
 
 
 def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
