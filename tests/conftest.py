@@ -27,6 +27,9 @@ def pytest_runtest_call() -> Generator[None, None, None]:
     try:
         yield
     finally:
+        # What a test took back itself stays away.
         for name in [name for name in os.environ if name.startswith("STREAMBOUND_")]:
-            del os.environ[name]
-        os.environ.update(before)
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                del os.environ[name]

@@ -51,5 +51,6 @@ def simulate_here(
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process."""
     monkeypatch.setattr(history, "run_tasks", run_here)
+    monkeypatch.setattr(history, "cores", lambda session: 2)
     monkeypatch.setattr(recent, "run_tasks", run_here)
     monkeypatch.setattr(cache_benchmark, "worked", simulate_here)
