@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 # The criterion that evaluations go by: the compiler's own, which decides every query.
 EVALUATED_BY = "exact"
@@ -240,3 +240,18 @@ class QuerySummary:
     verdict: VerdictRecord | None
     answer: Answer | None
     quality: tuple[QualityOutcome, ...]
+
+
+# Any of them.
+Record = TypeVar(
+    "Record",
+    Answer,
+    CacheAnswer,
+    CacheBenchmark,
+    CacheEstimate,
+    Figure,
+    PartitionMetrics,
+    QualityOutcome,
+    Run,
+    VerdictRecord,
+)

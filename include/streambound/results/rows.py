@@ -4,37 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_, delete, func, select
 
 from streambound import settings
 from streambound.results.connection import connect, parse_url, prepare, transaction
-from streambound.results.records import (
-    Answer,
-    CacheAnswer,
-    CacheBenchmark,
-    CacheEstimate,
-    Figure,
-    PartitionMetrics,
-    QualityOutcome,
-    Run,
-    VerdictRecord,
-)
+from streambound.results.records import Record
 from streambound.results.writing import upsert
-
-Record = TypeVar(
-    "Record",
-    Answer,
-    CacheAnswer,
-    CacheBenchmark,
-    CacheEstimate,
-    Figure,
-    PartitionMetrics,
-    QualityOutcome,
-    Run,
-    VerdictRecord,
-)
 
 
 class Rows:

@@ -225,7 +225,6 @@ def _evaluate(
     most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
     few = len(tasks) <= WORTH or any(map(by_spark, readings.values()))
     size = wave_size(len(tasks), most, 0 if few else cores(session))
-
     groups = GROUPS_PER_CORE if size >= len(tasks) else GROUPS_OF_WAVES
 
     def summarised(wave: Iterable[Step]) -> list[Summary]:
