@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -83,6 +85,25 @@ def test_the_state_of_two_bags_is_the_merge_of_their_states(data: st.DataObject)
         # Where <> keeps a few of many tuples, different ones may stand for the same; sizes still agree.
         if not any(cell.unequal for cell in table.synopsis.cells):
             assert dumps(table) == dumps(whole[alias])
+
+
+@given(data=st.data())
+def test_a_merge_names_the_buckets_that_it_changed(data: st.DataObject) -> None:
+    engine, arriving = engine_of(data)
+    cut = data.draw(st.integers(0, len(arriving)))
+    first, second = tables(engine, arriving[:cut]), tables(engine, arriving[cut:])
+    for alias, table in first.items():
+        before = deepcopy((table.counts, table.entries))
+        changed = table.merge(second[alias])
+        seen = {
+            bucket
+            for was, now in zip(before, (table.counts, table.entries), strict=True)
+            for bucket in now
+            if now[bucket] != was.get(bucket)
+        }
+        assert (len(changed), set(changed)) == (len(seen), seen)
+        if engine.query.distinct:
+            assert table.merge(second[alias]) == [], "what is held already changes nothing"
 
 
 @given(data=st.data())

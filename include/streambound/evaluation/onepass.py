@@ -114,16 +114,17 @@ class OnePass:
 
         Rows are encoded, with their multiplicities; the plan must keep state.
         """
-        counts = self._changes(new)
-        for alias, table in new.items():
-            self._merge(alias, table)
+        before = {alias: [rep for reps in kept.values() for rep in reps] for alias, kept in self.kept.items()}
+        counts = self._changes(before, {alias: self._merge(alias, table) for alias, table in new.items()})
         self.peak_units = max(self.peak_units, units(self.tables))
         return counts
 
-    def _merge(self, alias: str, new: Table) -> None:
+    def _merge(self, alias: str, new: Table) -> list[Rep]:
+        """Take in a table; returns the representatives of its tuples that can make a difference."""
         table = self.tables[alias]
-        table.merge(new)
-        self.kept[alias].update(by_bucket(table, {*new.counts, *new.entries}))
+        changed = table.merge(new)
+        self.kept[alias].update(by_bucket(table, changed))
+        return representatives(new, changed)
 
     def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
         synopsis = self.plan.synopses[0]
@@ -138,9 +139,9 @@ class OnePass:
                 table.add(row)
         return new
 
-    def _changes(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
-        before = {alias: [rep for reps in kept.values() for rep in reps] for alias, kept in self.kept.items()}
-        fresh_reps = {alias: representatives(table) for alias, table in new.items()}
+    def _changes(
+        self, before: Mapping[str, list[Rep]], fresh_reps: Mapping[str, list[Rep]]
+    ) -> dict[tuple[Any, ...], int]:
         found: dict[tuple[Any, ...], int] = {}
         for first in fresh_reps:
             if not fresh_reps[first]:

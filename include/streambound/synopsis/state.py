@@ -216,16 +216,22 @@ class Table:
         shape = self.layouts[bucket[0]]
         held[unequal] = shape.better(held[unequal], ends) if unequal in held else ends
 
-    def merge(self, other: Table) -> None:
-        """Take in the state of other tuples of the same stream."""
-        if self.preserving:
-            for bucket, count in other.counts.items():
-                self.counts[bucket] = self.counts.get(bucket, 0) + count
+    def merge(self, other: Table) -> list[Bucket]:
+        """Take in the state of other tuples of the same stream; returns the buckets that this changed.
+
+        Ends that are held already change nothing: whatever those tuples answer has been answered.
+        """
+        before = {bucket: dict(self.entries.get(bucket, ())) for bucket in other.entries}
         for bucket, held in other.entries.items():
             for unequal, ends in held.items():
                 self._join_ends(bucket, unequal, ends)
             if any(held):
                 self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
+        if not self.preserving:
+            return [bucket for bucket, held in before.items() if self.entries[bucket] != held]
+        for bucket, count in other.counts.items():
+            self.counts[bucket] = self.counts.get(bucket, 0) + count
+        return list(other.counts)
 
     def representatives(self, bucket: Bucket) -> list[tuple[dict[str, Any], int]]:
         """(column values, multiplicity) of every entry of a bucket."""
