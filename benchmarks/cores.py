@@ -1,10 +1,11 @@
 """Two cores against one: the same backfill of 64 partitions.
 
-``python benchmarks/cores.py [--rows 100000] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64 partitions
-of that many rows each (cached), and evaluates three queries (counts, extrema, segments of time) over all of
-them from the beginning, with checkpoints, in a process (its Spark and all of its workers) that may run on one
-core and in one that may run on two, in turn: the median of three times after one that does not count. It
-prints the median of the ratios within each round against the aim. Exit code 1 if the answers differ.
+``python benchmarks/cores.py [--rows 100000 312500] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64
+partitions of that many rows each (cached; the larger size is 20 million rows a stream, as in ``q5.py``), and
+evaluates three queries (counts, extrema, segments of time) over all of them from the beginning, with
+checkpoints, in a process (its Spark and all of its workers) that may run on one core and in one that may run
+on two, in turn: the median of three times after one that does not count. For each size it prints the median
+of the ratios within each round against the aim. Exit code 1 if the answers differ.
 """
 
 from __future__ import annotations
@@ -117,24 +118,30 @@ def probe(folder: Path, cores: int) -> None:
 def main() -> int:
     """Run the benchmark; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=100_000, help="rows of each stream and partition")
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 312_500], help="of each partition")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--probe", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    folder, ratios, seen = data(options.rows), list[float](), set[tuple[str | None, ...]]()
     if options.probe:
-        probe(folder, options.probe)
+        probe(data(options.rows[0]), options.probe)
         return 0
-    print(f"2 x {PARTITIONS} partitions of {options.rows:,} rows, {os.cpu_count()} cores", flush=True)
-    for _ in range(options.rounds):
-        (one, first), (two, second) = measured(options.rows, 1), measured(options.rows, 2)
+    return 0 if all([compared(rows, options.rounds) for rows in options.rows]) else 1
+
+
+def compared(rows: int, rounds: int) -> bool:
+    """Print the comparison for partitions of so many rows; returns whether the answers are the same."""
+    data(rows)
+    ratios, seen = list[float](), set[tuple[str | None, ...]]()
+    print(f"2 x {PARTITIONS} partitions of {rows:,} rows, {os.cpu_count()} cores", flush=True)
+    for _ in range(rounds):
+        (one, first), (two, second) = measured(rows, 1), measured(rows, 2)
         seen |= {tuple(first), tuple(second)}
         ratios.append(one / two)
         print(f"one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x", flush=True)
     ratio = statistics.median(ratios)
     print(f"one core / two cores: {ratio:.2f}x, aim at least {AIM}x: {'met' if ratio >= AIM else 'MISSED'}")
-    print(f"answers: {'the same' if len(seen) == 1 else 'DIFFERENT'}")
-    return 0 if len(seen) == 1 else 1
+    print(f"answers: {'the same' if len(seen) == 1 else 'DIFFERENT'}", flush=True)
+    return len(seen) == 1
 
 
 if __name__ == "__main__":
