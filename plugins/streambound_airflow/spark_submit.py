@@ -48,6 +48,10 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         """Submit the application and follow it."""
+        # Not where DAGs are parsed, which is often.
+        from streambound.spark.session import JAVA_OPTIONS, SHORT_LIVED
+
+        self.conf = {JAVA_OPTIONS: SHORT_LIVED, **(self.conf or {})}
         try:
             super().execute(context)
         except AirflowException as error:

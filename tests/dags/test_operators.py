@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from streambound.errors import DataError, StorageError
 from streambound.results import Results
+from streambound.spark.session import JAVA_OPTIONS, SHORT_LIVED
 from streambound_airflow import database
 from streambound_airflow.failures import reported
 from streambound_airflow.operators import BoundedMemoryCheckOperator, StreamQualityOperator, switched_on
@@ -215,19 +216,21 @@ def test_a_stream_that_is_not_there_fails(weather: Path, stream: str, told: str)
         execute(quality(stream))
 
 
-def submit(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+def submit(monkeypatch: pytest.MonkeyPatch, code: int, **given: Any) -> None:
     def execute(self: Any, context: Any) -> None:
+        assert {JAVA_OPTIONS: SHORT_LIVED, **given.get("conf", {})} == self.conf
         raise AirflowException(f"Cannot execute: spark-submit ... Error code is: {code}.")
 
     monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
     execute_it = EvaluateHistoryOperator.execute.__wrapped__  # type: ignore[attr-defined]
-    execute_it(EvaluateHistoryOperator(task_id="evaluate"), {})
+    execute_it(EvaluateHistoryOperator(task_id="evaluate", **given), {})
 
 
 def test_a_query_that_failed_does_not_repeat_the_evaluation_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     submit(monkeypatch, 2)
+    submit(monkeypatch, 2, conf={"spark.executor.memory": "2g"})
     with pytest.raises(AirflowException, match=r"code is: 3\."):
         submit(monkeypatch, 3)
     with pytest.raises(AirflowException, match=r"code is: 255\."):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -155,3 +156,21 @@ def test_a_real_session_is_local_and_in_utc(tmp_path: Path, monkeypatch: pytest.
         assert spark.conf.get("spark.driver.host") == "127.0.0.1"
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
         assert spark.range(10).count() == 10
+
+
+def test_java_compiles_for_a_short_life_and_as_the_user_says(tmp_path: Path) -> None:
+    """In a process of its own: the Java of the tests may have been started by another session."""
+    program = """
+from streambound.spark.session import session
+with session("test", master="local[1]", spark__driver__extraJavaOptions="-Dmine=1") as spark:
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    print(*beans.getRuntimeMXBean().getInputArguments(), sep="\\n")
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "STREAMBOUND_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {*sessions.SHORT_LIVED.split(), "-Dmine=1"} <= set(told.stdout.splitlines())

@@ -221,7 +221,7 @@ class Table:
 
         Ends that are held already change nothing: whatever those tuples answer has been answered.
         """
-        before = {bucket: dict(self.entries.get(bucket, ())) for bucket in other.entries}
+        before = {bucket: Entries(self.entries.get(bucket, ())) for bucket in other.entries}
         for bucket, held in other.entries.items():
             for unequal, ends in held.items():
                 self._join_ends(bucket, unequal, ends)
