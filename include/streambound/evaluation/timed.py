@@ -98,9 +98,15 @@ class TimedPass:
 
     def _sources(self, split: Split, now: int) -> Iterator[list[Source]]:
         """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
+        if not self.state.tables and len(split.new) == 1:
+            # Nobody else asks for these matches, so they need not be made one by one.
+            for sources in self.state.held.arrived(split.new[0]):
+                yield [*sources, *self.static]
+            return
         new = {c: self.state.held.complete(c, now) for c in split.new}
         if any(new.values()):
-            older = {c: self._older(c, now) for c in split.new}
+            # Of a single part only what is new can make a new match.
+            older = {c: self._older(c, now) for c in split.new} if len(new) > 1 else {}
             rest = [*self.static, *self.state.kept(split)]
             for sources in with_new(new, older):
                 yield [*sources, *rest]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -43,6 +43,7 @@ class Matches:
         self._groups: dict[Hashable, list[Match]] = {}
         self._indexes: dict[tuple[Attribute, ...], dict[Row, dict[Hashable, list[Match]]]] = {}
         self._size = 0
+        self._merged: _Merged | None = None
         if first := list(matches):
             self.put(None, first)
 
@@ -56,15 +57,25 @@ class Matches:
         if matches:
             self._groups[group] = matches
         self._size += len(matches) - len(old)
+        if self._merged is not None:
+            self._merged.add(matches, 1)
+            self._merged.add(old, -1)
 
     @property
-    def groups(self) -> Mapping[Any, list[Match]]:
+    def groups(self) -> dict[Any, list[Match]]:
         """The matches by group, without empty ones."""
         return self._groups
 
     def before(self, end: Any) -> Matches:
         """The matches of groups below ``end``."""
         return Matches(m for group, matches in self._groups.items() if group < end for m in matches)
+
+    def merged(self) -> Matches:
+        """Those of equal values as one of all their weight, without timestamps; kept up to date."""
+        if self._merged is None:
+            self._merged = _Merged()
+            self._merged.add(self, 1)
+        return self._merged.matches
 
     def __len__(self) -> int:
         return self._size
@@ -80,6 +91,27 @@ class Matches:
             for group, matches in self._groups.items():
                 _index(index, columns, group, matches)
         return chain.from_iterable(index.get(values, {}).values())
+
+
+class _Merged:
+    """Weights by values, and a match for each."""
+
+    def __init__(self) -> None:
+        self.matches = Matches()
+        self.columns: tuple[Attribute, ...] | None = None
+        self.weights: dict[Row, int] = {}
+
+    def add(self, changed: Iterable[Match], sign: int) -> None:
+        for match in changed:
+            self.columns = self.columns or tuple(match.values)
+            row = _values(match, self.columns)
+            weight = self.weights.get(row, 0) + sign * match.weight
+            if weight:
+                self.weights[row] = weight
+                self.matches.put(row, [Match(match.values, {}, weight)])
+            else:
+                del self.weights[row]
+                self.matches.put(row, [])
 
 
 def _index(
@@ -136,14 +168,24 @@ class MatchJoin:
 
     joins: tuple[Comparison, ...]
     times: tuple[Comparison, ...]
+    _conditions: dict[tuple[frozenset[str], frozenset[str]], _Conditions] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def between(self, streams: frozenset[str], bound: frozenset[str]) -> _Conditions:
+        """The conditions between streams and those chosen before."""
+        found = self._conditions.get((streams, bound))
+        if found is None:
+            found = self._conditions[streams, bound] = _Conditions(self, streams, bound)
+        return found
 
     def owners(self, sources: Iterable[Source]) -> Iterator[tuple[Owners, int]]:
-        """Every combination that meets the conditions, and how often it occurs."""
+        """Every combination that meets the conditions, and how often it occurs; changed for the next."""
         ordered = sorted(sources, key=lambda source: len(source[1]))
         if ordered and ordered[0][1]:
             steps, bound = [], frozenset[str]()
             for streams, matches in ordered:
-                steps.append(_Step(self, streams, bound, matches))
+                steps.append(_Step(self.between(streams, bound), matches))
                 bound |= streams
             yield from self._extend(steps, 0, {}, 1)
 
@@ -155,8 +197,10 @@ class MatchJoin:
             return
         step = steps[depth]
         for match in step.candidates(owners):
-            held = {**owners, **dict.fromkeys(step.streams, match)}
-            yield from self._extend(steps, depth + 1, held, weight * match.weight)
+            # What deeper steps have chosen is not looked at before they choose again.
+            for alias in step.conditions.streams:
+                owners[alias] = match
+            yield from self._extend(steps, depth + 1, owners, weight * match.weight)
 
     def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, int]) -> None:
         """Add the answer rows of every combination, with their multiplicities."""
@@ -175,37 +219,46 @@ class MatchJoin:
             yield Match(values, stamps, weight)
 
 
-class _Step:
-    """One source in the join order: its matches that agree with those chosen before."""
+class _Conditions:
+    """What is asked of the matches of some streams, given those of the streams ``bound`` before."""
 
-    def __init__(
-        self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str], matches: Matches
-    ) -> None:
-        self.streams, self.matches = streams, matches
+    def __init__(self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str]) -> None:
+        self.streams = streams
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
         self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)
         self.partners = [other for _, op, other in pairs if op is Op.EQ]
         self.rest = [pair for pair in pairs if pair[1] is not Op.EQ]
         self.times = [atom for atom in join.times if any(_oriented(atom, streams, bound))]
 
+
+@dataclass(frozen=True)
+class _Step:
+    """One source in the join order: its matches that agree with those chosen before."""
+
+    conditions: _Conditions
+    matches: Matches
+
     def candidates(self, owners: Owners) -> Iterator[Match]:
         """The matches that agree; equated columns are always faithful."""
-        found: Iterable[Match] = self.matches
-        if self.columns:
-            values = tuple(owners[other.occurrence].values[other] for other in self.partners)
-            found = self.matches.having(self.columns, values)
+        asked, found = self.conditions, iter(self.matches)
+        if asked.columns:
+            values = tuple(owners[other.occurrence].values[other] for other in asked.partners)
+            found = self.matches.having(asked.columns, values)
         for match in found:
             if self._timely(match, owners) and all(
                 op_between(op, match.towards(mine, other), owners[other.occurrence].towards(other, mine))
-                for mine, op, other in self.rest
+                for mine, op, other in asked.rest
             ):
                 yield match
 
     def _timely(self, match: Match, owners: Owners) -> bool:
-        for atom in self.times:
+        if not match.stamps:
+            return True
+        streams = self.conditions.streams
+        for atom in self.conditions.times:
             assert isinstance(atom.right, Attribute)
             left, right = (
-                (match if alias in self.streams else owners[alias]).stamps.get(alias)
+                (match if alias in streams else owners[alias]).stamps.get(alias)
                 for alias in (atom.left.occurrence, atom.right.occurrence)
             )
             if left is not None and right is not None and not holds(atom.op, left, right + atom.offset):

@@ -79,7 +79,7 @@ def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
             for *values, at, weight in rows:
                 values_by = dict(zip(carried[alias], map(value_of, values), strict=True))
                 groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
-            for at, matches in groups.items():
+            for at, matches in sorted(groups.items()):
                 state.held.older[alias].put(at, matches)
         answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
     except (ValueError, KeyError, TypeError) as error:

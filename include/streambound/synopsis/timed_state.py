@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
+from streambound.query.conditions import holds
+from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
 from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.timed import MatchSynopsis, Split, TimedPlan
 
 Ages = tuple[int | None, ...]
+# Where they hold for the oldest and the newest of some timestamps, they hold for all.
+MONOTONE = (Op.LT, Op.LE, Op.GT, Op.GE)
 
 
 @dataclass
@@ -71,8 +76,8 @@ class Slices:
 class Held:
     """The tuples that are held as they came, and the composite matches that they form.
 
-    ``older`` are the tuples of earlier batches by stream, grouped by timestamp; ``new`` those that
-    arrived at ``moment``.
+    ``older`` are the tuples of earlier batches by stream, grouped by timestamp in order of time; ``new``
+    those that arrived at ``moment``.
     """
 
     def __init__(self, plan: TimedPlan, join: MatchJoin) -> None:
@@ -95,7 +100,7 @@ class Held:
         for alias, older in self.older.items():
             if self.holds[alias] > 0:
                 older.put(self.moment, list(self.new[alias]))
-            for at in [at for at in older.groups if at + self.holds[alias] <= now]:
+            while older.groups and (at := next(iter(older.groups))) + self.holds[alias] <= now:
                 older.put(at, [])
         self.take({alias: [] for alias in self.new}, None)
 
@@ -124,6 +129,41 @@ class Held:
             return new[frozenset(aliases)]
         return Matches(match for sources in with_new(new, older) for match in self.join.matches(sources))
 
+    def arrived(self, composite: Composite) -> Iterator[list[Source]]:
+        """Sources whose joins are the matches of a composite with a tuple of this batch, each once.
+
+        They have timestamps only as far as conditions within the composite still ask for them.
+        """
+        for fresh in product((True, False), repeat=len(composite)):
+            among = {alias for alias, new in zip(sorted(composite), fresh, strict=True) if new}
+            if among and all(self.new[alias] for alias in among):
+                older = {alias: self._before(alias, among, composite) for alias in composite - among}
+                if all(older.values()):
+                    yield [(frozenset((a,)), older[a] if a in older else self.new[a]) for a in composite]
+
+    def _before(self, alias: str, new: set[str], composite: Composite) -> Matches:
+        """The older tuples of a stream that may match tuples of this batch of the ``new`` ones."""
+        older, settled = self.older[alias], True
+        for atom in self.join.times:
+            both = {a.occurrence for a in atom.attributes}
+            if alias not in both or not both <= composite:
+                continue
+            if both - {alias} <= new and atom.op in MONOTONE and older:
+                ends = next(iter(older.groups)), next(reversed(older.groups))
+                met = [self._meets(atom, alias, at) for at in ends]
+                if not any(met):
+                    return Matches()
+                settled = settled and all(met)
+            else:
+                settled = False
+        return older.merged() if settled else older
+
+    def _meets(self, atom: Comparison, alias: str, at: int) -> bool:
+        """Whether a timestamp of ``alias`` and this batch's meet a condition."""
+        assert isinstance(atom.right, Attribute) and self.moment is not None
+        left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
+        return holds(atom.op, left, right + atom.offset)
+
     @property
     def units(self) -> int:
         """Stored values: those of each tuple that is held beyond its batch."""
@@ -143,8 +183,10 @@ class TimedState:
 
     def advance(self, until: int) -> None:
         """Let composites enter the tables up to a virtual time, itself included."""
-        for moment in sorted(self._moments(until)):
-            self._enter(moment)
+        # Where matches are complete within their windows no table is kept.
+        if self.tables:
+            for moment in sorted(self._moments(until)):
+                self._enter(moment)
         self.now = until
         for slices in self.tables.values():
             slices.age(until)
