@@ -6,6 +6,7 @@ that end; statements; what is refused.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -211,6 +212,35 @@ def test_a_window_over_timestamps() -> None:
         0,
         0,
     ]
+
+
+# Windows that close, that open late, to both sides, with conditions that no end decides, and over three.
+WINDOWS = [
+    "SELECT S.A FROM S, T WHERE S.A = T.A AND T.ts <= S.ts AND S.ts <= T.ts + 5",
+    "SELECT S.A, T.A FROM S, T WHERE S.ts > T.ts + 2 AND S.ts < T.ts + 6 AND S.A <> T.A",
+    "SELECT S.A FROM S, T WHERE S.A <= T.A AND S.ts <= T.ts + 3 AND T.ts <= S.ts + 2",
+    "SELECT S.A, S.ts FROM S, T WHERE S.A = T.A AND S.ts <> T.ts + 2 AND S.ts <= T.ts + 4 AND T.ts <= S.ts",
+    "SELECT S.A FROM S, T WHERE S.A >= T.A AND S.ts = T.ts + 3",
+    "SELECT S.A, U.A FROM S, T, U WHERE U.ts < T.ts AND T.ts <= U.ts + 3"
+    " AND T.ts + 1 <= S.ts AND S.ts <= U.ts + 6 AND S.A = T.A",
+    "SELECT DISTINCT S.A, T.A FROM S, T WHERE T.ts <= S.ts AND S.ts <= T.ts + 4 AND S.A IN (0, 1)"
+    " AND T.A BETWEEN 0 AND 2",
+]
+
+
+@pytest.mark.parametrize("sql", WINDOWS, ids=range(len(WINDOWS)))
+def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
+    streams, chance = paper_mapping("S", "T", "U"), random.Random(3)
+    catalog = catalog_from_mapping(streams)
+    query = parse(sql, catalog)
+    assert exact(query).bounded
+    events = [
+        {"stream": name, "A": chance.randrange(3), "ts": ts}
+        for ts in range(25)
+        for name in "STU"
+        for _ in range(chance.randrange(3))
+    ]
+    agree(Case(streams, sql, catalog, query), events, {})
 
 
 def test_a_stream_that_declares_no_timestamp_joins_those_that_do() -> None:
