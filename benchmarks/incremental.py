@@ -120,7 +120,7 @@ def draw(lengths: list[int], nights: list[float], whole: list[float], file: Path
     import matplotlib
 
     matplotlib.use("svg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     # Equal pictures have equal bytes.
     matplotlib.rcParams["svg.hashsalt"] = "streambound"
@@ -130,6 +130,10 @@ def draw(lengths: list[int], nights: list[float], whole: list[float], file: Path
     axes.set(xscale="log", yscale="log", xlabel="days of history", ylabel="seconds")
     axes.set_xticks(lengths, [str(length) for length in lengths], minor=False)
     axes.minorticks_off()
+    # Down to a tenth, so that what is flat does not look steep.
+    axes.set_ylim(bottom=0.1)
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.legend(frameon=False)
     figure.savefig(file, metadata={"Date": None})
 
