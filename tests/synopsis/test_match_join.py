@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pickle import dumps
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -45,6 +46,20 @@ def test_merged_matches_follow_their_groups(
     assert {(m.values[A], m.values[B]): m.weight for m in merged} == dict(weights)
     by_value = [m.weight for m in matches.merged().having((A,), (1,))]
     assert sum(by_value) == sum(weight for (a, _), weight in weights.items() if a == 1)
+
+
+def test_what_is_kept_does_not_grow_with_the_values_that_have_gone() -> None:
+    matches, sizes = Matches(), set[int]()
+    for moment in range(100):
+        matches.put(
+            moment, [Match({A: moment, B: 1}, {"S": moment}), Match({A: moment, B: 0}, {"S": moment})]
+        )
+        for kept in (matches, matches.merged()):
+            assert len(list(kept.having((A,), (moment,)))) == 2
+        if moment >= 3:
+            matches.put(moment - 3, [])
+            sizes.add(len(dumps(matches)))
+    assert max(sizes) - min(sizes) < 100
 
 
 @given(data=st.data())

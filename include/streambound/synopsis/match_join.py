@@ -51,8 +51,11 @@ class Matches:
         """Replace the matches of a group."""
         old = self._groups.pop(group, [])
         for columns, index in self._indexes.items():
-            for match in old:
-                index[_values(match, columns)].pop(group, None)
+            for values in {_values(match, columns) for match in old}:
+                del index[values][group]
+                # Values come and go, and what is kept must not grow with them.
+                if not index[values]:
+                    del index[values]
             _index(index, columns, group, matches)
         if matches:
             self._groups[group] = matches
