@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -51,7 +52,8 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
         # Not where DAGs are parsed, which is often.
         from streambound.spark.session import JAVA_OPTIONS, SHORT_LIVED
 
-        self.conf = {JAVA_OPTIONS: SHORT_LIVED, **(self.conf or {})}
+        short_lived = os.environ.get(JAVA_OPTIONS, SHORT_LIVED)
+        self.env_vars = {JAVA_OPTIONS: short_lived, **(self.env_vars or {})}
         try:
             super().execute(context)
         except AirflowException as error:

@@ -217,8 +217,10 @@ def test_a_stream_that_is_not_there_fails(weather: Path, stream: str, told: str)
 
 
 def submit(monkeypatch: pytest.MonkeyPatch, code: int, **given: Any) -> None:
+    monkeypatch.delenv(JAVA_OPTIONS, raising=False)
+
     def execute(self: Any, context: Any) -> None:
-        assert {JAVA_OPTIONS: SHORT_LIVED, **given.get("conf", {})} == self.conf
+        assert {JAVA_OPTIONS: SHORT_LIVED, **given.get("env_vars", {})}.items() <= self.env_vars.items()
         raise AirflowException(f"Cannot execute: spark-submit ... Error code is: {code}.")
 
     monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
@@ -230,7 +232,7 @@ def test_a_query_that_failed_does_not_repeat_the_evaluation_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     submit(monkeypatch, 2)
-    submit(monkeypatch, 2, conf={"spark.executor.memory": "2g"})
+    submit(monkeypatch, 2, env_vars={JAVA_OPTIONS: "-Dmine=1"})
     with pytest.raises(AirflowException, match=r"code is: 3\."):
         submit(monkeypatch, 3)
     with pytest.raises(AirflowException, match=r"code is: 255\."):

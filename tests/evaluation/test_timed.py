@@ -20,13 +20,15 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome
 from streambound.compiler import check
 from streambound.errors import PlanError
-from streambound.evaluation.events import Batch, Encoded, batches, encode_static
+from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
 from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_serial import dump_timed, load_timed
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
 
@@ -241,6 +243,13 @@ def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
         for _ in range(chance.randrange(3))
     ]
     agree(Case(streams, sql, catalog, query), events, {})
+    arriving, found = list(batches(query, events)), list[list[Answer]]()
+    engine = one_pass(query, {})
+    assert isinstance(engine, TimedPass)
+    for batch in arriving:
+        found += engine.run([batch])
+        engine.state, engine.answered = load_timed(engine.plan, dump_timed(engine.state, engine.answered))
+    assert found == list(one_pass(query, {}).run(arriving)), "a state that is stored after each batch"
 
 
 def test_a_stream_that_declares_no_timestamp_joins_those_that_do() -> None:

@@ -166,11 +166,15 @@ with session("test", master="local[1]", spark__driver__extraJavaOptions="-Dmine=
     beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory
     print(*beans.getRuntimeMXBean().getInputArguments(), sep="\\n")
 """
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.defaultJavaOptions -Dadministrators=1\n")
+    given = {name: value for name, value in os.environ.items() if name != sessions.JAVA_OPTIONS}
     told = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "STREAMBOUND_HOME": str(tmp_path)},
+        env={**given, "STREAMBOUND_HOME": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert {*sessions.SHORT_LIVED.split(), "-Dmine=1"} <= set(told.stdout.splitlines())
+    options = told.stdout.splitlines()
+    assert {*sessions.SHORT_LIVED.split(), "-Dadministrators=1", "-Dmine=1"} <= set(options)
+    assert options.index(sessions.SHORT_LIVED.split()[0]) < options.index("-Dadministrators=1")

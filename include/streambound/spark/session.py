@@ -44,8 +44,8 @@ SHORT_LIVED = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
     " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
-# Java options that stand before those of ``spark.driver.extraJavaOptions``, which are the user's.
-JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+# Where the launcher of Spark's Java takes options besides those of the settings, which come later and win.
+JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
 REINSTALL = "remove .venv and run scripts/setup again"
 
 
@@ -153,12 +153,12 @@ def session(app_name: str, master: str | None = None, **conf: str) -> SparkSessi
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault(JAVA_OPTIONS, SHORT_LIVED)
         defaults.update(
             {
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false",
-                JAVA_OPTIONS: SHORT_LIVED,
                 # 200 tasks a shuffle cost more than the shuffle itself on a few cores.
                 "spark.sql.shuffle.partitions": "8",
             }
