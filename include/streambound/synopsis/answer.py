@@ -39,10 +39,8 @@ def column_towards(mine: Attribute, other: Attribute, apart: Collection[tuple[At
 Sources = Mapping[str, Sequence[Rep]]
 
 
-def representatives(table: Table, buckets: Iterable[Bucket] | None = None) -> list[Rep]:
-    """The representatives of a table, or of some of its buckets."""
-    if buckets is None:
-        buckets = table.counts if table.preserving else table.entries
+def representatives(table: Table, buckets: Iterable[Bucket]) -> list[Rep]:
+    """The representatives of some buckets of a table, in one list."""
     return [rep for reps in by_bucket(table, buckets).values() for rep in reps]
 
 
