@@ -1,0 +1,324 @@
+"""Every kind of query over history: the product beside Spark SQL and DuckDB, written by hand for each.
+
+``python benchmarks/history.py [--rows 1000000 10000000] [--kinds window union ...] [--rounds 3]`` draws two
+streams (cached): orders, and payments of most of them within an hour, on clocks of milliseconds, in 16
+partitions. It then measures, interleaved and warm, in one Spark session:
+
+* the product: checked, planned, partitions summarised, new answers of every partition written;
+* Spark SQL and DuckDB: one statement for the whole answer, written to Parquet.
+
+It prints a table of medians and of the ratios within rounds, and how the product grows with the rows. Exit
+code 1 if an answer differs. An evaluation in k tuples has a part of the answer; the peers give all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from streambound import settings
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.registry import RegisteredQuery
+from streambound.spark.history import evaluate_history
+from streambound.spark.k_memory import Memory
+from streambound.spark.session import session
+
+PARTITIONS = 16
+SPAN = 31 * 86_400_000 // PARTITIONS
+START = "2025-01-01 00:00:00"
+COUNTRIES = 20
+PRICES = 1_000
+KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A query, and the same by hand; ``o`` and ``p`` are the tables, and the answer has a column ``count``.
+
+    ``spark`` is given where its SQL is not also that of DuckDB; ``memory`` is how many tuples are kept.
+    """
+
+    sql: str
+    duckdb: str
+    spark: str | None = None
+    memory: int | None = None
+
+
+def _ordered(late: str) -> tuple[str, str]:
+    """The number of pairs by country with ``o.ts <= late`` (of p), for DuckDB and for Spark."""
+    by_duckdb = f"""
+        WITH late AS (SELECT country, {late} AS ts, count(*) AS n FROM p GROUP BY ALL),
+        early AS (SELECT country, ts, sum(count(*)) OVER (PARTITION BY country ORDER BY ts) AS n
+            FROM o GROUP BY country, ts)
+        SELECT country, sum(late.n * early.n) AS count FROM late ASOF JOIN early
+        USING (country, ts) GROUP BY country"""
+    by_spark = f"""
+        WITH marked AS (SELECT country, ts, 1 AS early, 0 AS late FROM o
+            UNION ALL SELECT country, {late}, 0, 1 FROM p),
+        running AS (SELECT country, late, sum(early) OVER (PARTITION BY country ORDER BY ts) AS n FROM marked)
+        SELECT country, sum(n) AS count FROM running WHERE late = 1 GROUP BY country HAVING sum(n) > 0"""
+    return by_duckdb, by_spark
+
+
+KINDS = {
+    "filter": Kind(
+        "SELECT o.id, o.amount FROM o WHERE o.amount > 990",
+        "SELECT id, amount, count(*) AS count FROM o WHERE amount > 990 GROUP BY ALL",
+        "SELECT id, amount, count(*) AS count FROM o WHERE amount > 990 GROUP BY id, amount",
+    ),
+    "bag": Kind(
+        "SELECT o.country FROM o, p WHERE o.country = p.country AND o.amount < p.amount",
+        """WITH a AS (SELECT country, amount, count(*) AS n FROM o GROUP BY country, amount),
+        b AS (SELECT country, amount, count(*) AS n FROM p GROUP BY country, amount)
+        SELECT a.country, sum(a.n * b.n) AS count FROM a JOIN b
+        ON a.country = b.country AND a.amount < b.amount GROUP BY a.country""",
+    ),
+    "distinct": Kind(
+        "SELECT DISTINCT o.country FROM o, p WHERE o.country = p.country AND o.id < p.id",
+        """SELECT a.country, 1 AS count FROM (SELECT country, min(id) AS id FROM o GROUP BY country) a
+        JOIN (SELECT country, max(id) AS id FROM p GROUP BY country) b
+        ON a.country = b.country AND a.id < b.id""",
+    ),
+    "order": Kind(
+        "SELECT o.country FROM o, p WHERE o.country = p.country AND o.ts <= p.ts",
+        *_ordered("ts"),
+    ),
+    "order distinct": Kind(
+        "SELECT DISTINCT o.country FROM o, p WHERE o.country = p.country AND o.ts < p.ts",
+        """SELECT a.country, 1 AS count FROM (SELECT country, min(ts) AS ts FROM o GROUP BY country) a
+        JOIN (SELECT country, max(ts) AS ts FROM p GROUP BY country) b
+        ON a.country = b.country AND a.ts < b.ts""",
+    ),
+    "offset": Kind(
+        "SELECT o.country FROM o, p WHERE o.country = p.country AND o.ts <= p.ts + INTERVAL 5 MINUTES",
+        *_ordered("ts + INTERVAL 5 MINUTES"),
+    ),
+    "window": Kind(
+        """SELECT o.id, o.amount, p.amount AS paid FROM o, p
+        WHERE o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR""",
+        """SELECT o.id, o.amount, p.amount AS paid, count(*) AS count FROM o JOIN p
+        ON o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR
+        GROUP BY o.id, o.amount, p.amount""",
+    ),
+    "window distinct": Kind(
+        """SELECT DISTINCT o.country, p.amount FROM o, p
+        WHERE o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR""",
+        """SELECT DISTINCT o.country, p.amount, 1 AS count FROM o JOIN p
+        ON o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR""",
+    ),
+    "union": Kind(
+        "SELECT o.id, o.ts FROM o UNION SELECT p.id, p.ts FROM p",
+        "SELECT id, ts, 1 AS count FROM (SELECT id, ts FROM o UNION SELECT id, ts FROM p)",
+    ),
+    "end": Kind(
+        "SELECT p.country, o.amount FROM o, p WHERE o.id = p.id AND o.ts < TIMESTAMP '2025-01-01 01:00:00'",
+        """SELECT p.country, o.amount, count(*) AS count FROM o JOIN p ON o.id = p.id
+        WHERE o.ts < TIMESTAMP '2025-01-01 01:00:00' GROUP BY p.country, o.amount""",
+    ),
+    "self-join": Kind(
+        "SELECT a.country FROM o a, o b WHERE a.country = b.country AND a.amount < b.amount",
+        """WITH a AS (SELECT country, amount, count(*) AS n FROM o GROUP BY country, amount)
+        SELECT a.country, sum(a.n * b.n) AS count FROM a JOIN a b
+        ON a.country = b.country AND a.amount < b.amount GROUP BY a.country""",
+    ),
+    "k tuples": Kind(
+        "SELECT o.id, p.amount FROM o, p WHERE o.id = p.id",
+        "SELECT o.id, p.amount, count(*) AS count FROM o JOIN p ON o.id = p.id GROUP BY o.id, p.amount",
+        memory=KEPT,
+    ),
+}
+
+
+def data(rows: int) -> Path:
+    """The folder of the two streams with that many rows each, drawn unless it is there."""
+    folder = settings.home() / "bench" / f"orders-{rows}"
+    if not (folder / "done").exists():
+        print(f"drawing o and p with {rows:,} rows each ...", flush=True)
+        with duckdb.connect() as connection:
+            for part in range(PARTITIONS):
+                _draw(connection, folder, part, rows // PARTITIONS)
+        (folder / "done").touch()
+    return folder
+
+
+def _draw(connection: duckdb.DuckDBPyConnection, folder: Path, part: int, rows: int) -> None:
+    """A partition of both streams; three of four payments are of an order of the half hour before."""
+    start = f"epoch_ms(TIMESTAMP '{START}') + {part * SPAN}"
+    near = rows * 1_800_000 // SPAN + 1
+    draws = {
+        "o": f"SELECT i, {part * rows} + i AS id",
+        "p": f"""SELECT i, greatest(0, CASE WHEN hash(i * 3) % 4 < 3
+            THEN {part * rows} + i - hash(i * 5) % {near}
+            ELSE hash(i * 7 + {part}) % {(part + 1) * rows} END)::BIGINT AS id""",
+    }
+    for number, (stream, draw) in enumerate(draws.items()):
+        target = folder / stream / f"part={part:03}"
+        target.mkdir(parents=True, exist_ok=True)
+        connection.execute(
+            f"""COPY (WITH drawn AS ({draw} FROM range({rows}) r(i))
+            SELECT id, make_timestamp(({start} + i * {SPAN} // {rows}) * 1000) AS ts,
+            (hash(i + {number} + {part} * 1000003) % {COUNTRIES})::INT AS country,
+            (hash(i * 11 + {number} + {part} * 1000003) % {PRICES})::INT AS amount FROM drawn ORDER BY ts)
+            TO '{target}/data.parquet' (FORMAT parquet)"""
+        )
+
+
+def catalog(folder: Path) -> Catalog:
+    """The streams with their histories in that folder."""
+    domains = {"country": {"min": 0, "max": COUNTRIES - 1}, "amount": {"min": 0, "max": PRICES - 1}}
+    columns = {"id": "bigint", "ts": "timestamp", "country": "int", "amount": "int"}
+    return catalog_from_mapping(
+        {
+            stream: {
+                "columns": columns,
+                "timestamp": "ts",
+                "granularity": "millisecond",
+                "domains": domains,
+                "not_null": ["id", "country", "amount"],
+                "history": {"path": str(folder / stream), "partition_by": "part"},
+            }
+            for stream in ("o", "p")
+        }
+    )
+
+
+Rows = Mapping[tuple[Any, ...], int]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The three ways for one kind of query, over one session and one folder of data."""
+
+    spark: Any
+    folder: Path
+    output: Path
+    name: str
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.name]
+
+    def product(self) -> None:
+        query = RegisteredQuery("q", self.kind.sql, Path("q.sql"))
+        memory = {} if self.kind.memory is None else {"q": Memory(self.kind.memory)}
+        (answer,) = evaluate_history(
+            self.spark, [query], catalog(self.folder), output=self.output / "product", memory=memory
+        )
+        if answer.error is not None:
+            raise answer.error
+
+    def by_spark(self) -> None:
+        for stream in ("o", "p"):
+            read = self.spark.read.parquet(str(self.folder / stream))
+            read.drop("part").createOrReplaceTempView(stream)
+        found = self.spark.sql(self.kind.spark or self.kind.duckdb)
+        found.write.mode("overwrite").parquet(str(self.output / "spark"))
+
+    def by_duckdb(self) -> None:
+        with duckdb.connect() as connection:
+            for stream in ("o", "p"):
+                connection.execute(
+                    f"CREATE VIEW {stream} AS SELECT id, ts, country, amount "
+                    f"FROM read_parquet('{self.folder}/{stream}/*/*.parquet')"
+                )
+            connection.execute(
+                f"COPY ({self.kind.duckdb}) TO '{self.output}/duckdb.parquet' (FORMAT parquet)"
+            )
+
+    def differing(self) -> int:
+        """How many rows of the answers differ; in k tuples, how many are not in the whole answer so often."""
+        with duckdb.connect() as connection:
+            files = {
+                "product": f"{self.output}/product/q/part=*/*.parquet",
+                "spark": f"{self.output}/spark/*.parquet",
+                "duckdb": f"{self.output}/duckdb.parquet",
+            }
+            for table, place in files.items():
+                read = f"read_parquet('{place}', hive_partitioning = false)"
+                columns = [row[0] for row in connection.execute(f"DESCRIBE FROM {read}").fetchall()]
+                keys = ", ".join(
+                    f"{column}::TIMESTAMP AS {column}" if column == "ts" else column
+                    for column in columns[:-1]
+                )
+                connection.execute(
+                    f"CREATE TABLE {table} AS SELECT {keys}, sum(count)::HUGEINT AS n "
+                    f"FROM {read} GROUP BY ALL"
+                )
+            extra = "(SELECT count(*) FROM (FROM {} EXCEPT FROM {}))"
+            pairs = [("duckdb", "spark"), ("spark", "duckdb"), ("product", "duckdb"), ("duckdb", "product")]
+            if self.kind.memory is not None:
+                # A part of the answer: no row that is not in it.
+                rows = "SELECT COLUMNS(* EXCLUDE (n)) FROM"
+                pairs = pairs[:2]
+                extra_product = f"(SELECT count(*) FROM ({rows} product EXCEPT {rows} duckdb))"
+                parts = [extra.format(*pair) for pair in pairs] + [extra_product]
+            else:
+                parts = [extra.format(*pair) for pair in pairs]
+            found = connection.execute(f"SELECT {' + '.join(parts)}").fetchone()
+        assert found is not None
+        return int(found[0])
+
+
+def timed(run: Callable[[], Any]) -> float:
+    """Seconds that a call takes."""
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def measure(bench: Bench, rounds: int) -> list[tuple[float, ...]]:
+    """Seconds of the three ways in each round, after one round that does not count."""
+    ways = (bench.product, bench.by_spark, bench.by_duckdb)
+    for way in ways:
+        way()
+    return [tuple(timed(way) for way in ways) for _ in range(rounds)]
+
+
+def main() -> int:
+    """Run the benchmark; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[1_000_000, 10_000_000], help="rows of each stream"
+    )
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print(
+        f"{PARTITIONS} partitions, {os.cpu_count()} cores; median seconds, ratios within rounds", flush=True
+    )
+    columns = ("kind", "rows", "product", "Spark SQL", "DuckDB", "/ Spark", "/ DuckDB", "growth", "answers")
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|", flush=True)
+    wrong = False
+    folders = {rows: data(rows) for rows in options.rows}
+    with session("every kind of query over history") as spark:
+        for name in options.kinds:
+            before: tuple[int, float] | None = None
+            for rows, folder in folders.items():
+                with tempfile.TemporaryDirectory() as output:
+                    bench = Bench(spark, folder, Path(output), name)
+                    seconds = measure(bench, options.rounds)
+                    differing = bench.differing()
+                product, by_spark, by_duckdb = (statistics.median(way) for way in zip(*seconds, strict=True))
+                to_spark = statistics.median(one[0] / one[1] for one in seconds)
+                to_duckdb = statistics.median(one[0] / one[2] for one in seconds)
+                growth = "" if before is None else f"x{product / before[1]:.1f} for x{rows / before[0]:g}"
+                before, wrong = (rows, product), wrong or bool(differing)
+                times = f"{product:.2f} | {by_spark:.2f} | {by_duckdb:.2f} | {to_spark:.2f} | {to_duckdb:.1f}"
+                answers = f"{differing} DIFFER" if differing else "the same"
+                print(f"| {name} | {rows:,} | {times} | {growth} | {answers} |", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
