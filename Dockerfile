@@ -24,7 +24,7 @@ ENV VIRTUAL_ENV=/opt/streambound/.venv \
 # The packages before the sources, so that a change of a DAG does not install everything again.
 COPY --chown=streambound requirements.lock requirements-production.lock ./
 RUN python -m venv .venv \
-    && .venv/bin/python -m pip install --no-cache-dir -q "$(grep '^uv==' requirements.lock)" \
+    && sed -n '/^uv==/,/[^\]$/p' requirements.lock | .venv/bin/python -m pip install --no-cache-dir -q -r /dev/stdin \
     && .venv/bin/uv pip sync -q --no-cache --compile-bytecode requirements-production.lock
 
 COPY --chown=streambound pyproject.toml README.md ./

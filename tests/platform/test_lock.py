@@ -1,4 +1,4 @@
-"""The lock is complete, and names packages and versions only."""
+"""The lock is complete, names packages, versions and digests only; no licence binds who uses them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,32 @@ PRODUCTION = (ROOT / "requirements-production.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+# Weak copyleft: it binds changes of these packages themselves, which are installed as they were published.
+WEAK = {
+    "certifi": "Mozilla Public License 2.0 (MPL 2.0)",
+    "pathspec": "Mozilla Public License 2.0 (MPL 2.0)",
+    "psycopg2-binary": "GNU Library or Lesser General Public License (LGPL)",
+    "tqdm": "MPL-2.0 AND MIT",
+}
+# Offered under either of two licences, of which this is taken.
+TAKEN = {"text-unidecode": "Artistic License"}
+COPYLEFT = re.compile(
+    r"GPL|GNU|MPL|Mozilla|EPL|Eclipse|EUPL|European Union|CDDL|Common Development|SSPL|Server Side"
+    r"|OSL|CECILL|CeCILL|BY-SA|Sleepycat|QPL|RPL|BUSL|Elastic",
+)
+
+
 def pins(lock: str) -> list[Requirement]:
-    return [Requirement(line) for line in lock.splitlines() if line and not line.lstrip().startswith("#")]
+    return [Requirement(line.rstrip(" \\")) for line in lock.splitlines() if line and line[0] not in "# "]
+
+
+def licences(name: str) -> set[str]:
+    """What an installed package says of its licence, in short."""
+    about = metadata.metadata(name)
+    classifiers = [text for text in about.get_all("Classifier") or () if text.startswith("License ::")]
+    expressions = about.get_all("License-Expression") or ()
+    said = {*expressions, *(text.rpartition(" :: ")[2] for text in classifiers)}
+    return said or set((about["License"] or "").splitlines()[:1])
 
 
 def locked() -> list[Requirement]:
@@ -39,6 +63,27 @@ def test_no_address_is_in_the_lock() -> None:
 def test_every_locked_package_is_pinned() -> None:
     for requirement in locked():
         assert [part.operator for part in requirement.specifier] == ["=="], str(requirement)
+
+
+@pytest.mark.parametrize("lock", [LOCK, PRODUCTION], ids=["all", "production"])
+def test_every_locked_package_has_its_digests(lock: str) -> None:
+    entries = [part.split() for part in lock.replace("\\\n", "").splitlines() if part[0] != "#"]
+    assert len(entries) == len(pins(lock)) > 100
+    for name, *words in entries:
+        digests = [word for word in words if word.startswith("--hash=")]
+        assert digests, name
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", digest) for digest in digests), name
+    assert len(lock) < 1_000_000
+
+
+def test_no_licence_of_production_binds_who_uses_it() -> None:
+    installed = [pin.name for pin in pins(PRODUCTION) if pin.marker is None or pin.marker.evaluate()]
+    found = {name: licences(name) for name in installed}
+    assert [name for name, said in found.items() if not said] == []
+    binding = {name: said for name, said in found.items() if COPYLEFT.search("; ".join(said))}
+    for name, licence in TAKEN.items():
+        assert licence in binding.pop(name)
+    assert binding == {name: {licence} for name, licence in WEAK.items()}
 
 
 @pytest.mark.parametrize("asked", asked_for(), ids=lambda requirement: requirement.name)

