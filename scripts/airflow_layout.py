@@ -6,19 +6,29 @@ Secrets are generated once and kept in AIRFLOW_HOME, readable by their owner onl
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 # The first and the last port that Linux gives to connections and to servers that name none.
 SYSTEMS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST_PORT = 20_000
+# Airflow's database and its first logs.
+ROOM = 50_000_000
+OTHERS = 0o077
+USERS = ("admin", "viewer")
+SECRETS = "secrets.json"
+LOCK = "supervisor.lock"
+AIRFLOWS_OWN = ("airflow.cfg", "airflow.db", LOCK)
 # A server that was given one may not have taken it yet.
 _GIVEN: set[int] = set()
 
@@ -58,6 +68,10 @@ class Layout:
     @property
     def state_file(self) -> Path:
         return self.airflow_home / "supervisor.json"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.airflow_home / LOCK
 
 
 def layout_from_environment() -> Layout:
@@ -104,12 +118,75 @@ def _offered() -> Sequence[int]:
     return [*ports[begin:], *ports[:begin]]
 
 
+def prepare(layout: Layout) -> None:
+    """Make the folders, AIRFLOW_HOME closed to others; see that there is room, and secrets that can be read.
+
+    Raises:
+        AirflowFailed: the disk is full, AIRFLOW_HOME is shared with others, or its secrets are damaged.
+    """
+    try:
+        layout.airflow_home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _keep_from_others(layout.airflow_home)
+        for folder in (layout.logs, layout.home, layout.dags, layout.plugins):
+            folder.mkdir(parents=True, exist_ok=True)
+        lack = lack_of_room(layout)
+        if lack is not None:
+            raise AirflowFailed(lack)
+        generated_secrets(layout)
+    except OSError as error:
+        raise AirflowFailed(refusal(error)) from None
+
+
+def lack_of_room(layout: Layout) -> str | None:
+    """Which disk has too little room for an Airflow, and what to do; None where there is enough."""
+    for folder, name in ((layout.airflow_home, "AIRFLOW_HOME"), (layout.home, "STREAMBOUND_HOME")):
+        free = shutil.disk_usage(folder).free
+        if free < ROOM:
+            return (
+                f"the disk of {folder} is full: {free / 1e6:.1f} MB are free, and Airflow needs "
+                f"{ROOM / 1e6:.0f} MB; free some space, or name a folder on another disk with {name}"
+            )
+    return None
+
+
+def refusal(error: OSError) -> str:
+    """What the system refused, in one line."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """What the system refuses while a file is written names the file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def _keep_from_others(folder: Path) -> None:
+    # Airflow keeps its database and its logs here, in files that are open to all by themselves.
+    if not folder.stat().st_mode & OTHERS:
+        return
+    if any(folder.iterdir()) and not any((folder / name).exists() for name in (*AIRFLOWS_OWN, SECRETS)):
+        raise AirflowFailed(
+            f"AIRFLOW_HOME {folder} holds other things than an Airflow, and others than its owner may enter "
+            f"it; name a folder of its own, or close it: chmod 700 {folder}"
+        )
+    folder.chmod(0o700)
+
+
 def generated_secrets(layout: Layout) -> dict[str, str]:
-    """The secrets of this Airflow; made on the first call, then the same ones."""
-    layout.airflow_home.mkdir(parents=True, exist_ok=True)
-    path = layout.airflow_home / "secrets.json"
+    """The secrets of this Airflow; made on the first call, then the same ones, readable by their owner only.
+
+    Raises:
+        AirflowFailed: the file of secrets is damaged.
+    """
+    layout.airflow_home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = layout.airflow_home / SECRETS
     if not path.exists():
-        passwords = {name: secrets.token_urlsafe(15) for name in ("admin", "viewer")}
+        passwords = {name: secrets.token_urlsafe(15) for name in USERS}
         write_private(
             path,
             {
@@ -119,8 +196,16 @@ def generated_secrets(layout: Layout) -> dict[str, str]:
                 **{f"{name}_password": word for name, word in passwords.items()},
             },
         )
-    kept: dict[str, str] = json.loads(path.read_text())
-    write_private(layout.passwords_file, {name: kept[f"{name}_password"] for name in ("admin", "viewer")})
+    kept = read_private(path)
+    names = ("fernet_key", "jwt_secret", "api_secret_key", *(f"{name}_password" for name in USERS))
+    if not all(isinstance(kept.get(name), str) and kept[name] for name in names):
+        raise AirflowFailed(
+            f"{path} is damaged: it does not hold all of {', '.join(names)}; put it back from a backup, or "
+            "move it away: new ones are made then, and connections that were saved in Airflow are lost"
+        )
+    passwords = {name: kept[f"{name}_password"] for name in USERS}
+    if read_private(layout.passwords_file) != passwords:
+        write_private(layout.passwords_file, passwords)
     return kept
 
 
@@ -188,9 +273,29 @@ def environment(layout: Layout) -> dict[str, str]:
     return env
 
 
+def read_private(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, which is closed to others first; empty where it is missing or damaged."""
+    try:
+        with open(path) as opened:
+            if os.fstat(opened.fileno()).st_mode & OTHERS:
+                os.fchmod(opened.fileno(), 0o600)
+                print(f"{path} was open to others and is closed now; they may have read it", file=sys.stderr)
+            found = json.load(opened)
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def write_private(path: Path, value: Mapping[str, object]) -> None:
-    part = path.with_suffix(".part")
+    """Put a JSON object into a file that its owner alone can read; whole, or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-        json.dump(value, out, indent=1)
-    part.replace(path)
+    try:
+        with named(path), open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            json.dump(value, out, indent=1)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

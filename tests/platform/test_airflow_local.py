@@ -167,7 +167,7 @@ def test_stopping_ends_what_a_task_started(airflow: LocalAirflow) -> None:
     while not (shells := started_by(airflow, "sleep 601")):
         assert time.monotonic() < deadline, api.task_states("long", run_id)
         time.sleep(0.3)
-    sessions = sessions_below({process.pid for process in airflow._processes.values()})
+    sessions = sessions_below({process.pid for process in airflow.processes()})
     assert len(sessions) == 5, "four components and the shell of the task"
     assert set(map(_session, shells)) < sessions
     airflow.stop()
@@ -178,7 +178,7 @@ def test_stopping_ends_what_a_task_started(airflow: LocalAirflow) -> None:
 
 def started_by(airflow: LocalAirflow, command: str) -> list[Path]:
     """The processes with this command line of these components and of their tasks."""
-    sessions = sessions_below({process.pid for process in airflow._processes.values()})
+    sessions = sessions_below({process.pid for process in airflow.processes()})
     words = b"".join(word.encode() + b"\0" for word in command.split())
     found = [entry for entry in Path("/proc").glob("[0-9]*") if _session(entry) in sessions]
     return [entry for entry in found if command_line(int(entry.name)) == words]
