@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import FrameLocator, expect
 from tests.e2e.browser import Value, Visitor, visitor
 from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
+from tests.platform.leaks import leaks
 
 from streambound_airflow.places import PREFIX
 
@@ -120,6 +121,12 @@ def test_data_docs_are_built_and_the_runs_recorded(ran: Ran) -> None:
         "validate_queries": "failed",
         "evaluate_history": "success",
     }
+
+
+def test_no_secret_is_in_a_log_or_an_output(ran: Ran) -> None:
+    """Logs of tasks and of Airflow's processes, databases, answers, documents: all files of the run."""
+    assert any((ran.layout.airflow_home / "logs").rglob("*.log")) and any(ran.layout.logs.iterdir())
+    assert leaks(ran.layout, *ran.logs.values(), json.dumps(ran.xcom)) == []
 
 
 @pytest.fixture

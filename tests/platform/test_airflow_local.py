@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from scripts import airflow_layout
+from scripts.airflow_layout import read_private
 from scripts.airflow_local import AirflowApiError, AirflowFailed, Layout, LocalAirflow, environment, free_port
 from scripts.sessions import command_line, sessions_below
 
@@ -155,6 +156,31 @@ def test_a_second_airflow_in_the_same_home_is_refused(airflow: LocalAirflow) -> 
     with pytest.raises(AirflowFailed, match="make down"):
         LocalAirflow(airflow.layout).start()
     airflow.check()
+
+
+@pytest.mark.airflow
+def test_runs_go_on_after_scheduler_and_api_server_were_killed(airflow: LocalAirflow) -> None:
+    api = airflow.client()
+    for name in ("scheduler", "api-server"):
+        process = airflow._parts[name].process
+        assert process is not None
+        process.kill()
+        process.wait()
+        airflow.tend()
+    deadline = time.monotonic() + 300
+    while api.health().get("scheduler") != "healthy":
+        airflow.check()
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    run_id = api.trigger("small")
+    assert api.wait_for_run("small", run_id, 300) == "failed"
+    states = api.task_states("small", run_id)
+    assert states == {"spell[a]": "success", "spell[b]": "success", "fails": "failed"}
+    told = read_private(airflow.layout.state_file)["parts"]
+    assert {name: part["restarts"] for name, part in told.items() if part["restarts"]} == {
+        "scheduler": 1,
+        "api-server": 1,
+    }
 
 
 @pytest.mark.airflow

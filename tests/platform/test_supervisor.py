@@ -23,6 +23,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.platform.leaks import leaks
 
 from scripts import airflow_layout, airflow_local, airflow_parts
 from scripts.airflow_layout import AirflowFailed, Layout, free_port, generated_secrets, prepare, read_private
@@ -266,20 +267,6 @@ def test_up_status_down(command: Command) -> None:
     assert "scheduler was killed by SIGKILL" in said
     assert leaks(command.layout, command.printed) == []
     assert log.stat().st_mode & 0o077 == 0
-
-
-def leaks(layout: Layout, *printed: str) -> list[str]:
-    """The files below AIRFLOW_HOME and home that hold a secret and should not, and 'printed' for outputs."""
-    words = [word.encode() for word in generated_secrets(layout).values()]
-    keepers = (layout.airflow_home / "secrets.json", layout.passwords_file)
-    files = [p for folder in (layout.airflow_home, layout.home) for p in folder.rglob("*") if p.is_file()]
-    found = [str(p) for p in files if p not in keepers and any(word in p.read_bytes() for word in words)]
-    open_to_others = [str(p) for p in (layout.airflow_home, *keepers) if p.stat().st_mode & 0o077]
-    return [
-        *found,
-        *open_to_others,
-        *("printed" for text in printed if any(w.decode() in text for w in words)),
-    ]
 
 
 def test_two_that_start_at_once_start_one(command: Command) -> None:

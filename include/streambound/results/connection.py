@@ -16,36 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from streambound.errors import StorageError
+from streambound.results.address import DIALECTS, FIX, masked, shown
 from streambound.results.upgrade import is_current, upgrade
 
 BUSY_SECONDS = 60
-DIALECTS = "sqlite:///FILE or postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE"
-FIX = "set STREAMBOUND_DATABASE_URL"
-
-
-def parse_url(address: str) -> URL:
-    """The address, checked.
-
-    Raises:
-        StorageError: not an address, or of a database that is not supported. An address that cannot
-            be read is not repeated: it may hold a password.
-    """
-    try:
-        url = make_url(address)
-    except ArgumentError:
-        raise StorageError(
-            "the results database's address cannot be read", accepted=DIALECTS, fix=FIX
-        ) from None
-    if url.get_backend_name() not in ("sqlite", "postgresql") or url.database in (None, "", ":memory:"):
-        raise StorageError(
-            "the results database's address is not supported", subject=str(url), accepted=DIALECTS, fix=FIX
-        )
-    return url
 
 
 def connect(url: URL) -> Engine:
@@ -63,12 +42,14 @@ def connect(url: URL) -> Engine:
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise StorageError(
             f"the database driver is missing: {error}",
-            subject=str(url),
+            subject=shown(url),
             fix="pip install 'streambound[postgres]'",
         ) from None
+    except (ArgumentError, TypeError, ValueError):
+        raise _unusable(url) from None
     except OSError as error:
         raise StorageError(
-            f"the folder cannot be created: {error.strerror}", subject=str(url), fix=FIX
+            f"the folder cannot be created: {error.strerror}", subject=shown(url), fix=FIX
         ) from None
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _on_sqlite_connect)
@@ -95,10 +76,27 @@ def transaction(engine: Engine, *, writing: bool) -> Iterator[Connection]:
     Raises:
         StorageError: the database failed.
     """
-    with database_errors(engine.url), engine.connect() as connection:
+    with database_errors(engine.url), _connected(engine) as connection:
         chosen = connection.execution_options(writing=writing)
         with chosen.begin():
             yield chosen
+
+
+def _connected(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except (TypeError, ValueError):
+        raise _unusable(engine.url) from None
+
+
+def _unusable(url: URL) -> StorageError:
+    parameters = ", ".join(url.query) or "none"
+    return StorageError(
+        f"the driver cannot use the parameters of the results database's address ({parameters})",
+        subject=shown(url),
+        accepted=DIALECTS,
+        fix=FIX,
+    )
 
 
 @contextmanager
@@ -108,9 +106,9 @@ def database_errors(url: URL) -> Iterator[None]:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
         cause = str(getattr(error, "orig", None) or error).strip()
-        reason = " ".join(cause.split()).replace(url.password or "\0", "***")
+        reason = masked(" ".join(cause.split()), url)
         raise StorageError(
-            f"the results database failed: {reason}", subject=str(url), fix=_cure(reason.lower())
+            f"the results database failed: {reason}", subject=shown(url), fix=_cure(reason.lower())
         ) from None
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import URL, Column, ColumnElement, Engine, Subquery, Table, and_, delete, func, select
 
 from streambound import settings
-from streambound.results.connection import connect, parse_url, prepare, transaction
+from streambound.results.address import parse_url
+from streambound.results.connection import connect, prepare, transaction
 from streambound.results.records import Record
 from streambound.results.writing import upsert
 
@@ -23,7 +24,7 @@ class Rows:
 
     @property
     def url(self) -> URL:
-        """The address; its text masks the password."""
+        """The address; what of it others may see: ``streambound.results.address.shown``."""
         return self._url
 
     def _ready(self) -> Engine:

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import DropTable
 
 from streambound.errors import StorageError
+from streambound.results.address import shown
 from streambound.results.schema import METADATA, VERSION
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -148,7 +149,7 @@ def _shape(connection: Connection) -> Shape:
 def _refused(url: URL, what: str) -> StorageError:
     return StorageError(
         f"the results database has {what}",
-        subject=str(url),
+        subject=shown(url),
         accepted=f"schema versions 1 to {VERSION}, or a database without tables of ours",
         fix="use the release that wrote it, or name another database with STREAMBOUND_DATABASE_URL",
     )
