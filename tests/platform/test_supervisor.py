@@ -39,15 +39,23 @@ STAND_IN = """
     name = sys.argv[1]
     if pathlib.Path(f"broken-{name}").exists():
         sys.exit(f"{name} has had enough")
+    if name == "db":
+        for trace in pathlib.Path().glob("*.lives"):
+            trace.unlink()
+        sys.exit()
+    pathlib.Path(f"{name}.lives").touch()
     if name == "scheduler":
         subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()", "airflow task"])
     if name == "api-server":
-        HEALTHY = {"status": "healthy"}
-        HEALTH = dict.fromkeys(["metadatabase", "scheduler", "dag_processor", "triggerer"], HEALTHY)
+        def health():
+            parts = {"metadatabase": name, **{part: part for part in ("scheduler", "triggerer")}}
+            parts["dag_processor"] = "dag-processor"
+            lives = {part: pathlib.Path(f"{file}.lives").exists() for part, file in parts.items()}
+            return {part: {"status": "healthy" if lives[part] else "unhealthy"} for part in parts}
 
         class Answers(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                answer = HEALTH if self.path.endswith("/health") else {"access_token": "let me in"}
+                answer = health() if self.path.endswith("/health") else {"access_token": "let me in"}
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(json.dumps(answer).encode())
@@ -56,8 +64,7 @@ STAND_IN = """
 
         address = "127.0.0.1", int(os.environ["AIRFLOW__API__PORT"])
         http.server.HTTPServer(address, Answers).serve_forever()
-    elif name != "db":
-        signal.pause()
+    signal.pause()
 """
 
 
@@ -130,6 +137,31 @@ def test_a_part_that_was_killed_is_started_again(name: str, layout: Layout) -> N
         assert {told[part]["state"] for part in PARTS} == {"running"}
         assert f"{name} was killed by SIGKILL; {name} was started again (1 of 3 times in a row)" in said
     assert not any(map(living, after.values()))
+
+
+def test_thirty_kills_of_any_parts_in_any_way(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random parts, several at once, by random signals: all run again, and what they had started does not."""
+    monkeypatch.setattr(airflow_parts, "PAUSES", (0.0,) * 30)
+    draws, killed = random.Random(20), dict.fromkeys(PARTS, 0)
+    with LocalAirflow(layout) as airflow:
+        while sum(killed.values()) < 30:
+            gone = set(tasks_of(process_of(airflow, "scheduler").pid))
+            victims = draws.sample(PARTS, draws.randint(1, len(PARTS)))
+            for name in victims:
+                process = process_of(airflow, name)
+                process.send_signal(
+                    draws.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGHUP])
+                )
+                process.wait()
+                killed[name] += 1
+            airflow.tend()
+            airflow.check()
+            assert "scheduler" not in victims or not any(map(living, gone))
+            told = read_private(layout.state_file)["parts"]
+            assert {name: part["restarts"] for name, part in told.items()} == killed
+        until(lambda: airflow.client().health().get("scheduler") == "healthy")
+        last = [process.pid for process in airflow.processes()]
+    assert min(killed.values()) > 0 and not any(map(living, last))
 
 
 def test_a_part_that_cannot_stay_is_given_up_and_its_own_words_tell_why(
@@ -411,7 +443,7 @@ def test_files_damaged_anywhere_end_in_no_traceback(
         monkeypatch.setattr(airflow_local.AirflowClient, "health", lambda self: {})
         paths = [layout.state_file, layout.airflow_home / "secrets.json", layout.passwords_file]
         whole = {path: path.read_bytes() for path in paths}
-        for path, _ in itertools.product(paths, range(100)):
+        for path, _ in itertools.product(paths, range(40)):
             text = bytearray(whole[path])
             for _ in range(draws.randrange(3)):
                 text[draws.randrange(len(text))] = draws.randrange(256)
