@@ -136,6 +136,13 @@ class CountOverflow(StreamboundError):
     code = "count-overflow"
 
 
+class UnitsExceeded(StreamboundError):
+    """More was stored than the plan's units: its answers are not given, since what was promised does not hold."""
+
+    code = "units-exceeded"
+    exit_code = 3
+
+
 class PlatformError(StreamboundError):
     """Java, Spark or another outside part is missing or of the wrong version."""
 

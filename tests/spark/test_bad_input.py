@@ -110,9 +110,9 @@ SPOILT = {
     "outside domain": (
         replaced("B", pa.array([10])),
         "b",
-        "partition 1: 1 rows have a B that is outside its declared domain",
+        "partition 1: {file}, row 0: S.B = 10 is outside its declared domain",
     ),
-    "null": (replaced("B", pa.array([None], pa.int64())), "b", "1 rows have a B that is NULL"),
+    "null": (replaced("B", pa.array([None], pa.int64())), "b", "partition 1: {file}, row 0: S.B is NULL though the catalog says not_null"),
 }
 
 
@@ -120,12 +120,13 @@ SPOILT = {
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_bad_partition_fails_the_queries_that_read_it(name: str, folder: Path) -> None:
     spoil, failing, message = SPOILT[name]
-    spoil(folder / "S" / "part=1" / "part-00000.parquet")
+    file = folder / "S" / "part=1" / "part-00000.parquet"
+    spoil(file)
     answers = evaluated(folder)
     for query, answer in answers.items():
         if query in failing:
             assert isinstance(answer.error, DataError), query
-            assert message in answer.error.one_line()
+            assert message.format(file=file) in answer.error.one_line()
             assert answer.digest is None and not answer.evaluated
             assert not [*(folder / "answers" / query).glob("*/*.parquet")]
         else:

@@ -249,8 +249,8 @@ def test_other_rows_than_the_catalog_promises_are_refused_as_in_files(
     names = ", ".join(f"`{name}`" for name in COLUMNS if name not in ("A", "ok"))
     catalog = read_as(direct, S=History("odd", KEY, TABLE))
     for select, told in (
-        ("-1 AS A, true AS ok", "1 rows have a A that is outside its declared domain"),
-        ("5 AS A, CAST(NULL AS boolean) AS ok", "1 rows have a ok that is NULL"),
+        ("-1 AS A, true AS ok", "S.A = -1 is outside its declared domain"),
+        ("5 AS A, CAST(NULL AS boolean) AS ok", "S.ok is NULL though the catalog says not_null"),
         ("'5' AS A, true AS ok", "table odd, partition 7: S.A is stored as string"),
         ("5 AS A", "table odd, partition 7: S lacks the column ok"),
     ):

@@ -1,7 +1,8 @@
 """The fingerprint of a plan: what of query and catalog the state and the answers depend on.
 
 It is a digest of the compiled query and plan, of the catalog's word on the columns that the query mentions
-(type, domain, NOT NULL; evaluation refuses data that break it) and of the rows of its static relations.
+(type, domain, NOT NULL) and on timestamps (granularity, rows at each), since evaluation refuses data that
+break it, and of the rows of its static relations.
 Comments, layout, places, names of queries, and columns that the query does not mention are no part of it.
 """
 
@@ -92,7 +93,9 @@ def _query(query: Query) -> Any:
 def _relation(relation: Relation, used: Mapping[str, set[str]]) -> Any:
     wanted = used.get(relation.name, set()) | {relation.timestamp}
     columns = [_described(column) for column in relation.columns if column.name in wanted]
-    return [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
+    found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
+    promised = [relation.granularity, relation.max_rows_per_timestamp]
+    return [*found, promised] if any(promised) else found
 
 
 def _rows(query: Query, name: str, rows: Rows) -> list[Any]:

@@ -18,16 +18,6 @@ from streambound.query.model import Attribute, Comparison, Constant, Domain, Mem
 from streambound.query.values import Family, NotANumber, Value
 
 BOOLEANS = Domain(values=(0, 1))
-# Microseconds of each granularity that a catalog may declare.
-TICKS = {
-    "tick": 1,
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-}
 
 
 def domain_of(query: Query, attribute: Attribute) -> Domain | None:
@@ -153,11 +143,8 @@ class Space:
         return int(step * self.scale) if self.family(attribute) is Family.NUMBER else 1
 
     def tick(self, attribute: Attribute) -> int:
-        """The distance of neighbouring application timestamps: one tick, or the declared granularity."""
-        granularity = self.query.occurrence(attribute.occurrence).relation.granularity
-        if self.query.column(attribute).type.family is Family.NUMBER or granularity is None:
-            return 1
-        return TICKS[granularity]
+        """The distance of neighbouring application timestamps of the attribute's stream."""
+        return self.query.occurrence(attribute.occurrence).relation.tick
 
     def enumerated(self, attribute: Attribute) -> bool:
         """Whether IN or the catalog lists the values of an attribute."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.query.model import Column, Domain, Kind, Query, Relation
+from streambound.evaluation.promises import Rate, fault
+from streambound.query.model import Column, Kind, Query, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
 
@@ -51,13 +52,15 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
     """The events of a query's streams, one batch a marker.
 
     Raises:
-        DataError: no stream named, no time, a value outside its type or declared domain, time going back.
+        DataError: no stream named, no time, a value outside its type, a promise of the catalog
+            that is broken, time going back.
     """
     relations = {o.relation.name: o.relation for o in query.occurrences}
     by_time = timed(query)
     marker: Any = None
     written: Any = None
     held: dict[str, list[Encoded]] = {}
+    rates = {name: Rate(relation) for name, relation in relations.items()}
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
         if relation is None:
@@ -73,7 +76,9 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         if when != marker:
             # Answers name a timestamp as the first event of it does.
             marker, written = when, _written(relation, event) if by_time else index
-        held.setdefault(relation.name, []).append(encode(relation, event, f"event {index}"))
+        row = encode(relation, event, f"event {index}")
+        rates[relation.name].take(row, f"event {index}")
+        held.setdefault(relation.name, []).append(row)
     if held:
         yield Batch(written, held, marker)
 
@@ -122,7 +127,7 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     """A tuple's values in their ordered form; a missing column is NULL.
 
     Raises:
-        DataError: a value outside its type or its declared domain, or an unknown column.
+        DataError: a value outside its type or that breaks a promise of the catalog, or an unknown column.
     """
     known = {c.name for c in relation.columns} | {"stream", "ts"}
     if unknown := sorted(set(row) - known):
@@ -141,25 +146,9 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
         value = column.type.encode(raw)
     except DataError as error:
         raise DataError(f"{where}: column {column.name}: {error.message}") from None
-    if value is None and not column.nullable and column.name != relation.timestamp:
-        raise DataError(
-            f"{where}: column {column.name} is NULL", fix="remove it from not_null, or mend the data"
-        )
-    if value is not None and not within(column, value):
-        raise DataError(
-            f"{where}: {relation.name}.{column.name} = {shown(raw)} is outside its declared domain",
-            fix="widen the domain in the catalog, or mend the data",
-        )
+    if (broken := fault(relation, column, value, where)) is not None:
+        raise broken
     return value
-
-
-def within(column: Column, value: Value) -> bool:
-    """Whether a value lies in its column's declared domain."""
-    domain = column.domain or Domain()
-    if domain.values is not None and value not in domain.values:
-        return False
-    above = domain.minimum is None or value >= domain.minimum
-    return bool(above and (domain.maximum is None or value <= domain.maximum))
 
 
 def encode_static(

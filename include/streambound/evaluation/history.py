@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.files import footers, readable
+from streambound.evaluation.promises import Rate
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
 from streambound.query.statement import Statement, whole
@@ -72,10 +73,18 @@ def static_history(query: Query | Statement, listing: Listing | None = None) -> 
 
 
 def _needed(query: Query | Statement, relation: Relation) -> Relation:
-    """The relation with the columns that count; faults of the others concern no answer."""
+    """The relation with the columns that count; faults of the others concern no answer.
+
+    Tuples arrive by their timestamps, but what is promised of those that the query does not read is not
+    looked at.
+    """
     statement = whole(query) if isinstance(query, Query) else query
-    used = statement.columns(relation.name) | {relation.timestamp}
-    return replace(relation, columns=tuple(c for c in relation.columns if c.name in used))
+    used, stamp = statement.columns(relation.name), relation.timestamp
+    columns = tuple(c for c in relation.columns if c.name in used or c.name == stamp)
+    if stamp is None or statement.reads_time(relation):
+        return replace(relation, columns=columns)
+    plain = (replace(c, domain=None) if c.name == stamp else c for c in columns)
+    return replace(relation, columns=tuple(plain), granularity=None, max_rows_per_timestamp=None)
 
 
 class _Arrival(tuple[Any, str, Encoded]):
@@ -110,9 +119,9 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     """The rows of a partition's files, encoded.
 
     Raises:
-        DataError: a file is corrupt or does not fit the catalog.
+        DataError: a file is corrupt or does not fit the catalog, or a row breaks a promise of it.
     """
-    columns = [column.name for column in relation.columns]
+    columns, rate = [column.name for column in relation.columns], Rate(relation)
     for file in map(str, partition.files):
         faults = footers(relation, columns, [file]).faults
         if faults:
@@ -121,4 +130,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = parquet.read(columns=columns).to_pylist()
         for index, row in enumerate(rows):
-            yield encode(relation, row, f"{file}, row {index}")
+            where = f"{file}, row {index}"
+            encoded = encode(relation, row, where)
+            rate.take(encoded, where)
+            yield encoded

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import AnyPass, pass_of, static_values
 from streambound.evaluation.order import Order
+from streambound.evaluation.promises import require_units
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import bounded_parts, united_plans
@@ -20,7 +21,8 @@ Row = tuple[Any, ...]
 
 
 class StatementPass:
-    """Evaluates a bounded statement; ``peak_units`` is the most that was ever stored.
+    """Evaluates a bounded statement; ``peak_units`` is the most that was ever stored, ``units`` the most that
+    the plans allow (None if there is no number).
 
     Raises:
         PlanError: the statement is not bounded, or a part of it has no plan.
@@ -38,6 +40,9 @@ class StatementPass:
             self.blocks[number] = [
                 pass_of(plan, query, static, order) for plan, query in zip(plans, queries, strict=True)
             ]
+        sizes = [part.plan.units for parts in self.blocks.values() for part in parts]
+        known = [size for size in sizes if size is not None]
+        self.units = sum(known) if len(known) == len(sizes) else None
         self.peak_units = 0
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
@@ -46,12 +51,17 @@ class StatementPass:
             yield answers(self.statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
-        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities.
+
+        Raises:
+            UnitsExceeded: the state passed the units.
+        """
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
             found.update(united(parts, new) if parts[0].query.distinct else summed(new))
         self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
+        require_units(self.statement.name, self.units, self.peak_units)
         return dict(found)
 
 

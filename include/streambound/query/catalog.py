@@ -6,11 +6,11 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
       departures:
         kind: stream                       # stream (default), finite, static
         timestamp: departed_at             # the application timestamp
-        granularity: minute
+        granularity: minute                # every timestamp is a whole minute (of UTC)
         columns: {departed_at: timestamp, origin: string, dep_delay: int}
         not_null: [origin]
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
-        max_rows_per_timestamp: 60
+        max_rows_per_timestamp: 60         # in any partition or file
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
 
@@ -31,10 +31,9 @@ import yaml
 
 from streambound.errors import CatalogError, DataError, Place
 from streambound.query.histories import history_of
-from streambound.query.model import TABLE, Column, Domain, History, Kind, Relation
+from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
-GRANULARITIES = ("microsecond", "millisecond", "second", "minute", "hour", "day", "tick")
 RELATION_KEYS = (
     "allowed_lateness",
     "columns",
@@ -252,7 +251,7 @@ def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:
 
 
 def _granularity(name: str, value: Any) -> str | None:
-    return None if value is None else _choice(name, "granularity", value, list(GRANULARITIES))
+    return None if value is None else _choice(name, "granularity", value, list(TICKS))
 
 
 def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) -> str | None:

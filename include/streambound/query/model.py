@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 
 from streambound.errors import Place
-from streambound.query.values import Type, Value
+from streambound.query.values import Family, Type, Value
 
 
 class Kind(Enum):
@@ -41,6 +41,18 @@ class Column:
     type: Type
     domain: Domain | None = None
     nullable: bool = True
+
+
+# Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
+TICKS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "tick": 1,
+}
 
 
 # Formats of histories: files that this project reads itself, and tables that only Spark knows.
@@ -86,6 +98,13 @@ class Relation:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    @property
+    def tick(self) -> int:
+        """What every application timestamp (encoded) is a multiple of: the granularity; of ticks 1."""
+        if self.granularity is None or self.timestamp is None:
+            return 1
+        return TICKS[self.granularity] if self.column(self.timestamp).type.family is Family.TIMESTAMP else 1
 
 
 @dataclass(frozen=True, order=True)

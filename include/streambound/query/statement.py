@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
-from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query
+from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query, Relation
 from streambound.query.values import Type
 
 
@@ -116,6 +116,22 @@ class Statement:
         """Whether conditions compare application timestamps."""
         return any(
             s.base.is_timestamp(a) for s in self.selections for x in atoms_of(s.formula) for a in x.attributes
+        )
+
+    def reads_time(self, relation: Relation) -> bool:
+        """Whether the answer depends on the application timestamps of a relation.
+
+        It does if they are named; and if a condition or a distinct row names those of any stream, since
+        tuples of all streams are then put in order.
+        """
+        return relation.timestamp is not None and (
+            relation.timestamp in self.columns(relation.name)
+            or self.timed
+            or any(
+                block.distinct and any(map(s.base.is_timestamp, s.base.projected))
+                for block in self.blocks
+                for s in block.selections
+            )
         )
 
 

@@ -167,6 +167,13 @@ def scan(files: Sequence[str]) -> exp.Expr:
     return exp.alias_(exp.Table(this=call), FILES, table=True, quoted=True)
 
 
+def numbered(relation: Relation, column: str, files: Sequence[str], file: str, row: str) -> exp.Select:
+    """A column of Parquet files, with the number of the file and the number of the row in it, from 0."""
+    places = (("file_index", file), ("file_row_number", row))
+    found = [exp.alias_(exp.column(own, table=FILES), name, quoted=True) for own, name in places]
+    return _ordered_columns(relation, [column], scan(files)).select(*found)
+
+
 def _part(parts: Sequence[Sequence[str]]) -> exp.Expr:
     """The number of a row's partition, from the number of its file in the scan."""
     if len(parts) == 1:

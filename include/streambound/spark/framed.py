@@ -55,6 +55,8 @@ def sources_of(reading: Reading | Joint) -> tuple[Source, ...]:
             # A row without a timestamp is told of, and a query that only counts rows needs one column.
             own = {*columns, relation.timestamp} - {None} or {relation.columns[0].name}
             wanted = tuple(sorted(map(str, own)))
+            if relation.timestamp not in columns:
+                relation = replace(relation, granularity=None, max_rows_per_timestamp=None)
             found.append(Source(len(found), relation, wanted, tuple(synopses)))
     return tuple(found)
 

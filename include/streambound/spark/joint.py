@@ -20,7 +20,7 @@ from streambound.query.model import Query, Relation
 from streambound.spark import engine
 from streambound.spark.codes import Coder, Share
 from streambound.spark.engine import Engine
-from streambound.spark.promises import check_statement, promises
+from streambound.spark.promises import faults, promised
 from streambound.spark.segmented import JOINT
 from streambound.spark.segments import summarised
 from streambound.spark.statements import tuple_statement
@@ -130,16 +130,14 @@ def _read(
         raise fault
     if not tasks:
         return []
-    # That no timestamp is NULL is seen where tuples are put in order.
-    made = promises(relation, [c for c in columns if c != relation.timestamp or relation.column(c).domain])
+    checked = promised(relation, columns)
     aliases = joint.aliases(stream)
     found: list[dict[str, Share]] = [{} for _ in tasks]
-    with session.tuples(relation, columns, files, copied=len(aliases) + bool(made) > 1):
-        if made:
-            for part, *counts in session.rows(engine.Query(check_statement(made).sql(dialect="duckdb"))):
-                for promise, count in zip(made, counts, strict=True):
-                    if count:
-                        raise promise.fault(relation, tasks[part].partition, count)
+    with session.tuples(relation, columns, files, copied=len(aliases) + checked > 1):
+        broken = faults(session, relation, columns, files)
+        for task, own in zip(tasks, broken, strict=True):
+            for error in own.values():
+                raise error.about(f"stream {stream}, partition {task.partition}")
         for alias in aliases:
             coder = Coder(joint.segments, alias)
             table = session.table(joint.statements[alias])

@@ -82,7 +82,24 @@ class _Rows:
             if outside is None:
                 return None
             found += outside
+            if column.name == self.relation.timestamp:
+                uneven = self._uneven(column.name)
+                if uneven is None:
+                    return None
+                found += uneven
         return found
+
+    def _uneven(self, stamp: str) -> list[Column] | None:
+        """Conditions of timestamps that break a promise; None if that takes all rows of a timestamp."""
+        from pyspark.sql import functions as f
+
+        if self.relation.max_rows_per_timestamp is not None:
+            return None
+        if self.relation.tick == 1:
+            return []
+        if self.kinds[stamp] != "timestamp":
+            return None
+        return [f.unix_micros(quoted(stamp)) % self.relation.tick != 0]
 
     def _outside(self, column: str, domain: Domain | None) -> list[Column] | None:
         if domain is None:

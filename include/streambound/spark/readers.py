@@ -8,6 +8,7 @@ from pathlib import Path
 
 from streambound.kmemory.plan import MemoryPlan
 from streambound.query.model import Query, Relation
+from streambound.query.statement import Statement
 from streambound.spark import emit, engine
 from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
 from streambound.spark.statements import cell_statement, relation_statement, stateless_statement
@@ -57,8 +58,16 @@ def statement_readers(
         counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
         for stream, reader in readers_of(part.plan, answers or Path(), statics, counted):
             alias, outputs = part.label + reader.alias, plan.statement.outputs
-            found.append((stream, replace(reader, alias=alias, outputs=outputs)))
+            columns = _read(plan.statement, reader)
+            found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
     return found
+
+
+def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
+    """The columns of a reader, with the timestamp if the statement depends on it: its promises count."""
+    relation = reader.query.occurrence(reader.synopsis.alias).relation
+    stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
+    return tuple(sorted({*reader.columns, *stamp}))
 
 
 def readers_of(

@@ -17,13 +17,14 @@ from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.files import footers, readable
 from streambound.evaluation.history import rows_of
+from streambound.evaluation.promises import require_units
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
-from streambound.spark.engine import Engine, Query, opened
+from streambound.spark.engine import Engine, opened
 from streambound.spark.plans import StatementPlan, keeps_nothing, statement_plan
-from streambound.spark.promises import check_statement, promises
+from streambound.spark.promises import faults
 from streambound.spark.readers import Reader, Static, statement_readers
 from streambound.spark.summarise import shares
 from streambound.spark.united import United
@@ -58,7 +59,7 @@ class Stored:
     def readers(self) -> dict[str, list[Reader]]:
         """What is computed of each table that has to be read."""
         statics = [
-            Static(_timeless(o.relation), tuple(map(str, self.files[o.relation.name])))
+            Static(o.relation, tuple(map(str, self.files[o.relation.name])))
             for o in self.statement.statics
         ]
         found: dict[str, list[Reader]] = {}
@@ -87,7 +88,7 @@ def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
     for relation in relations.values():
         _require_columns(statement, relation, files[relation.name])
     static = {
-        o.relation.name: list(rows_of(_timeless(o.relation), Partition("", files[o.relation.name])))
+        o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))
         for o in statement.statics
     }
     plan = statement_plan(statement, found.decision.parts, static)
@@ -118,16 +119,18 @@ def _hidden(path: Path) -> bool:
     return any(part[0] in "._" for part in path.parts)
 
 
-def _timeless(relation: Relation) -> Relation:
-    """A relation whose timestamps are columns as others are."""
-    return replace(relation, timestamp=None)
+def _as_read(statement: Statement, relation: Relation) -> Relation:
+    """A relation with its timestamp only if the query reads it: tables have no order."""
+    if statement.reads_time(relation):
+        return relation
+    return replace(relation, timestamp=None, granularity=None, max_rows_per_timestamp=None)
 
 
 def _require_columns(statement: Statement, relation: Relation, files: Sequence[Path]) -> None:
     columns = sorted(statement.columns(relation.name))
-    faults = footers(_timeless(relation), columns, list(map(str, files))).faults
-    if faults:
-        raise next(iter(faults.values()))
+    found = footers(_as_read(statement, relation), columns, list(map(str, files))).faults
+    if found:
+        raise next(iter(found.values()))
 
 
 class Reading:
@@ -148,23 +151,29 @@ class Reading:
 
         Raises:
             DataError: a file cannot be read, or breaks a promise of the catalog.
+            UnitsExceeded: the state passed the plan's units.
         """
-        relations = {o.relation.name: o.relation for o in self.query.statement.arriving}
+        statement = self.query.statement
+        relations = {o.relation.name: _as_read(statement, o.relation) for o in statement.arriving}
         with opened() as engine:
             for table, readers in self.query.readers().items():
+                relation, files = relations[table], list(map(str, self.query.files[table]))
                 columns = sorted({name for reader in readers for name in reader.columns})
-                for file in map(str, self.query.files[table]):
+                _require_rate(engine, relation, columns, files)
+                for file in files:
                     for batch in _batches(file, columns):
                         self.rows += batch.num_rows
-                        yield self._take(engine, _timeless(relations[table]), readers, batch, file)
+                        yield self._take(engine, relation, readers, batch, file)
 
     def _take(
         self, engine: Engine, relation: Relation, readers: Sequence[Reader], batch: pa.RecordBatch, file: str
     ) -> Mapping[Row, int]:
         with engine.batch(relation, batch):
-            _require_promises(engine, relation, batch.schema.names, file)
+            _require(engine, relation, [name for name in batch.schema.names if name != NUMBERS], [file])
             given = {reader.alias: shares(engine, reader, 1)[0] for reader in readers}
-        return self.evaluation.advance(file, given)
+        found = self.evaluation.advance(file, given)
+        require_units(self.query.statement.name, self.query.plan.units, self.peak_units)
+        return found
 
 
 def _batches(file: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -178,11 +187,20 @@ def _batches(file: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pydict({NUMBERS: list(numbers)})
 
 
-def _require_promises(engine: Engine, relation: Relation, columns: Sequence[str], file: str) -> None:
-    made = promises(relation, [name for name in columns if name != NUMBERS])
-    if not made:
-        return
-    for _, *counts in engine.rows(Query(check_statement(made).sql(dialect="duckdb"))):
-        for promise, count in zip(made, counts, strict=True):
-            if count:
-                raise promise.fault(relation, file, count)
+def _require_rate(engine: Engine, relation: Relation, columns: Sequence[str], files: Sequence[str]) -> None:
+    """Refuse a table with too many rows at a timestamp: rows of one are in batches of any of its files."""
+    stamp = [name for name in columns if name == relation.timestamp]
+    if stamp and relation.max_rows_per_timestamp is not None:
+        with engine.tuples(relation, stamp, [files], copied=False):
+            _require(engine, relation, stamp, files)
+
+
+def _require(engine: Engine, relation: Relation, columns: Sequence[str], files: Sequence[str]) -> None:
+    """Refuse rows in the current ``tuples`` that break a promise.
+
+    Raises:
+        DataError: naming the first of them in the files.
+    """
+    (broken,) = faults(engine, relation, columns, [files])
+    for error in broken.values():
+        raise error.about(f"table {relation.name}")

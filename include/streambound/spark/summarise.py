@@ -27,7 +27,8 @@ from streambound.query.model import Relation
 from streambound.spark import emit, engine
 from streambound.spark.engine import Engine, translated
 from streambound.spark.ordered import encoded
-from streambound.spark.promises import Promise, check_statement, promises
+from streambound.spark.promises import faults as promise_faults
+from streambound.spark.promises import promised
 from streambound.spark.readers import Reader
 from streambound.spark.relations import by_time, counted
 from streambound.spark.statements import static_table
@@ -126,8 +127,11 @@ def _guarded(session: Engine, reading: Reading, columns: Sequence[str], found: F
     if len(found) > 1 and failed:
         return done + [s for one in found for s in _guarded(session, again, columns, [one])]
     (task, _) = found[0]
-    named = f"stream {task.stream}, partition {task.partition}"
-    return done + [_failed(reading.readers[i], task, error.about(named)) for i, error in failed.items()]
+    return done + [_failed(reading.readers[i], task, error.about(_named(task))) for i, error in failed.items()]
+
+
+def _named(task: Task) -> str:
+    return f"stream {task.stream}, partition {task.partition}"
 
 
 def _summaries(
@@ -136,12 +140,14 @@ def _summaries(
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
     relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
     sound = [name for name in columns if name not in found[0][1].faults]
-    made = promises(relation, sound)
-    passes = sum(len(reader.statements) for reader in reading.readers) + bool(made)
-    with session.tuples(relation, sound, [task.files for task, _ in found], copied=passes > 1):
+    checked = promised(relation, sound)
+    passes = sum(len(reader.statements) for reader in reading.readers) + checked
+    files = [task.files for task, _ in found]
+    with session.tuples(relation, sound, files, copied=passes > 1):
+        broken = promise_faults(session, relation, sound, files)
         faults = [
-            {**footer.faults, **broken}
-            for (_, footer), broken in zip(found, _broken(session, relation, made, found), strict=True)
+            {**head.faults, **{name: error.about(_named(task)) for name, error in own.items()}}
+            for (task, head), own in zip(found, broken, strict=True)
         ]
         for index, reader in enumerate(reading.readers):
             try:
@@ -152,21 +158,6 @@ def _summaries(
 
 
 Faults = Mapping[str, StreamboundError]
-
-
-def _broken(
-    session: Engine, relation: Relation, made: list[Promise], found: Found
-) -> list[dict[str, StreamboundError]]:
-    """For each partition the columns that break a promise of the catalog."""
-    faults: list[dict[str, StreamboundError]] = [{} for _ in found]
-    if made:
-        for part, *counts in session.rows(engine.Query(check_statement(made).sql(dialect="duckdb"))):
-            faults[part] = {
-                promise.column: promise.fault(relation, found[part][0].partition, count)
-                for promise, count in zip(made, counts, strict=True)
-                if count
-            }
-    return faults
 
 
 def _of_reader(

@@ -14,6 +14,7 @@ from typing import Any
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.errors import CountOverflow, StreamboundError
 from streambound.evaluation.events import answers
+from streambound.evaluation.promises import require_units
 from streambound.sources.partitions import write_table
 from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
@@ -80,6 +81,7 @@ class Walk:
             self.at, self.live = checkpoint, False
             self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
             self.digest = emit.digest_of(checkpoint.total)
+            require_units(self.job.name, self.plan.units, self.peak_units)
         new = self.at.new.rows if self.at is not None else 0
         if new:
             self.written.append(emit.answer_place(self.job.key, found.partition))
@@ -101,6 +103,8 @@ class Walk:
         self.digest += new
         self.rows += found.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)
+        # Before it is checkpointed.
+        require_units(self.job.name, self.plan.units, self.peak_units)
         self._check(found, kept, new, emit.size_of(path))
 
     def _check(self, found: Segment, kept: bytes, new: emit.Digest, size: int) -> None:

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
+from streambound.evaluation.promises import require_units, too_many
 from streambound.query.values import shown
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Timed
@@ -108,7 +109,8 @@ class Step:
         """The new answers of a micro-batch, by marker.
 
         Raises:
-            DataError: a file has a row of a timestamp that has been evaluated.
+            DataError: a file has a row of a timestamp that has been evaluated, or one too many of a timestamp.
+        UnitsExceeded: the state passed the plan's units.
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
         files = {(a.stream, a.file): a for a in ordered if a.stream != END}
@@ -126,6 +128,8 @@ class Step:
             waiting=self.waiting.count,
             latest=dict(self.waiting.latest),
         )
+        plan = self.beginning.plan
+        require_units(plan.statement.name, plan.units, self.told.peak_units)
         return found
 
     def _untimed(self, arrivals: list[Arrival]) -> New:
@@ -139,7 +143,11 @@ class Step:
             rows = json.loads(arrival.table)
             self._refuse_late(arrival, min((moment for moment, _, _ in rows), default=None))
             self.waiting.show(arrival.stream, arrival.latest)
-            self.waiting.put(arrival.alias, rows)
+            relation = self.beginning.plan.shares[arrival.alias]
+            # A task has seen one file; its stream may have further ones with rows of the same timestamp.
+            moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
+            if moment is not None:
+                raise too_many(relation, moment).about(arrival.file)
         return list(self._markers(ended))
 
     def _markers(self, ended: bool) -> Iterator[tuple[int, Mapping[Row, int]]]:

@@ -35,12 +35,19 @@ class Waiting:
         if latest is not None and (before is None or latest > before):
             self.latest[stream] = latest
 
-    def put(self, alias: str, rows: Iterable[list[Any]]) -> None:
-        """Take in what counts of a file: rows (timestamp, columns, multiplicity) of an occurrence."""
+    def put(self, alias: str, rows: Iterable[list[Any]], most: int | None = None) -> int | None:
+        """Take in what counts of a file: rows (timestamp, columns, multiplicity) of an occurrence.
+
+        Returns a timestamp of which there are now more than ``most`` rows; None if there is none.
+        """
+        crowded = None
         for moment, columns, count in rows:
             held = self.rows.setdefault((moment, alias), {})
             text = _text(columns)
             held[text] = held.get(text, 0) + count
+            if crowded is None and most is not None and sum(held.values()) > most:
+                crowded = moment
+        return crowded
 
     def complete(self, ended: bool) -> Iterator[tuple[int, dict[str, bytes]]]:
         """Take out the complete timestamps in order, with what counts of each occurrence."""
