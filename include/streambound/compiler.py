@@ -28,10 +28,11 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
 from streambound.certificate.statements import proved
 from streambound.certificate.suggestions import Suggestion
-from streambound.errors import PlanError, StreamboundError, UnsupportedError
+from streambound.errors import DataError, PlanError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import statement
+from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.statement import plans_of, sizing
@@ -233,7 +234,10 @@ def _size(job: Compilation) -> rechecked.Size:
 
 @dataclass(frozen=True)
 class Report:
-    """A checked query; ``verdict`` is bounded, unbounded, unknown or invalid."""
+    """A checked query; ``verdict`` is bounded, unbounded, unknown or invalid.
+
+    ``refused`` is why its histories are not read, as the catalog describes them, whatever the verdict.
+    """
 
     query: str
     verdict: str
@@ -242,6 +246,7 @@ class Report:
     units: int | None = None
     units_formula: str | None = None
     unplanned: str | None = None
+    refused: str | None = None
     reasons: tuple[Reason, ...] = ()
     published: dict[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
@@ -262,6 +267,7 @@ class Report:
         }
         code = None if self.error is None else self.error.code
         further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
+        further["refused"] = self.refused
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
@@ -271,6 +277,14 @@ def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
     found = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
     further = {"criterion": CODES[reason.code].criterion(projection), "branch": reason.branch}
     return {**found, **{key: text for key, text in further.items() if text}}
+
+
+def _refused(found: Statement) -> str | None:
+    try:
+        one_key(found)
+    except DataError as error:
+        return f"{error.message}; {error.fix}"
+    return None
 
 
 def check(
@@ -294,6 +308,7 @@ def check(
         units=job.units,
         units_formula=job.units_formula,
         unplanned=job.unplanned,
+        refused=_refused(job.statement),
         reasons=job.verdict.reasons,
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
         suggestions=suggested(job) if suggest else (),

@@ -137,7 +137,7 @@ class CountOverflow(StreamboundError):
 
 
 class UnitsExceeded(StreamboundError):
-    """More was stored than the plan's units: its answers are not given, since what was promised does not hold."""
+    """More was stored than the plan's units, so no answer is given."""
 
     code = "units-exceeded"
     exit_code = 3

@@ -125,11 +125,37 @@ def test_a_folder_that_is_no_day_is_refused_by_name(days: Callable[..., int], tm
         days()
 
 
-def test_a_partition_without_files_is_refused_by_name(days: Callable[..., int], tmp_path: Path) -> None:
-    (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
-    with pytest.raises(DataError, match="stream S: partition 2013-01-02 has no Parquet files"):
+def test_a_partition_with_files_of_another_kind_is_refused_by_name(
+    days: Callable[..., int], tmp_path: Path
+) -> None:
+    file = tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet"
+    file.rename(file.with_suffix(".csv"))
+    with pytest.raises(
+        DataError, match=r"S: partition 2013-01-02 has no Parquet files: found part-00000\.csv"
+    ):
         days()
     assert days("2013-01-03") == 1
+
+
+@pytest.mark.parametrize("emptied", [["2013-01-02"], ["2013-01-01", "2013-01-03"]], ids=len)
+def test_a_folder_in_which_nothing_lies_is_a_partition_without_rows(
+    emptied: list[str], days: Callable[..., int], catalog: Catalog, tmp_path: Path
+) -> None:
+    for day in emptied:
+        for relation in catalog.relations:
+            folder = tmp_path / relation.name / f"date={day}"
+            (folder / "part-00000.parquet").rename(folder / "_temporary.parquet")
+    assert days() == 3 - len(emptied)
+    assert days(emptied[0], emptied[0]) == 0
+
+
+def test_of_one_stream_a_partition_may_be_empty(catalog: Catalog, tmp_path: Path, in_process: None) -> None:
+    (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
+    found = [batch for batch in history_batches(parse(SQL, catalog, "q"))]
+    (answer,) = evaluate_history(None, [Registered("q", SQL)], catalog, output=tmp_path / "answers")
+    assert answer.error is None
+    assert answer.rows_read == sum(len(rows) for b in found for rows in b.tuples.values()) == 5
+    assert answer.answer_rows == 2 and list(answer.partitions) == DAYS
 
 
 def changed(file: Path, column: str, values: pa.Array, statistics: bool = True) -> None:

@@ -98,7 +98,11 @@ def scrambled(file: Path) -> None:
 SPOILT = {
     "corrupt": (truncated, "abc", "not a readable Parquet file"),
     "corrupt pages": (scrambled, "abc", "cannot be evaluated"),
-    "missing file": (Path.unlink, "abc", "partition 1 has no Parquet files"),
+    "another file": (
+        lambda file: file.rename(file.with_suffix(".csv")),
+        "abc",
+        "partition 1 has no Parquet files: found part-00000.csv",
+    ),
     "no timestamp": (
         rewritten(lambda t: t.drop_columns(["ts"])),
         "abc",
@@ -112,7 +116,11 @@ SPOILT = {
         "b",
         "partition 1: {file}, row 0: S.B = 10 is outside its declared domain",
     ),
-    "null": (replaced("B", pa.array([None], pa.int64())), "b", "partition 1: {file}, row 0: S.B is NULL though the catalog says not_null"),
+    "null": (
+        replaced("B", pa.array([None], pa.int64())),
+        "b",
+        "partition 1: {file}, row 0: S.B is NULL though the catalog says not_null",
+    ),
 }
 
 

@@ -80,8 +80,11 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
     from streambound.spark.live.query import Pace, live
+    from streambound.spark.prepare import draft
     from streambound.spark.session import session
 
+    # Before Spark starts, which takes a while.
+    draft(query.name, query.sql, catalog)
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
     with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
         stop = _on_signals()

@@ -130,10 +130,13 @@ def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[
 
 def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.spark.history import evaluate_history
+    from streambound.spark.prepare import draft
     from streambound.spark.session import session
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
+    # Before Spark starts, which takes a while.
+    draft(query.name, query.sql, catalog, memory)
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
             spark,

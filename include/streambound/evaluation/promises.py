@@ -112,6 +112,6 @@ def require_units(query: str, units: int | None, peak_units: int) -> None:
         raise UnitsExceeded(
             f"{peak_units:,} units were stored, though the plan needs at most {units:,}",
             subject=query,
-            fix="this is a defect of streambound: please report it, with the query and the catalog; but if there"
-            " are checkpoints, run it with --recompute first, which names any row that breaks a promise",
+            fix="this is a defect of streambound: please report it, with the query and the catalog; where"
+            " there are checkpoints, run it with --recompute first: it names a row that breaks a promise",
         )

@@ -12,11 +12,14 @@ from pathlib import Path
 from streambound import settings
 from streambound.errors import DataError
 from streambound.query.model import TABLE, Relation
+from streambound.query.statement import Statement
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
 # The key whose values are UTC days; those of any other key are compared as text.
 DAYS = "date"
+# So many names in a folder are told.
+_NAMED = 3
 # Python's own parser would also take 20130131 and 2013-W05-4, which no folder is named.
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -131,11 +134,12 @@ def choose_partitions(
 
     ``listing`` lists a history once for many queries; by default the folder is looked at.
 
-    None are left if all in the range are excluded, which the caller tells.
+    A folder in which nothing lies is a partition without rows, and is left out. None are left if all in the
+    range are excluded, which the caller tells.
 
     Raises:
-        DataError: no partition is in the range at all, or one of them has no files or is named after no
-            day where days are declared.
+        DataError: no partition is in the range at all, or one of them has files of another kind only or is
+            named after no day where days are declared.
     """
     found = partitions_in(relation, chosen, listing)
     if not found:
@@ -145,14 +149,14 @@ def choose_partitions(
     left = tuple(part for part in found if part.name not in excluded)
     for part in left:
         require_sound(relation, part)
-    return left
+    return tuple(part for part in left if part.files or _in_table(relation))
 
 
 def require_sound(relation: Relation, part: Partition) -> None:
-    """Refuse a partition that cannot be read for its name or want of files.
+    """Refuse a partition that cannot be read for its name, or for what lies in it instead of its files.
 
     Raises:
-        DataError: it has no files, or is named after no day where days are declared.
+        DataError: it has files of another kind only, or is named after no day where days are declared.
     """
     key = relation.history.partition_by if relation.history else None
     if key == DAYS and not _is_day(part.name):
@@ -162,14 +166,51 @@ def require_sound(relation: Relation, part: Partition) -> None:
             accepted=f"{key}=2013-01-31",
             fix=f"rename the folder {key}={part.name}, or move it elsewhere",
         )
-    if not part.files and not (relation.history and relation.history.format == TABLE):
+    if part.files or _in_table(relation):
+        return
+    folder = _located(relation) / (f"{key}={part.name}" if key else "")
+    if instead := _instead(folder):
         suffix = _suffix(relation)
         raise DataError(
-            f"partition {part.name} has no {'Parquet ' if suffix else ''}files",
+            f"partition {part.name} has no {'Parquet ' if suffix else ''}files: {instead}",
             subject=f"stream {relation.name}",
             accepted=f"*{suffix} files; names that begin with . or _ are not read",
             fix="write the partition again, or remove its folder",
         )
+
+
+def _in_table(relation: Relation) -> bool:
+    return relation.history is not None and relation.history.format == TABLE
+
+
+def _instead(folder: Path) -> str:
+    """What is in the folder of a partition without files, in words; nothing if it is empty."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name[0] not in "._")
+    except OSError as error:
+        return f"{folder} cannot be listed: {error.strerror}"
+    more = ", ..." if len(names) > _NAMED else ""
+    return f"found {', '.join(names[:_NAMED])}{more}" if names else ""
+
+
+def one_key(statement: Statement) -> str | None:
+    """The partition key of all streams of a query; None if their files lie directly in their folders.
+
+    Raises:
+        DataError: they have different ones: partitions of a run are taken in together, by name.
+    """
+    keys = {
+        o.relation.name: o.relation.history.partition_by for o in statement.arriving if o.relation.history
+    }
+    if len(set(keys.values())) > 1:
+        listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
+        raise DataError(
+            f"its streams are partitioned differently: {listed}",
+            subject=statement.name,
+            accepted="streams with the same partition_by",
+            fix="write the histories of these streams with one partition key",
+        )
+    return next(iter(keys.values()), None)
 
 
 def _is_day(name: str) -> bool:

@@ -34,6 +34,8 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
                 lines.append(f"    branch: {reason.branch}")
             criterion = CODES[reason.code].criterion(report.projection)
             lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
+    if report.refused is not None:
+        lines.append(f"  run refuses its histories: {report.refused}")
     said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
     opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
     if opposite in report.published.values():

@@ -22,6 +22,7 @@ from streambound.query.partitions import (
     Range,
     choose_partitions,
     find_partitions,
+    one_key,
     partitions_in,
 )
 from streambound.query.statement import Statement
@@ -101,7 +102,7 @@ class Draft:
 
 
 def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -> Draft:
-    """What is known of a query from its text alone.
+    """What is known of a query from its text and the catalog, before any folder is looked at.
 
     A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin.
 
@@ -111,9 +112,11 @@ def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -
     found = compile(sql, catalog, name)
     assert found.verdict is not None and found.statement is not None and found.decision is not None
     drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
+    if not found.verdict.bounded and memory is None:
+        return drafted
+    one_key(found.statement)
     if not found.verdict.bounded:
-        if memory is None:
-            return drafted
+        assert memory is not None
         plan = _in_memory(found.statement, memory)
         refuse_timeless(plan)
         return replace(drafted, memory_plan=plan)
@@ -152,8 +155,7 @@ def prepare(
     refuse_timeless(plan)
     files = _static_files(statement, listing)
     if growing:
-        key = _one_key(statement, _relations(statement, static=False))
-        return Job(name, sql, verdict, plan, key, static, files)
+        return Job(name, sql, verdict, plan, one_key(statement), static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
     segments = _segments(plan)
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, segments)
@@ -201,7 +203,7 @@ def _partitions(
     query: Statement, chosen: Range, excluded: Excluded, listing: Listing | None
 ) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
     relations = _relations(query, static=False)
-    key = _one_key(query, relations)
+    key = one_key(query)
     partitions, missing = {}, []
     for relation in relations:
         reasons = excluded.get(relation.name, {})
@@ -209,19 +211,6 @@ def _partitions(
         here = [part.name for part in partitions_in(relation, chosen, listing)] if reasons else []
         missing += [Missing(relation.name, name, reasons[name]) for name in here if name in reasons]
     return key, partitions, tuple(missing)
-
-
-def _one_key(query: Statement, relations: Iterable[Relation]) -> str | None:
-    keys = {r.name: r.history.partition_by if r.history else None for r in relations if r.history}
-    if len(set(keys.values())) > 1:
-        listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
-        raise DataError(
-            f"its streams are partitioned differently: {listed}",
-            subject=query.name,
-            accepted="streams with the same partition_by",
-            fix="write the histories of these streams with one partition key",
-        )
-    return next(iter(keys.values()), None)
 
 
 def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:

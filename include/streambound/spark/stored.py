@@ -59,8 +59,7 @@ class Stored:
     def readers(self) -> dict[str, list[Reader]]:
         """What is computed of each table that has to be read."""
         statics = [
-            Static(o.relation, tuple(map(str, self.files[o.relation.name])))
-            for o in self.statement.statics
+            Static(o.relation, tuple(map(str, self.files[o.relation.name]))) for o in self.statement.statics
         ]
         found: dict[str, list[Reader]] = {}
         for table, reader in statement_readers(self.plan, None, statics):

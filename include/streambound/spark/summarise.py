@@ -24,7 +24,7 @@ from streambound import errors
 from streambound.errors import StreamboundError
 from streambound.evaluation.files import Footers, footers
 from streambound.query.model import Relation
-from streambound.spark import emit, engine
+from streambound.spark import emit
 from streambound.spark.engine import Engine, translated
 from streambound.spark.ordered import encoded
 from streambound.spark.promises import faults as promise_faults
@@ -127,7 +127,9 @@ def _guarded(session: Engine, reading: Reading, columns: Sequence[str], found: F
     if len(found) > 1 and failed:
         return done + [s for one in found for s in _guarded(session, again, columns, [one])]
     (task, _) = found[0]
-    return done + [_failed(reading.readers[i], task, error.about(_named(task))) for i, error in failed.items()]
+    return done + [
+        _failed(reading.readers[i], task, error.about(_named(task))) for i, error in failed.items()
+    ]
 
 
 def _named(task: Task) -> str:

@@ -110,6 +110,7 @@ class VerdictBody(BaseModel):
     units: Units = None
     units_formula: str | None = None
     unplanned: str | None = None
+    refused: str | None = None
     criterion: str | None = None
     reasons: list[ReasonBody] = Field(default_factory=list)
     published: dict[str, str] = Field(default_factory=dict)

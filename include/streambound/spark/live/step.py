@@ -109,8 +109,8 @@ class Step:
         """The new answers of a micro-batch, by marker.
 
         Raises:
-            DataError: a file has a row of a timestamp that has been evaluated, or one too many of a timestamp.
-        UnitsExceeded: the state passed the plan's units.
+            DataError: a file has a row of a timestamp that has been evaluated, or one too many of one.
+            UnitsExceeded: the state passed the plan's units.
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
         files = {(a.stream, a.file): a for a in ordered if a.stream != END}
