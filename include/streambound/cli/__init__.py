@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from streambound.cli import cache, check, explain, run, state, witness
+from streambound.cli import cache, check, doctor, explain, run, state, witness
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, run, state, witness, cache)
+COMMANDS = (check, explain, doctor, run, state, witness, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

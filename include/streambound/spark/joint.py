@@ -135,8 +135,8 @@ def _read(
     found: list[dict[str, Share]] = [{} for _ in tasks]
     with session.tuples(relation, columns, files, copied=len(aliases) + checked > 1):
         broken = faults(session, relation, columns, files)
-        for task, own in zip(tasks, broken, strict=True):
-            for error in own.values():
+        for task, wrong in zip(tasks, broken, strict=True):
+            for error in wrong.values():
                 raise error.about(f"stream {stream}, partition {task.partition}")
         for alias in aliases:
             coder = Coder(joint.segments, alias)

@@ -90,7 +90,7 @@ def _outside(column: Column, found: exp.Column, domain: Domain) -> list[exp.Expr
 
 
 def _rated(relation: Relation, columns: Iterable[str]) -> bool:
-    return relation.max_rows_per_timestamp is not None and relation.timestamp in columns
+    return relation.max_rows_per_timestamp is not None and relation.timestamp in set(columns)
 
 
 def _counted(made: list[Promise]) -> exp.Select:

@@ -1,0 +1,103 @@
+"""``streambound doctor``: what a run would refuse and what it would read, before Spark starts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound import settings
+from streambound.cli.options import command
+
+if TYPE_CHECKING:
+    from streambound.spark.doctor import Cost, Diagnosis, Examined, Finding
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = command(commands, "doctor", _doctor, "say what run would refuse, and what it would read")
+    parser.add_argument(
+        "query", nargs="?", metavar="QUERY", help="a registered query or a .sql file (default: all)"
+    )
+    parser.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from streambound.cli.queries import one, queries
+    from streambound.spark.doctor import diagnose
+
+    if options.input is not None:
+        os.environ["STREAMBOUND_STREAMS"] = str(options.input.resolve())
+    if options.query is None:
+        chosen, catalog = queries([], options.catalog)
+    else:
+        query, catalog = one(options.query, options.catalog)
+        chosen = (query,)
+    streams, found = diagnose(chosen, catalog, settings.checkpoints())
+    findings = len([f for s in streams for f in s.findings] + [f for q in found for f in q.findings])
+    if options.format == "json":
+        print(json.dumps(_json(streams, found), ensure_ascii=False))
+    else:
+        print("\n".join(_lines(streams, found)))
+        print("nothing found" if not findings else f"{findings} finding{'' if findings == 1 else 's'}")
+    invalid = any(one.verdict == "invalid" for one in found)
+    return 2 if invalid else 1 if findings else 0
+
+
+def _json(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> dict[str, Any]:
+    return {"queries": [q.to_json() for q in found], "streams": [s.to_json() for s in streams]}
+
+
+def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[str]:
+    for stream in streams:
+        yield from _stream_lines(stream)
+    shown = {id(finding) for stream in streams for finding in stream.findings}
+    for query in found:
+        units = "" if query.units is None else f", at most {query.units:,} units"
+        yield f"{query.query}: {query.verdict}{units}"
+        if query.streams:
+            anew = "all" if query.anew == query.cost else _cost(query.anew)
+            yield f"  reads {', '.join(query.streams)}: {_cost(query.cost)}; of that the next run: {anew}"
+        # What is said of its streams stands above.
+        for finding in query.findings:
+            told = id(finding) in shown
+            yield from [f"  ! {finding.check}: see above"] if told else _finding_lines(finding)
+
+
+def _stream_lines(stream: Examined) -> Iterator[str]:
+    from streambound.spark.doctor import summed
+
+    if not stream.shares and not stream.findings:
+        yield f"{stream.stream}: only Spark reads its history, which was not looked at"
+        return
+    names = [share.partition for share in stream.shares]
+    span = f" ({names[0]} to {names[-1]})" if stream.key and names else ""
+    empty = f"; {len(stream.empty)} empty" if stream.empty else ""
+    yield f"{stream.stream}: {_cost(summed(stream.shares))}{span}{empty}"
+    if stream.newest is not None:
+        yield f"  newest: {stream.newest}"
+    for name, (low, high, domain) in (stream.ranges or {}).items():
+        declared = "" if domain is None else f"; declared: {domain}"
+        yield f"    {name}: {low} to {high}{declared}"
+    if stream.most is not None:
+        declared = "no number declared" if stream.declared is None else f"declared: {stream.declared}"
+        yield f"    rows at one timestamp: at most {stream.most}; {declared}"
+    if stream.zone is not None:
+        yield f"    time zone: {stream.zone or 'none, read as UTC'}"
+    for finding in stream.findings:
+        yield from _finding_lines(finding)
+
+
+def _finding_lines(finding: Finding) -> Iterator[str]:
+    yield f"  ! {finding.check}: {finding.message}"
+    if finding.fix:
+        yield f"    fix: {finding.fix}"
+
+
+def _cost(cost: Cost) -> str:
+    named = zip(("partition", "file", "byte", "row"), vars(cost).values(), strict=True)
+    return ", ".join(f"{number:,} {name}{'' if number == 1 else 's'}" for name, number in named)
