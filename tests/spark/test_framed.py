@@ -261,6 +261,34 @@ def test_other_rows_than_the_catalog_promises_are_refused_as_in_files(
         assert told in said(spark, catalog, tmp_path / "out", sql)
 
 
+@pytest.mark.parametrize(
+    ("promise", "ts", "told"),
+    [
+        ({"granularity": "second"}, "2026-03-01 00:00:00.000001", "is no whole second"),
+        ({"max_rows_per_timestamp": 1}, "2026-03-01 00:00:00", "is the timestamp of more rows"),
+        ({"granularity": "second", "max_rows_per_timestamp": 2}, "2026-03-01 00:00:00", None),
+    ],
+    ids=["granularity", "rate", "kept"],
+)
+def test_promises_about_timestamps_are_seen_though_the_filter_would_drop_the_row(
+    spark: Any, tmp_path: Path, promise: dict[str, Any], ts: str, told: str | None
+) -> None:
+    catalog = catalog_from_mapping(
+        {"S": {"columns": {"A": "int", "ts": "timestamp"}, "timestamp": "ts", **promise}}
+    )
+    relation = catalog.relations[0]
+    histories.write(relation, [{"A": 9, "ts": "2026-03-01 00:00:00"}, {"A": 1, "ts": ts}], tmp_path, 0)
+    catalog = histories.placed(catalog, tmp_path)
+    read = read_as(catalog, S=to_orc(catalog.relations[0], tmp_path / "orc"))
+    for sql, reads in (("SELECT ts FROM S WHERE A > 3", True), ("SELECT A FROM S WHERE A > 3", False)):
+        (answer,) = evaluate_history(spark, [Registered("q", sql)], read, output=tmp_path / "out")
+        if told is not None and reads:
+            assert answer.error is not None and "S, partition 0: S.ts = " in str(answer.error)
+            assert told in str(answer.error)
+        else:
+            assert answer.error is None and answer.answer_rows == 1
+
+
 @pytest.mark.parametrize("sql", ["SELECT 1 FROM U", "SELECT DISTINCT 1 FROM U"])
 def test_rows_count_though_no_needed_column_is_there(spark: Any, tmp_path: Path, sql: str) -> None:
     """A column that is declared first, and asked for by none, may be missing, as it may be in files."""
