@@ -75,6 +75,12 @@ def test_rows_at_one_timestamp_stay_below_the_declared_most(root: Path, relation
     assert pc.max(stamps.field("counts")).as_py() <= relation.max_rows_per_timestamp
 
 
+@pytest.mark.parametrize("relation", [r for r in CATALOG.relations if r.timestamp], ids=lambda r: r.name)
+def test_timestamps_are_multiples_of_the_declared_granularity(root: Path, relation: Relation) -> None:
+    stamps = table_of(root, relation)[relation.timestamp].cast(pa.int64()).to_numpy()
+    assert relation.tick > 1 and not (stamps % relation.tick).any()
+
+
 def test_enumerations_hold_nothing_that_never_occurs(root: Path) -> None:
     departures = CATALOG.find("departures")
     assert departures is not None
