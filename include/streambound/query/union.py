@@ -8,6 +8,8 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
+from streambound.query.exactness import HELD, exactly
+from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.scope import place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block
@@ -55,6 +57,7 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
     """
     first, *others = (s.base for block in blocks for s in block.selections)
     found = list(first.outputs)
+    terms = [[_term(first, output)] for output in first.select]
     for query in others:
         place = query.select[0].place if query.select else Place(1, 1)
         if len(query.select) != len(found):
@@ -73,5 +76,19 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
                     place=output.place,
                     accepted=f"a {kind.family.value}",
                 )
+            terms[number].append(_term(query, output))
+            if not exactly(*terms[number]):
+                raise QueryError(
+                    f"Spark SQL rounds numbers of column {number + 1} of the UNION, which is of type"
+                    f" {kind.name} before and here of {query.type_of(output.term).name}",
+                    place=output.place,
+                    accepted=HELD,
+                    fix="declare the columns of one type in the stream catalog (double reads decimals and"
+                    " integers as well), or write a constant as a double: 0.1e0",
+                )
             found[number] = name, both
     return tuple(found)
+
+
+def _term(query: Query, output: Output) -> Column | Constant:
+    return output.term if isinstance(output.term, Constant) else query.column(output.term)
