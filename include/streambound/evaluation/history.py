@@ -12,10 +12,8 @@ from dataclasses import replace
 from heapq import merge
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from streambound.evaluation.events import Batch, Encoded, encode, timed
-from streambound.evaluation.files import footers, readable
+from streambound.query.files import footers, parquet_file
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
 from streambound.query.statement import Statement, whole
@@ -117,7 +115,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         faults = footers(relation, columns, [file]).faults
         if faults:
             raise next(iter(faults.values()))
-        with readable(file), pq.ParquetFile(file) as parquet:
+        with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = parquet.read(columns=columns).to_pylist()
         for index, row in enumerate(rows):
