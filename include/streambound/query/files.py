@@ -247,9 +247,8 @@ def declared_as(found: pa.DataType) -> str | None:
     value = found.value_type if types.is_dictionary(found) else found
     if types.is_integer(value):
         return "int" if value.bit_width < 64 else "bigint"
-    if types.is_decimal(value):
-        name = f"decimal({value.precision},{value.scale})"
-        return name if value.precision <= MOST_DIGITS and 0 <= value.scale <= value.precision else None
+    if _held(value):
+        return f"decimal({value.precision},{value.scale})"
     names = {"float": "float", "double": "double", "bool": "boolean", "date32[day]": "date"}
     if _text(value):
         return "string"
@@ -269,16 +268,20 @@ def _form(declared: Type) -> str:
     return "integer" if declared.name in INTEGERS else "decimal"
 
 
+def _held(found: pa.DataType) -> bool:
+    """Whether it is a decimal that every engine holds: one of 256 bits is none, whatever its digits."""
+    return bool(types.is_decimal(found) and not types.is_decimal256(found) and found.scale >= 0)
+
+
 def _decimal(declared: Type, found: pa.DataType) -> bool:
-    if not types.is_decimal(found):
+    if not _held(found):
         return False
     precision, scale = digits_of(declared.name)
-    return bool(0 <= found.scale <= scale and found.precision - found.scale <= precision - scale)
+    return bool(found.scale <= scale and found.precision - found.scale <= precision - scale)
 
 
 def _double(declared: Type, found: pa.DataType) -> bool:
-    exact = types.is_integer(found) or (types.is_decimal(found) and found.precision <= MOST_DIGITS)
-    return bool(types.is_float32(found) or types.is_float64(found) or exact)
+    return bool(types.is_float32(found) or types.is_float64(found) or types.is_integer(found) or _held(found))
 
 
 def _text(found: pa.DataType) -> bool:
@@ -297,7 +300,7 @@ _FITS: dict[str, Callable[[Type, pa.DataType], bool]] = {
 }
 _ACCEPTED = {
     "integer": "integers of any width, with a sign or without",
-    "decimal": "decimals with no more digits before the point and after it than declared",
+    "decimal": f"decimals of up to {MOST_DIGITS} digits, no more before the point and after it than declared",
     "float": "floats of 32 bits",
     "double": f"doubles, floats of 32 bits, integers, and decimals of up to {MOST_DIGITS} digits",
     "string": "text: string, large_string, string_view, or a dictionary of them",
