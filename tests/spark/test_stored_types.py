@@ -240,6 +240,7 @@ def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_q
 
 CATALOG = """streams:
   S: {timestamp: ts, columns: {ts: timestamp, A: int, B: int}, history: {path: S, partition_by: date}}
+  U: {columns: {t: timestamp, c: string}, history: {path: S}}
 """
 
 
@@ -248,13 +249,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "registry" / "queries").mkdir(parents=True)
     (tmp_path / "registry" / "streams.yml").write_text(CATALOG)
     (tmp_path / "registry" / "queries" / "q.sql").write_text("SELECT A FROM S WHERE ts > '2026-01-01'")
+    (tmp_path / "registry" / "queries" / "u.sql").write_text("SELECT t FROM U WHERE t > '2026-01-01'")
     for number, day in enumerate(("2026-01-01", "2026-01-02")):
         folder = tmp_path / "streams" / "S" / f"date={day}"
         folder.mkdir(parents=True)
         kind = pa.timestamp("us" if number else "ns")
         moment = pa.array([dt.datetime.fromisoformat(day)], kind)
         pq.write_table(pa.table({"ts": moment, "A": [1], "B": ["x"]}), folder / "f.parquet")
-        pq.write_table(pa.table({"ts": moment, "A": [1], "B": ["x"]}), tmp_path / "streams" / "S.parquet")
+    moment = pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({"t": moment, "c": ["x"]}), tmp_path / "U.parquet")
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path / "registry"))
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)
@@ -272,6 +275,21 @@ def test_nanoseconds_are_refused_before_spark_starts(more: list[str], home: Path
     told = capsys.readouterr().err
     assert "date=2026-01-01/f.parquet" in told and "S.ts is stored as timestamp[ns]" in told
     assert "accepted: timestamps in milliseconds, microseconds" in told and "fix: " in told
+
+
+def test_nanoseconds_of_stored_relations_are_refused(home: Path, capsys: Any) -> None:
+    assert main(["run", "u", "--relations", str(home)]) == 2
+    told = capsys.readouterr().err
+    assert "U.parquet" in told and "U.t is stored as timestamp[ns, tz=UTC]" in told and "microseconds" in told
+
+
+def test_a_wrong_type_is_told_before_a_row_is_read(home: Path, capsys: Any) -> None:
+    first, last = ((home / "streams" / "S" / f"date=2026-01-0{day}" / "f.parquet") for day in (1, 2))
+    last.write_bytes(first.read_bytes())
+    pq.write_table(pa.table({"ts": pa.array([dt.datetime(2026, 1, 1)]), "A": [1], "B": [1]}), first)
+    assert main(["run", "q", "--engine", "onepass"]) == 2
+    told = capsys.readouterr().err
+    assert "date=2026-01-02/f.parquet" in told and "partition 2026-01-01, 1 of 2" not in told
 
 
 def test_a_column_that_no_query_needs_may_be_of_any_type(

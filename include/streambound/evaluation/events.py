@@ -65,7 +65,8 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         when = _moment(relation, event, index) if by_time else index
         if by_time and marker is not None and when < marker:
             raise DataError(
-                f"event {index}: timestamp {when} comes after {marker}", fix="sort the events by time"
+                f"event {index}: timestamp {_told(relation, when)} comes after {_told(relation, marker)}",
+                fix="sort the events by time",
             )
         if marker is not None and when != marker:
             yield Batch(written, held, marker)
@@ -76,6 +77,13 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         held.setdefault(relation.name, []).append(encode(relation, event, f"event {index}"))
     if held:
         yield Batch(written, held, marker)
+
+
+def _told(relation: Relation, moment: int) -> str:
+    """A moment as SQL writes it."""
+    return (
+        str(moment) if relation.timestamp is None else relation.column(relation.timestamp).type.text(moment)
+    )
 
 
 def in_time(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -146,8 +154,9 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
             f"{where}: column {column.name} is NULL", fix="remove it from not_null, or mend the data"
         )
     if value is not None and not within(column, value):
+        found = column.type.text(value)
         raise DataError(
-            f"{where}: {relation.name}.{column.name} = {shown(raw)} is outside its declared domain",
+            f"{where}: {relation.name}.{column.name} = {found} is outside its declared domain",
             fix="widen the domain in the catalog, or mend the data",
         )
     return value

@@ -7,7 +7,7 @@ stream by stream, in FROM order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
 from typing import Any
@@ -42,6 +42,9 @@ def history_batches(
         name: {part.name: part for part in choose_partitions(relation, chosen)}
         for name, relation in relations.items()
     }
+    for name, parts in found.items():
+        for part in parts.values():
+            _require_fitting(relations[name], tuple(map(str, part.files)))
     number = 0
     partitions = sorted({name for parts in found.values() for name in parts})
     for place, partition in enumerate(partitions, start=1):
@@ -104,6 +107,11 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
+def _require_fitting(relation: Relation, files: Sequence[str]) -> None:
+    for fault in footers(relation, [column.name for column in relation.columns], files).faults.values():
+        raise fault
+
+
 def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     """The rows of a partition's files, encoded.
 
@@ -111,10 +119,8 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         DataError: a file is corrupt or does not fit the catalog.
     """
     columns = [column.name for column in relation.columns]
+    _require_fitting(relation, tuple(map(str, partition.files)))
     for file in map(str, partition.files):
-        faults = footers(relation, columns, [file]).faults
-        if faults:
-            raise next(iter(faults.values()))
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = parquet.read(columns=columns).to_pylist()

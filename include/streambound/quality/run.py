@@ -143,4 +143,5 @@ def newest_rows(relation: Relation, partition: Partition) -> pd.DataFrame:
         else pa.table({c: [] for c in columns})
     )
     frame: pd.DataFrame = whole.to_pandas()
-    return frame
+    # Exact numbers that are declared double are judged as the doubles that they are read as.
+    return frame.astype({column.name: float for column in relation.columns if column.type.name == "double"})

@@ -65,10 +65,12 @@ def _is_double(value: Value) -> bool:
 
 
 def _digits(term: Column | Constant) -> tuple[int, int]:
-    """Digits before and after the point, as Spark counts them."""
+    """Digits before and after the point: what does not fit 38 of them, Spark rounds after the point."""
     if isinstance(term, Constant):
-        _, digits, exponent = Decimal(term.text.replace(" ", "").lstrip("-")).as_tuple()
-        return max(0, len(digits) + int(exponent)), max(0, -int(exponent))
+        units, after = abs(Fraction(term.value)), 0
+        while units.denominator != 1:
+            units, after = units * 10, after + 1
+        return max(0, len(str(units.numerator)) - after), after
     if term.type.name in INTEGERS:
         return _DIGITS_OF_INTEGERS, 0
     precision, scale = digits_of(term.type.name)
