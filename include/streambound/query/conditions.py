@@ -184,6 +184,7 @@ def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Sco
         made = scope.coerce(constant, column.type, node)
         _refuse_inexact([attribute, made], node, scope)
         return made
+    assert constant.value is not None
     if (value := beside(column, constant.value)) is None:
         raise QueryError(
             f"Spark SQL compares {attribute} with {constant.text} as doubles, and several values of a"
@@ -268,7 +269,7 @@ def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: S
         second = scope.coerce(second, first.type, whole)
     one, other = first.value, second.value
     if DOUBLE in (first.type, second.type):
-        one, other = float(one), float(other)
+        one, other = scope.as_double(first, whole).value, scope.as_double(second, whole).value
     return _decided(holds(op, one, other), whole, scope)
 
 

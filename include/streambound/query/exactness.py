@@ -32,7 +32,8 @@ def exactly(*terms: Column | Constant) -> bool:
         return all(map(in_doubles, numbers))
     if all(isinstance(t, Column) and t.type.name in INTEGERS for t in numbers):
         return True
-    return sum(max(part) for part in zip(*map(_digits, numbers), strict=True)) <= MOST_DIGITS
+    digits = [_digits(number) for number in numbers]
+    return max(before for before, _ in digits) + max(after for _, after in digits) <= MOST_DIGITS
 
 
 def _null(term: Column | Constant) -> bool:
@@ -67,7 +68,7 @@ def _is_double(value: Value) -> bool:
 def _digits(term: Column | Constant) -> tuple[int, int]:
     """Digits before and after the point: what does not fit 38 of them, Spark rounds after the point."""
     if isinstance(term, Constant):
-        units, after = abs(Fraction(term.value)), 0
+        units, after = abs(Fraction(term.value or 0)), 0
         while units.denominator != 1:
             units, after = units * 10, after + 1
         return max(0, len(str(units.numerator)) - after), after
