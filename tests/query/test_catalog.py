@@ -273,6 +273,7 @@ def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
         ("date", 99999999),
         ("date", -719163),
         ("timestamp", 10**20),
+        ("timestamp", "2026-01-01 00:00:00.0000000001"),
         ("timestamp", "0001-01-01T00:00:00+05:00"),
         ("string", "\ud800"),
     ],
@@ -332,6 +333,7 @@ def test_the_names_of_every_engine_are_types(kind: str) -> None:
         ("hugeint", "decimal(38,0)"),
         ("timestamp(9)", "in microseconds"),
         ("timestamp_ns", "in microseconds"),
+        ("strng", "write string"),
         ("map<string,int>", "leave the column out of the catalog"),
     ],
 )

@@ -238,6 +238,26 @@ def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_q
         assert sorted(map(repr, told)) == sorted(map(repr, zip(*wanted, strict=True))), answer.query
 
 
+@pytest.mark.parametrize(
+    ("declared", "kind", "value"),
+    [
+        ("date", pa.date32(), 3_000_000),
+        ("timestamp", pa.timestamp("us", "UTC"), 3 * 10**17),
+        ("timestamp", pa.timestamp("ms"), -(3 * 10**14)),
+    ],
+)
+def test_what_lies_outside_the_calendar_is_refused(
+    declared: str, kind: pa.DataType, value: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.parquet"
+    array = pa.array([value], pa.int64()).cast(pa.int32() if declared == "date" else pa.int64()).cast(kind)
+    for statistics in (True, False):
+        pq.write_table(pa.table({"c": array}), file, write_statistics=statistics)
+        with pytest.raises(DataError, match=r"outside the calendar|cannot be read") as caught:
+            list(rows_of(relation(declared), Partition("p", (file,))))
+        assert caught.value.subject == str(file) and "9999" in str(caught.value.accepted)
+
+
 CATALOG = """streams:
   S: {timestamp: ts, columns: {ts: timestamp, A: int, B: int}, history: {path: S, partition_by: date}}
   U: {columns: {t: timestamp, c: string}, history: {path: S}}

@@ -12,6 +12,9 @@ from dataclasses import replace
 from heapq import merge
 from typing import Any
 
+import pyarrow as pa
+
+from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Query, Relation
@@ -107,6 +110,20 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
+def _plain(table: pa.Table, file: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = table.to_pylist()
+    except (ValueError, OverflowError) as error:
+        # A moment of INT96, of which a footer says nothing.
+        raise DataError(
+            f"a value cannot be read: {error}",
+            subject=file,
+            accepted="dates and timestamps of the years 1 to 9999",
+            fix="write the partition again without it",
+        ) from None
+    return found
+
+
 def _require_fitting(relation: Relation, files: Sequence[str]) -> None:
     for fault in footers(relation, [column.name for column in relation.columns], files).faults.values():
         raise fault
@@ -123,6 +140,6 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     for file in map(str, partition.files):
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
-            rows = parquet.read(columns=columns).to_pylist()
+            rows = _plain(parquet.read(columns=columns), file)
         for index, row in enumerate(rows):
             yield encode(relation, row, f"{file}, row {index}")

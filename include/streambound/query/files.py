@@ -18,7 +18,7 @@ from pyarrow import types
 from streambound.errors import DataError
 from streambound.query.model import Column, Relation
 from streambound.query.type_names import MOST_DIGITS
-from streambound.query.values import INTEGERS, Family, Type, digits_of, whole_numbers
+from streambound.query.values import DAYS, INTEGERS, MICROSECONDS, Family, Type, digits_of, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,8 @@ def _fault(
         )
     if column.type.name in INTEGERS and _wider(column.type, found):
         return _beyond(relation, column, file, metadata)
+    if column.type.family in (Family.DATE, Family.TIMESTAMP):
+        return _outside_calendar(relation, column, file, metadata, found)
     return None
 
 
@@ -209,6 +211,26 @@ def _beyond(relation: Relation, column: Column, file: str, metadata: pq.FileMeta
         if wide
         else f"declare {relation.name}.{column.name} bigint in the stream catalog",
     )
+
+
+def _outside_calendar(
+    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, found: pa.DataType
+) -> DataError | None:
+    """Why the days or moments of a file are none, as far as its row groups say; None if they are."""
+    known = DAYS if column.type.family is Family.DATE else MICROSECONDS
+    unit = 1000 if types.is_timestamp(found) and found.unit == "ms" else 1
+    for statistics in _statistics(column.name, metadata):
+        # INT96 has none, and dates of 64 bits are written with 32.
+        if statistics is None or not statistics.has_min_max:
+            continue
+        if statistics.min_raw * unit < known.start or statistics.max_raw * unit >= known.stop:
+            return DataError(
+                f"{relation.name}.{column.name} holds a {column.type.name} outside the calendar",
+                subject=file,
+                accepted="years 1 to 9999",
+                fix="write the partition again without it",
+            )
+    return None
 
 
 def _ends(column: str, file: str, metadata: pq.FileMetaData) -> list[int]:

@@ -7,6 +7,7 @@ known. A name that two of them read differently has Spark's meaning: ``float`` h
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 ACCEPTED = (
     "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string, "
@@ -67,7 +68,10 @@ def fix_of(text: str) -> str:
         return _FIXES["timestamp_ns"]
     if _DECIMAL.fullmatch(name):
         return f"write decimal(p,s) with p from 1 to {MOST_DIGITS} and s from 0 to p"
-    return next((fix for names, fix in _FIXES.items() if name in names.split()), _ELSE)
+    if known := [fix for names, fix in _FIXES.items() if name in names.split()]:
+        return known[0]
+    near = get_close_matches(name, _NAMES, 1, 0.8)
+    return f"write {_NAMES[near[0]]}" if near else _ELSE
 
 
 def _plain(text: str) -> str:

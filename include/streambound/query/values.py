@@ -78,6 +78,8 @@ INTEGERS = ("int", "bigint", "smallint", "tinyint")
 # Whole numbers up to here are doubles, each of them.
 DOUBLES = 2**53
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+# A part of a second below a microsecond.
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
 # As many digits as a decimal can have, and more: nothing is rounded.
 _EXACT = Context(prec=80)
 
@@ -306,6 +308,9 @@ def _timestamp(kind: Type, value: Any) -> int:
         return _inside(value, MICROSECONDS)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, str) and _FINER.search(value):
+        # Python would cut it to microseconds.
+        raise ValueError(value)
     moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
     # Histories are in UTC: a naive timestamp is one of theirs.
     moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
