@@ -186,6 +186,8 @@ def test_a_union_that_spark_would_round_is_refused(first: str, second: str) -> N
     for one, other in ((first, second), (second, first)):
         with pytest.raises(QueryError, match="Spark SQL rounds numbers of column 1"):
             statement(f"SELECT {one} UNION SELECT {other}", catalog)
+        # All rows stay, each rounded as Spark does.
+        assert statement(f"SELECT {one} UNION ALL SELECT {other}", catalog)
     assert statement("SELECT T.c FROM T UNION SELECT 1e-1 FROM S", catalog)
 
 

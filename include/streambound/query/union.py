@@ -57,7 +57,6 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
     """
     first, *others = (s.base for block in blocks for s in block.selections)
     found = list(first.outputs)
-    terms = [[_term(first, output)] for output in first.select]
     for query in others:
         place = query.select[0].place if query.select else Place(1, 1)
         if len(query.select) != len(found):
@@ -76,18 +75,35 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
                     place=output.place,
                     accepted=f"a {kind.family.value}",
                 )
-            terms[number].append(_term(query, output))
-            if not exactly(*terms[number]):
+            found[number] = name, both
+    for number, (_, kind) in enumerate(found):
+        _refuse_rounded(blocks, number, kind)
+    return tuple(found)
+
+
+def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
+    """Refuse numbers that Spark rounds to the type of a column before it drops the duplicates.
+
+    Raises:
+        QueryError: with the place of the first that makes them so.
+    """
+    # What UNION ALL rounds is rounded in the answer alone; but a decimal of too many digits has no type.
+    merged = [block.selections for block in blocks if block.distinct]
+    groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
+    for selections in groups:
+        terms: list[Column | Constant] = []
+        for query in (one.base for one in selections):
+            output = query.select[number]
+            terms.append(_term(query, output))
+            if not exactly(*terms):
                 raise QueryError(
-                    f"Spark SQL rounds numbers of column {number + 1} of the UNION, which is of type"
-                    f" {kind.name} before and here of {query.type_of(output.term).name}",
+                    f"Spark SQL rounds numbers of column {number + 1} of the UNION to {kind.name}, and then"
+                    " drops duplicates",
                     place=output.place,
                     accepted=HELD,
                     fix="declare the columns of one type in the stream catalog (double reads decimals and"
                     " integers as well), or write a constant as a double: 0.1e0",
                 )
-            found[number] = name, both
-    return tuple(found)
 
 
 def _term(query: Query, output: Output) -> Column | Constant:
