@@ -192,8 +192,15 @@ def require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partiti
     ``parts`` are those that are to be read of a stream. What only Spark reads is left to it.
 
     Raises:
-        DataError: naming a stream, or a file and its column.
+        DataError: naming the query, or a file and its column.
     """
+    try:
+        _require_fitting(drafted, parts)
+    except StreamboundError as error:
+        raise error.about(drafted.name) from None
+
+
+def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partition]]) -> None:
     statement = drafted.statement
     if not drafted.evaluated:
         return
@@ -222,7 +229,8 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, Streamb
             columns = sorted(set[str]().union(*wanted.values()))
             faults = _faults(relation, columns, files)
             for name, own in wanted.items():
-                if error := next((e for c, e in faults.items() if c in own or c == relation.timestamp), None):
+                of_all = relation.timestamp or ""
+                if error := next((e for c, e in faults.items() if c in own or c == of_all), None):
                     found[name] = error.about(f"stream {stream}, partition {task.partition}")
     return found
 
