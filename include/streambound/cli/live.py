@@ -83,8 +83,9 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     from streambound.spark.live.query import Pace, live
     from streambound.spark.live.start import noted
     from streambound.spark.prepare import draft, require_fitting
-    from streambound.spark.session import session
+    from streambound.spark.session import require_installed, session
 
+    require_installed()
     if options.recompute or not noted(query.name, options.output):
         # Before Spark starts, which takes a while; what was taken in before is not read again.
         require_fitting(draft(query.name, query.sql, catalog), present_partitions)

@@ -132,10 +132,11 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     from streambound.query.partitions import Range, choose_partitions
     from streambound.spark.history import evaluate_history
     from streambound.spark.prepare import draft, require_fitting
-    from streambound.spark.session import session
+    from streambound.spark.session import require_installed, session
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
+    require_installed()
     chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
     require_fitting(
