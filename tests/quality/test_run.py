@@ -62,7 +62,7 @@ def test_every_kind_of_damage_at_once(history: History, tmp_path: Path) -> None:
         "4 rows share one departed_at, declared at most 3",
     )
     (unreadable,) = quality.failed_partitions[DAY]
-    assert unreadable.startswith("part-00000.parquet is not readable Parquet")
+    assert unreadable.startswith("part-00000.parquet is not a readable Parquet file")
     assert quality.failed_partitions["2013-06-06"] == ("the partition has no Parquet file",)
     assert quality.sound_partitions == ("2013-01-01", NEWEST)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -232,7 +233,11 @@ def test_an_empty_registry_is_an_error(tmp_path: Path) -> None:
         ("timestamp", "1970-01-01 00:00:00.000001", 1),
         ("string", "x", "x"),
         ("int", None, None),
-        ("int", -(2**63), -(2**63)),
+        ("bigint", -(2**63), -(2**63)),
+        ("int", -(2**53), -(2**53)),
+        ("double", "0.1", 0.1),
+        ("double", 2**53 + 1, 2**53),
+        ("float", 0.1, 0.10000000149011612),
         ("decimal(38,0)", "9" * 38, int("9" * 38)),
         ("double", "1e3", 1000),
         ("date", 2932896, 2932896),
@@ -255,7 +260,9 @@ def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
         ("int", "1/3"),
         ("double", "1/3"),
         ("double", "1_0"),
-        ("int", 2**63),
+        ("bigint", 2**63),
+        ("int", 2**53 + 1),
+        ("float", 1e39),
         ("int", "1e999999999"),
         ("int", float("inf")),
         ("double", 10**400),
@@ -266,6 +273,7 @@ def test_values_are_encoded_in_order(kind: str, raw: Any, encoded: Any) -> None:
         ("date", 99999999),
         ("date", -719163),
         ("timestamp", 10**20),
+        ("timestamp", "2026-01-01 00:00:00.0000000001"),
         ("timestamp", "0001-01-01T00:00:00+05:00"),
         ("string", "\ud800"),
     ],
@@ -286,3 +294,76 @@ def test_a_long_wrong_value_is_not_repeated_whole(raw: Any) -> None:
     with pytest.raises(DataError) as caught:
         parse_type("int").encode(raw)
     assert len(caught.value.message) < 200
+
+
+NAMES = {
+    "int": "int integer INT4 int32 mediumint uint2",
+    "bigint": "bigint long int8 INT64 ubigint uint4",
+    "smallint": "smallint short int2 utinyint",
+    "tinyint": "tinyint byte int1",
+    "float": "float real float4",
+    "double": "double float8 float64",
+    "boolean": "boolean bool BOOL",
+    "date": "date",
+    "timestamp": "timestamp timestamp(3) timestamp_ntz timestamp_ltz timestamp_ltz(6) timestamptz datetime",
+    "string": "string text varchar varchar(10) char(3) bpchar character(2)",
+    "decimal(10,2)": "decimal(10,2) numeric(10,2) dec(10,2) DECIMAL(10,2)",
+    "decimal(5,0)": "decimal(5) numeric(5)",
+}
+SPACED = {
+    "double": "double precision",
+    "decimal(10,2)": "numeric ( 10 , 2 )",
+    "string": "character varying(20)",
+    "timestamp": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+    "int": "smallint unsigned",
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_names_of_every_engine_are_types(kind: str) -> None:
+    for name in [*NAMES[kind].split(), *([SPACED[kind]] if kind in SPACED else [])]:
+        assert parse_type(name).name == kind, name
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("decimal", "write its digits, such as decimal(10,2)"),
+        ("numeric(39,1)", "write decimal(p,s) with p from 1 to 38"),
+        ("hugeint", "decimal(38,0)"),
+        ("timestamp(9)", "in microseconds"),
+        ("timestamp_ns", "in microseconds"),
+        ("strng", "write string"),
+        ("map<string,int>", "leave the column out of the catalog"),
+    ],
+)
+def test_what_is_no_type_has_a_fix(name: str, fix: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog_from_mapping({"S": {"A": name}})
+    assert "S, column A: unknown column type" in caught.value.message and fix in str(caught.value.fix)
+
+
+def test_a_decimal_needs_no_quotes(tmp_path: Path) -> None:
+    text = (
+        "streams:\n  S: {A: decimal(10,2), B: numeric(12, 2), C: int}\n  T: {columns: {A: decimal(10,2)}}\n"
+    )
+    (tmp_path / "streams.yml").write_text(text)
+    s, t = load_catalog(tmp_path / "streams.yml").relations
+    assert [c.type.name for c in s.columns] == ["decimal(10,2)", "decimal(12,2)", "int"]
+    assert [c.type.name for c in t.columns] == ["decimal(10,2)"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "TIMESTAMP '2026-01-01 00:00:00'"),
+        (dt.date(2026, 1, 1), "DATE '2026-01-01'"),
+        ([Decimal("1.50")], "[1.50]"),
+        ({"min": dt.date(2026, 1, 1)}, "{'min': DATE '2026-01-01'}"),
+        (b"\x1f", "X'1F'"),
+    ],
+)
+def test_a_value_is_told_as_sql_writes_it(value: Any, text: str) -> None:
+    with pytest.raises(DataError) as caught:
+        parse_type("boolean").encode(value)
+    assert caught.value.message == f"{text} is not a value of type boolean"

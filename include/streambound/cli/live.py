@@ -79,12 +79,16 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
+    from streambound.query.partitions import present_partitions
     from streambound.spark.live.query import Pace, live
-    from streambound.spark.prepare import draft
-    from streambound.spark.session import session
+    from streambound.spark.live.start import noted
+    from streambound.spark.prepare import draft, require_fitting
+    from streambound.spark.session import require_installed, session
 
-    # Before Spark starts, which takes a while.
-    draft(query.name, query.sql, catalog)
+    require_installed()
+    if options.recompute or not noted(query.name, options.output):
+        # Before Spark starts, which takes a while; what was taken in before is not read again.
+        require_fitting(draft(query.name, query.sql, catalog), present_partitions)
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
     with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
         stop = _on_signals()

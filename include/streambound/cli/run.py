@@ -129,14 +129,19 @@ def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[
 
 
 def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.query.partitions import Range, choose_partitions
     from streambound.spark.history import evaluate_history
-    from streambound.spark.prepare import draft
-    from streambound.spark.session import session
+    from streambound.spark.prepare import draft, require_fitting
+    from streambound.spark.session import require_installed, session
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
+    require_installed()
+    chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
-    draft(query.name, query.sql, catalog, memory)
+    require_fitting(
+        draft(query.name, query.sql, catalog, memory), lambda relation: choose_partitions(relation, chosen)
+    )
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
             spark,

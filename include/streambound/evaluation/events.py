@@ -68,7 +68,8 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         when = _moment(relation, event, index) if by_time else index
         if by_time and marker is not None and when < marker:
             raise DataError(
-                f"event {index}: timestamp {when} comes after {marker}", fix="sort the events by time"
+                f"event {index}: timestamp {_told(relation, when)} comes after {_told(relation, marker)}",
+                fix="sort the events by time",
             )
         if marker is not None and when != marker:
             yield Batch(written, held, marker)
@@ -81,6 +82,13 @@ def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> It
         held.setdefault(relation.name, []).append(row)
     if held:
         yield Batch(written, held, marker)
+
+
+def _told(relation: Relation, moment: int) -> str:
+    """A moment as SQL writes it."""
+    return (
+        str(moment) if relation.timestamp is None else relation.column(relation.timestamp).type.text(moment)
+    )
 
 
 def in_time(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

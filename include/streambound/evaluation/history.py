@@ -7,16 +7,17 @@ stream by stream, in FROM order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
+from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
-from streambound.evaluation.files import footers, readable
 from streambound.evaluation.promises import Rate
+from streambound.query.files import footers, parquet_file
 from streambound.query.model import Query, Relation
 from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
 from streambound.query.statement import Statement, whole
@@ -45,6 +46,9 @@ def history_batches(
         name: {part.name: part for part in choose_partitions(relation, chosen)}
         for name, relation in relations.items()
     }
+    for name, parts in found.items():
+        for part in parts.values():
+            _require_fitting(relations[name], tuple(map(str, part.files)))
     number = 0
     partitions = sorted({name for parts in found.values() for name in parts})
     for place, partition in enumerate(partitions, start=1):
@@ -115,6 +119,25 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
+def _plain(table: pa.Table, file: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = table.to_pylist()
+    except (ValueError, OverflowError) as error:
+        # A moment of INT96, of which a footer says nothing.
+        raise DataError(
+            f"a value cannot be read: {error}",
+            subject=file,
+            accepted="dates and timestamps of the years 1 to 9999",
+            fix="write the partition again without it",
+        ) from None
+    return found
+
+
+def _require_fitting(relation: Relation, files: Sequence[str]) -> None:
+    for fault in footers(relation, [column.name for column in relation.columns], files).faults.values():
+        raise fault
+
+
 def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     """The rows of a partition's files, encoded.
 
@@ -122,13 +145,11 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         DataError: a file is corrupt or does not fit the catalog, or a row breaks a promise of it.
     """
     columns, rate = [column.name for column in relation.columns], Rate(relation)
+    _require_fitting(relation, tuple(map(str, partition.files)))
     for file in map(str, partition.files):
-        faults = footers(relation, columns, [file]).faults
-        if faults:
-            raise next(iter(faults.values()))
-        with readable(file), pq.ParquetFile(file) as parquet:
+        with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
-            rows = parquet.read(columns=columns).to_pylist()
+            rows = _plain(parquet.read(columns=columns), file)
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"
             encoded = encode(relation, row, where)

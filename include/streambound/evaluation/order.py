@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from streambound.errors import DataError
 from streambound.query.model import Relation
-from streambound.query.values import shown
 
 
 @dataclass
@@ -40,7 +39,7 @@ class Order:
 
     def _refusal(self, relation: Relation, moment: int, latest: int, partition: str | None) -> DataError:
         kind = relation.column(str(relation.timestamp)).type
-        own, last = (shown(kind.decode(at)) for at in (moment, latest))
+        own, last = (kind.text(at) for at in (moment, latest))
         return DataError(
             f"partition {partition} of {relation.name} has a row of {own}, but the partitions before it"
             f" reach {last}",

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from streambound.errors import DataError
 from streambound.quality.aggregate import Counted, count, with_domain
-from streambound.quality.schemas import misfit, read_footer
+from streambound.query.files import footer
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.values import EPOCH, Family
@@ -100,16 +99,16 @@ def _fault(relation: Relation, partition: Partition) -> Measures | None:
         return Measures(partition.name, False, False, "the partition has no Parquet file")
     if relation.history and relation.history.partition_by == "date" and day_of(partition.name) is None:
         return Measures(partition.name, True, False, f"{partition.name} is not a day (YYYY-MM-DD)")
-    rows = 0
+    rows, columns = 0, [column.name for column in relation.columns]
     for path in partition.files:
         try:
-            schema, found = read_footer(path)
-        except (OSError, pa.ArrowException) as error:
-            reason = f"{path.name} is not readable Parquet: {_brief(error)}"
-            return Measures(partition.name, False, False, reason)
-        rows += found
-        if wrong := misfit(relation, schema):
-            return Measures(partition.name, True, False, f"{path.name} {wrong}", rows)
+            found = footer(relation, columns, str(path))
+        except DataError as error:
+            return Measures(partition.name, False, False, f"{path.name} is {error.message}")
+        rows += found.metadata.num_rows
+        if found.faults:
+            reason = "; ".join(fault.message for fault in found.faults.values())
+            return Measures(partition.name, True, False, f"{path.name}: {reason}", rows)
     return None
 
 
@@ -126,7 +125,7 @@ def _count_all(
 
     counted: dict[str, Counted] = {}
     broken: dict[str, Measures] = {}
-    for group in _by_schema(partitions):
+    for group in _by_schema(relation, partitions):
         try:
             counted |= count(relation, group, _days(relation, group))
         except duckdb.Error as error:
@@ -141,10 +140,11 @@ def _count_all(
     return counted, broken
 
 
-def _by_schema(partitions: Sequence[Partition]) -> list[list[Partition]]:
+def _by_schema(relation: Relation, partitions: Sequence[Partition]) -> list[list[Partition]]:
     groups: dict[str, list[Partition]] = {}
     for partition in partitions:
-        schemas = sorted({read_footer(path)[0].remove_metadata().to_string() for path in partition.files})
+        found = (footer(relation, (), str(path)).schema for path in partition.files)
+        schemas = sorted({schema.remove_metadata().to_string() for schema in found})
         groups.setdefault("\n".join(schemas), []).append(partition)
     return list(groups.values())
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.metrics import Measures, as_json, measure, metrics_table
 from streambound.quality.suites import row_expectations, stream_promises
+from streambound.query.files import parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, find_partitions
 from streambound.results import QualityOutcome, Results
@@ -131,7 +131,7 @@ def newest_rows(relation: Relation, partition: Partition) -> pd.DataFrame:
     tables: list[pa.Table] = []
     wanted = NEWEST_ROWS
     for path in partition.files:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(str(path)) as file:
             for batch in file.iter_batches(columns=columns):
                 tables.append(pa.Table.from_batches([batch.slice(0, wanted)]))
                 wanted -= tables[-1].num_rows
@@ -143,4 +143,5 @@ def newest_rows(relation: Relation, partition: Partition) -> pd.DataFrame:
         else pa.table({c: [] for c in columns})
     )
     frame: pd.DataFrame = whole.to_pandas()
-    return frame
+    # Exact numbers that are declared double are judged as the doubles that they are read as.
+    return frame.astype({column.name: float for column in relation.columns if column.type.name == "double"})

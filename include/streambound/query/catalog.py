@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ RELATION_KEYS = (
 )
 # Bits of an integer that a file may hold; Python takes long to print one of many more.
 _BITS = 2_000
+# The halves of a type with two numbers, and no value.
+_OPENED, _CLOSED, _NOTHING = re.compile(r"\w+ ?\( ?\d+ ?"), re.compile(r"\d+ ?\)"), re.compile("")
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)? (second|minute|hour|day)s?")
 
 
@@ -73,6 +75,7 @@ class _Loader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         # Of the text as written: later on merged mappings (<<) stand among the keys that override them.
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        node.value = list(_whole_types(node.value))
         lines: dict[str, int] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -82,6 +85,25 @@ class _Loader(yaml.SafeLoader):
                 raise _unmade(key, problem)
             lines[key.value] = key.start_mark.line + 1
         return node
+
+
+def _whole_types(pairs: Sequence[tuple[yaml.Node, yaml.Node]]) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """The pairs of a mapping, with ``{A: decimal(10,2)}`` as it was meant: YAML splits it at the comma."""
+    waiting = list(pairs)
+    while waiting:
+        key, value = waiting.pop(0)
+        if waiting and _plain(value, _OPENED):
+            rest, empty = waiting[0]
+            if _plain(rest, _CLOSED) and _plain(empty, _NOTHING):
+                waiting.pop(0)
+                text = f"{value.value},{rest.value}"
+                value = yaml.ScalarNode(value.tag, text, value.start_mark, rest.end_mark)
+        yield key, value
+
+
+def _plain(node: yaml.Node, form: re.Pattern[str]) -> bool:
+    """Whether a node is text without quotes, of a form."""
+    return isinstance(node, yaml.ScalarNode) and not node.style and bool(form.fullmatch(node.value))
 
 
 def _unmade(node: yaml.Node, problem: str) -> yaml.constructor.ConstructorError:
@@ -239,7 +261,7 @@ def _types(name: str, columns: Any) -> dict[str, Type]:
             types[column] = parse_type(text)
         except CatalogError as error:
             raise CatalogError(
-                f"stream {name}, column {column}: {error.message}", accepted=error.accepted
+                f"stream {name}, column {column}: {error.message}", accepted=error.accepted, fix=error.fix
             ) from None
     return types
 

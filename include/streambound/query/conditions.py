@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError
+from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.model import (
     Attribute,
@@ -20,7 +21,7 @@ from streambound.query.model import (
     Op,
     Term,
 )
-from streambound.query.scope import BOOLEAN, Scope, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, Scope, place_of
 from streambound.query.values import Family, Value
 
 _OPS: dict[type[exp.Expr], Op] = {
@@ -149,9 +150,11 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
         first, second, op, right = second, first, op.mirrored, left
     assert isinstance(first, Attribute)
     if isinstance(second, Constant):
-        second = scope.coerce(second, scope.type_of(first), right)
+        second = _beside(first, second, right, scope)
     _refuse_mismatch(first, second, whole, scope)
-    if isinstance(second, Constant) and second.value is None:
+    if isinstance(second, Attribute):
+        _refuse_inexact([first, second], whole, scope)
+    elif second.value is None:
         return Never(whole.sql(dialect="spark"), place, (first,))
     return Comparison(first, op, second, place)
 
@@ -174,9 +177,65 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Sco
         )
 
 
+def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Scope) -> Constant:
+    """A constant as a value of the type of the attribute that it is compared with."""
+    column = scope.column(attribute)
+    if constant.type is not DOUBLE or column.type.family is not Family.NUMBER or dense(column):
+        made = scope.coerce(constant, column.type, node)
+        _refuse_inexact([attribute, made], node, scope)
+        return made
+    assert constant.value is not None
+    if (value := beside(column, constant.value)) is None:
+        raise QueryError(
+            f"Spark SQL compares {attribute} with {constant.text} as doubles, and several values of a"
+            f" {column.type.name} are one double",
+            place=place_of(node, scope.sql),
+            accepted="numbers without an exponent",
+            fix="write the number without its exponent: then it is exact",
+        )
+    return Constant(value, constant.text, column.type)
+
+
+def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Scope) -> None:
+    """Refuse numbers that Spark would round before it compares them with each other.
+
+    Raises:
+        QueryError: naming one of them, and what to declare it.
+    """
+    found = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
+    if exactly(*found.values()):
+        return
+    place = place_of(whole, scope.sql)
+    said = [str(t) if isinstance(t, Constant) else f"{t} ({scope.type_of(t).name})" for t in found]
+    if not any(map(dense, found.values())):
+        raise QueryError(
+            f"Spark SQL rounds {' or '.join(said)} to compare them: together they have too many digits",
+            place=place,
+            accepted=HELD,
+            fix="declare fewer digits in the stream catalog, or write a number with fewer",
+        )
+    term = next(t for t, held in found.items() if not in_doubles(held))
+    kind = found[term].type.name
+    raise QueryError(
+        f"Spark SQL compares {' and '.join(said)} as doubles, and not every {kind} is one",
+        place=place,
+        accepted=HELD,
+        fix=_fix(term, kind, scope),
+    )
+
+
+def _fix(term: Term, kind: str, scope: Scope) -> str:
+    if isinstance(term, Constant):
+        return f"compare {term} apart, joined by OR"
+    whose = f"{scope.owner(term).relation.name}.{term.column}"
+    cast = f"declare {whose} double in the stream catalog: its files are then read as CAST(... AS DOUBLE)"
+    within = f"declare {whose} int in the stream catalog if no value is beyond 2^53, or double"
+    return within if kind == "bigint" else cast
+
+
 def _shifted(
     op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Scope
-) -> Comparison:
+) -> Comparison | Never:
     """A comparison of application timestamps with offsets, the offset moved to the right."""
     (first, before), (second, after) = left, right
     if isinstance(first, Constant):
@@ -187,8 +246,9 @@ def _shifted(
         )
     offset = after - before
     if isinstance(second, Constant):
-        moved = scope.coerce(second, scope.type_of(first), whole)
-        assert isinstance(moved.value, int)
+        moved = _beside(first, second, whole, scope)
+        if moved.value is None:
+            return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (first,))
         second, offset = Constant(moved.value + offset, moved.text, moved.type), 0
     _refuse_mismatch(first, second, whole, scope)
     length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
@@ -207,7 +267,10 @@ def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: S
         return _decided(False, whole, scope)
     if first.type.family is not second.type.family:
         second = scope.coerce(second, first.type, whole)
-    return _decided(holds(op, first.value, second.value), whole, scope)
+    one, other = first.value, second.value
+    if DOUBLE in (first.type, second.type):
+        one, other = scope.as_double(first, whole).value, scope.as_double(second, whole).value
+    return _decided(holds(op, one, other), whole, scope)
 
 
 def holds(op: Op, left: Value, right: Value) -> bool:
@@ -221,12 +284,15 @@ def _membership(node: exp.In, scope: Scope, positive: bool) -> Formula:
     members = [scope.term(item) for item in node.expressions]
     if isinstance(subject, Constant) or not all(isinstance(term, Constant) for term in members):
         join, op = (any_of, Op.EQ) if positive else (all_of, Op.NE)
+        # Spark compares in the type of all, which pairs alone would not show.
+        _refuse_inexact([subject, *members], node, scope)
         return join(_comparison(op, node.this, item, node, scope) for item in node.expressions)
-    kind, place = scope.type_of(subject), place_of(node, scope.sql)
+    place = place_of(node, scope.sql)
+    constants = [term for term in members if isinstance(term, Constant)]
+    if any(term.type is DOUBLE for term in constants):
+        constants = [scope.as_double(term, node) for term in constants]
     values = tuple(
-        scope.coerce(term, kind, item)
-        for term, item in zip(members, node.expressions, strict=True)
-        if isinstance(term, Constant)
+        _beside(subject, term, item, scope) for term, item in zip(constants, node.expressions, strict=True)
     )
     _refuse_mismatch(subject, values[0], node, scope)
     known = tuple(dict.fromkeys(value for value in values if value.value is not None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -9,7 +10,7 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError
-from streambound.query.model import Attribute, Constant, Occurrence, Term
+from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
@@ -26,6 +27,7 @@ MICROSECONDS = {
     "DAY": 86_400_000_000,
     "WEEK": 7 * 86_400_000_000,
 }
+DOUBLE = parse_type("double")
 STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 
@@ -167,15 +169,19 @@ class Scope:
 
     def type_of(self, term: Term) -> Type:
         """The type of an attribute or constant."""
-        if isinstance(term, Constant):
-            return term.type
-        occurrence = next(o for o in self.occurrences if o.alias == term.occurrence)
-        return occurrence.relation.column(term.column).type
+        return term.type if isinstance(term, Constant) else self.column(term).type
+
+    def column(self, attribute: Attribute) -> Column:
+        """The catalog column behind an attribute."""
+        return self.owner(attribute).relation.column(attribute.column)
+
+    def owner(self, attribute: Attribute) -> Occurrence:
+        """The occurrence that an attribute belongs to."""
+        return next(o for o in self.occurrences if o.alias == attribute.occurrence)
 
     def nullable(self, attribute: Attribute) -> bool:
         """Whether an attribute may be NULL; an application timestamp never is."""
-        occurrence = next(o for o in self.occurrences if o.alias == attribute.occurrence)
-        return occurrence.relation.column(attribute.column).nullable and not self.is_timestamp(attribute)
+        return self.column(attribute).nullable and not self.is_timestamp(attribute)
 
     def is_timestamp(self, term: Term) -> bool:
         """Whether a term is the application timestamp of its stream."""
@@ -187,7 +193,7 @@ class Scope:
         text = node.sql(dialect="spark")
         if isinstance(node, exp.Neg):
             inner = self._literal(node.this)
-            if inner is None or inner.type not in (NUMBER, INTEGER) or inner.value is None:
+            if inner is None or inner.type not in (NUMBER, INTEGER, DOUBLE) or inner.value is None:
                 return None
             return Constant(-inner.value, text, inner.type)
         if isinstance(node, exp.Literal):
@@ -208,6 +214,9 @@ class Scope:
                 place=place_of(node, self.sql),
                 accepted=f"numbers from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT}",
             )
+        if "e" in str(node.this).lower():
+            # As in Spark: an exponent makes a number a double.
+            return Constant(self._double(decimal, text, node), text, DOUBLE)
         value = Fraction(decimal)
         if value.denominator == 1:
             return Constant(int(value), text, INTEGER)
@@ -215,7 +224,7 @@ class Scope:
 
     def _typed(self, node: exp.Cast, text: str) -> Constant | None:
         name = node.to.sql(dialect="spark").lower()
-        if name not in ("date", "timestamp", "timestamp_ltz"):
+        if name not in ("date", "timestamp", "timestamp_ltz", "timestamp_ntz"):
             return None
         kind = parse_type(name)
         text = f"{kind.name.upper()} '{node.this.this}'"
@@ -252,16 +261,22 @@ class Scope:
             )
         if kind.family is Family.NUMBER and kind.step is None:
             # Spark compares a double with a literal as doubles: 0.1 means the double nearest to it.
-            return Constant(self._double(constant, node), constant.text, kind)
+            return Constant(self._double(constant.value, constant.text, node), constant.text, kind)
         return Constant(constant.value, constant.text, kind)
 
-    def _double(self, constant: Constant, node: exp.Expr) -> float:
+    def as_double(self, constant: Constant, node: exp.Expr) -> Constant:
+        """A number as a double; any other constant as it is."""
+        if constant.value is None or constant.type not in (NUMBER, INTEGER):
+            return constant
+        return Constant(self._double(constant.value, constant.text, node), constant.text, DOUBLE)
+
+    def _double(self, value: Decimal | Fraction | float, text: str, node: exp.Expr) -> float:
         try:
-            return float(constant.value or 0)
+            if math.isfinite(near := float(value)):
+                return near
         except OverflowError:
-            raise QueryError(
-                f"{constant.text[:40]} is larger than any double", place=place_of(node, self.sql)
-            ) from None
+            pass
+        raise QueryError(f"{text[:40]} is larger than any double", place=place_of(node, self.sql))
 
 
 def _describe(node: exp.Expr) -> str:

@@ -8,6 +8,8 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
+from streambound.query.exactness import HELD, exactly
+from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.scope import place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block
@@ -74,4 +76,35 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
                     accepted=f"a {kind.family.value}",
                 )
             found[number] = name, both
+    for number, (_, kind) in enumerate(found):
+        _refuse_rounded(blocks, number, kind)
     return tuple(found)
+
+
+def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
+    """Refuse numbers that Spark rounds to the type of a column before it drops the duplicates.
+
+    Raises:
+        QueryError: with the place of the first that makes them so.
+    """
+    # What UNION ALL rounds is rounded in the answer alone; but a decimal of too many digits has no type.
+    merged = [block.selections for block in blocks if block.distinct]
+    groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
+    for selections in groups:
+        terms: list[Column | Constant] = []
+        for query in (one.base for one in selections):
+            output = query.select[number]
+            terms.append(_term(query, output))
+            if not exactly(*terms):
+                raise QueryError(
+                    f"Spark SQL rounds numbers of column {number + 1} of the UNION to {kind.name}, and then"
+                    " drops duplicates",
+                    place=output.place,
+                    accepted=HELD,
+                    fix="declare the columns of one type in the stream catalog (double reads decimals and"
+                    " integers as well), or write a constant as a double: 0.1e0",
+                )
+
+
+def _term(query: Query, output: Output) -> Column | Constant:
+    return output.term if isinstance(output.term, Constant) else query.column(output.term)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from enum import Enum
@@ -20,6 +22,7 @@ from functools import lru_cache, total_ordering
 from typing import Any, TypeAlias
 
 from streambound.errors import CatalogError, DataError
+from streambound.query.type_names import ACCEPTED, canonical, fix_of
 
 EPOCH_DAY = dt.date(1970, 1, 1)
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -71,23 +74,44 @@ class Family(Enum):
     STRING = "string"
 
 
-INTEGERS = ("int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte")
-FLOATS = ("double", "float", "real")
-ACCEPTED = "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string"
-_DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*(?:,\s*(\d{1,4})\s*)?\)")
+INTEGERS = ("int", "bigint", "smallint", "tinyint")
+# Whole numbers up to here are doubles, each of them.
+DOUBLES = 2**53
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+# A part of a second below a microsecond.
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
 # As many digits as a decimal can have, and more: nothing is rounded.
 _EXACT = Context(prec=80)
 
 
 def shown(value: object) -> str:
-    """A wrong value as a message repeats it: in one line, and not all of it if it is long."""
+    """A wrong value as a message repeats it: as SQL writes it, in one line, not all of it if it is long."""
     try:
-        text = repr(value)
+        text = _written(value)
     except (RecursionError, ValueError):
         # Nested too deeply, or an integer of thousands of digits.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _written(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return f"TIMESTAMP '{str(value).removesuffix('+00:00')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value}'"
+    if isinstance(value, dt.time):
+        return f"TIME '{value}'"
+    if isinstance(value, dt.timedelta):
+        return f"INTERVAL '{value}'"
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_written(key)}: {_written(found)}' for key, found in value.items())}}}"
+    return repr(value)
 
 
 @dataclass(frozen=True)
@@ -155,30 +179,34 @@ class Type:
 
 
 def parse_type(text: str | None) -> Type:
-    """The type that ``text`` names (Spark's names, any case).
+    """The type that ``text`` names (see ``type_names``; any case).
 
     Raises:
         CatalogError: an unknown type.
     """
-    name = " ".join(str(text).strip().lower().split())
-    if name in INTEGERS:
-        return Type(name, Family.NUMBER, Fraction(1))
-    if name in FLOATS:
-        return Type(name, Family.NUMBER, None)
-    if name in ("boolean", "bool"):
-        return Type("boolean", Family.BOOLEAN, Fraction(1))
-    if name == "date":
-        return Type(name, Family.DATE, Fraction(1))
-    if name in ("timestamp", "timestamp_ltz"):
-        return Type("timestamp", Family.TIMESTAMP, None)
-    if name in ("string", "varchar", "text"):
-        return Type("string", Family.STRING, None)
-    if match := _DECIMAL.fullmatch(name):
-        precision, scale = int(match[1]), int(match[2] or 0)
-        if 1 <= precision <= 38 and scale <= precision:
-            return Type(f"decimal({precision},{scale})", Family.NUMBER, Fraction(1, 10**scale))
-    found = "null" if text is None else shown(text)
-    raise CatalogError(f"unknown column type {found}", accepted=ACCEPTED)
+    if text is None:
+        raise CatalogError("unknown column type null", accepted=ACCEPTED)
+    if (name := canonical(str(text))) is None:
+        raise CatalogError(f"unknown column type {shown(text)}", accepted=ACCEPTED, fix=fix_of(str(text)))
+    if name.startswith("decimal"):
+        return Type(name, Family.NUMBER, Fraction(1, 10 ** digits_of(name)[1]))
+    return Type(name, *_KINDS[name])
+
+
+_KINDS: dict[str, tuple[Family, Fraction | None]] = {
+    **dict.fromkeys(INTEGERS, (Family.NUMBER, Fraction(1))),
+    **dict.fromkeys(("float", "double"), (Family.NUMBER, None)),
+    "boolean": (Family.BOOLEAN, Fraction(1)),
+    "date": (Family.DATE, Fraction(1)),
+    "timestamp": (Family.TIMESTAMP, None),
+    "string": (Family.STRING, None),
+}
+
+
+def digits_of(name: str) -> tuple[int, int]:
+    """Precision and scale of a decimal type, by its name."""
+    precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)
 
 
 # The type of the literal NULL, which is of every type.
@@ -208,27 +236,40 @@ def common_type(one: Type, other: Type) -> Type | None:
 
 
 def _number(kind: Type, value: Any) -> Value:
-    if isinstance(value, float) and kind.step is None:
-        # A binary float stays one: Python compares it with Fraction exactly.
-        return NAN if math.isnan(value) else value
-    exact = _fraction(value)
     if kind.step is None:
-        # Raises OverflowError beyond the largest double.
-        float(exact)
-    elif exact % kind.step != 0 or not _range(kind.name)[0] <= exact < _range(kind.name)[1]:
+        # A binary float stays one: Python compares it with Fraction exactly.
+        near = value if isinstance(value, float) else float(_fraction(value))
+        return NAN if math.isnan(near) else _single(near) if kind.name == "float" else near
+    exact = _fraction(value)
+    if exact % kind.step != 0 or not _range(kind.name)[0] <= exact < _range(kind.name)[1]:
         raise ValueError(value)
     return int(exact) if exact.denominator == 1 else exact
+
+
+def _single(value: float) -> float:
+    """The nearest number of 32 bits; OverflowError beyond the largest."""
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
 @lru_cache
 def _range(name: str) -> tuple[Fraction, Fraction]:
     """The least value of an exact type, and what its values are below."""
-    if match := _DECIMAL.fullmatch(name):
-        scale = int(match[2] or 0)
-        end = Fraction(10 ** (int(match[1]) - scale))
+    if name.startswith("decimal"):
+        precision, scale = digits_of(name)
+        end = Fraction(10 ** (precision - scale))
         return Fraction(1, 10**scale) - end, end
-    # Integers are stored with 64 bits, whatever their declared width.
-    return Fraction(-(2**63)), Fraction(2**63)
+    # The width of an integer is no bound; but what compares with doubles has to be one, as every int is.
+    return (
+        (Fraction(-(2**63)), Fraction(2**63))
+        if name == "bigint"
+        else (Fraction(-DOUBLES), Fraction(DOUBLES + 1))
+    )
+
+
+def whole_numbers(kind: Type) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    low, end = _range(kind.name)
+    return int(low), int(end) - 1
 
 
 def _fraction(value: Any) -> Fraction:
@@ -267,6 +308,9 @@ def _timestamp(kind: Type, value: Any) -> int:
         return _inside(value, MICROSECONDS)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, str) and _FINER.search(value):
+        # Python would cut it to microseconds.
+        raise ValueError(value)
     moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
     # Histories are in UTC: a naive timestamp is one of theirs.
     moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment

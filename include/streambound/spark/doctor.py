@@ -20,9 +20,9 @@ from sqlglot import exp
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import CatalogError, DataError, QueryError, StreamboundError
-from streambound.evaluation.files import footers, readable
 from streambound.evaluation.promises import domain_text
 from streambound.query.catalog import Catalog
+from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
 from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.query.values import EPOCH, Family, shown

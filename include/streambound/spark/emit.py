@@ -27,7 +27,7 @@ from streambound.errors import CountOverflow, StorageError
 from streambound.evaluation.events import Answer
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
-from streambound.query.values import Family, Type
+from streambound.query.values import Family, Type, digits_of
 from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
 from streambound.spark.ordered import DIGITS
 from streambound.synopsis.serial import compact_text
@@ -59,10 +59,9 @@ def arrow_type(kind: Type) -> pa.DataType:
     if kind.family is not Family.NUMBER:
         return _ARROW[kind.family]
     if kind.name.startswith("decimal"):
-        precision, scale = kind.name[len("decimal(") : -1].split(",")
-        return pa.decimal128(int(precision), int(scale))
+        return pa.decimal128(*digits_of(kind.name))
     if kind.step is None:
-        return pa.float32() if kind.name in ("float", "real") else pa.float64()
+        return pa.float32() if kind.name == "float" else pa.float64()
     return pa.int64()
 
 

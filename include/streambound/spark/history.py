@@ -32,7 +32,7 @@ from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
 from streambound.spark.joint import Joint
 from streambound.spark.k_memory import Memory
-from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, prepare, readings_of
+from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, misfits, prepare, readings_of
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
 from streambound.spark.waves import SMALL_WAVE, WAVE, WORTH, Step, ahead, steps, tasks_of, wave_size, waves
@@ -212,6 +212,12 @@ def _evaluate(
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
     books = {name: walk.book for name, walk in walks.items()}
+    unfit = misfits({name: book.job for name, book in books.items()}, tasks_of(steps(books)))
+    for name, error in unfit.items():
+        # Told at once: a day's files are of a type that a year's need not be read to see.
+        walks[name].error = error
+        del books[name]
+        progress(f"{name}: {error.one_line()}")
     jobs = [book.job for book in books.values()]
     waiting = steps(books)
     tasks = tasks_of(waiting)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
-from streambound.evaluation.files import footers
+from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
 from streambound.spark import engine
 from streambound.spark.codes import Coder, Share
@@ -128,6 +128,7 @@ def _read(
     heads = [footers(relation, columns, mine) for mine in files]
     for fault in (fault for head in heads for fault in head.faults.values()):
         raise fault
+    require_alike(relation, heads)
     if not tasks:
         return []
     checked = promised(relation, columns)

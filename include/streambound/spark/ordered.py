@@ -20,7 +20,7 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.query.conditions import holds
 from streambound.query.model import Op
-from streambound.query.values import EPOCH_DAY, NAN, Family, NotANumber, Type, Value
+from streambound.query.values import EPOCH_DAY, NAN, Family, NotANumber, Type, Value, digits_of
 
 DIALECT = "duckdb"
 DIGITS = 38
@@ -202,7 +202,7 @@ def _side(kind: Type, value: Value) -> int:
         return 0
     low, high = _INTEGERS
     if kind.name.startswith("decimal"):
-        units = 10 ** int(kind.name[len("decimal(") :].split(",")[0]) - 1
+        units = 10 ** digits_of(kind.name)[0] - 1
         return int(value > units * kind.step) - int(value < -units * kind.step)
     return int(value > high) - int(value < low)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,12 @@ from pathlib import Path
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
 from streambound.compiler import compile
-from streambound.errors import DataError, PlanError
+from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
 from streambound.kmemory.plan import memory_plan
 from streambound.query.catalog import Catalog
+from streambound.query.files import footers
 from streambound.query.model import Relation
 from streambound.query.partitions import (
     Listing,
@@ -30,7 +31,7 @@ from streambound.spark.joint import Joint, joint_name, joint_of
 from streambound.spark.k_memory import Memory
 from streambound.spark.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.spark.readers import Reader, Static, statement_readers
-from streambound.spark.summarise import Reading
+from streambound.spark.summarise import Reading, Task
 from streambound.synopsis.segments import SegmentPlan, segment_plan
 from streambound.synopsis.timed import TimedPlan
 
@@ -185,6 +186,69 @@ def refuse_timeless(plan: StatementPlan) -> None:
                 subject=plan.statement.name,
                 fix="declare timestamp: COLUMN in the stream catalog",
             )
+
+
+def require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partition]]) -> None:
+    """Refuse what folders and footers alone show to be unfit, without Spark.
+
+    ``parts`` are those that are to be read of a stream. What only Spark reads is left to it.
+
+    Raises:
+        DataError: naming the query, or a file and its column.
+    """
+    try:
+        _require_fitting(drafted, parts)
+    except StreamboundError as error:
+        raise error.about(drafted.name) from None
+
+
+def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partition]]) -> None:
+    statement = drafted.statement
+    if not drafted.evaluated:
+        return
+    for static, found in ((True, find_partitions), (False, parts)):
+        for relation in _relations(statement, static):
+            if relation.history is None or relation.history.direct:
+                for part in found(relation):
+                    columns = sorted(statement.columns(relation.name))
+                    for fault in _faults(relation, columns, tuple(map(str, part.files))).values():
+                        raise fault
+
+
+def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, StreamboundError]:
+    """The queries that have to read files that do not fit the catalog, with what is wrong."""
+    found: dict[str, StreamboundError] = {}
+    for task in tasks:
+        for stream, files in task.shares or ((task.stream, task.files),):
+            wanted = {name: _planned(jobs[name]).columns(stream) for name in task.queries - set(found)}
+            statements = [_planned(jobs[name]) for name in wanted]
+            relation = next(
+                (o.relation for s in statements for o in s.arriving if o.relation.name == stream), None
+            )
+            if relation is None or (relation.history is not None and not relation.history.direct):
+                continue
+            columns = sorted(set[str]().union(*wanted.values()))
+            faults = _faults(relation, columns, files)
+            for name, own in wanted.items():
+                of_all = relation.timestamp or ""
+                if error := next((e for c, e in faults.items() if c in own or c == of_all), None):
+                    found[name] = error.about(f"stream {stream}, partition {task.partition}")
+    return found
+
+
+def _planned(job: Job) -> Statement:
+    assert job.plan is not None
+    return job.plan.statement
+
+
+def _faults(
+    relation: Relation, columns: Sequence[str], files: Sequence[str]
+) -> Mapping[str, StreamboundError]:
+    """Why columns cannot be read; all of them where a file cannot."""
+    try:
+        return footers(relation, columns, files).faults
+    except StreamboundError as error:
+        return dict.fromkeys([*columns, relation.timestamp or ""], error)
 
 
 def _relations(query: Statement, static: bool) -> list[Relation]:

@@ -105,6 +105,15 @@ def java_major(text: str) -> int | None:
     return int(found[2]) if first == 1 and found[2] else first
 
 
+def require_installed() -> None:
+    """Find Spark's package, before anything else is asked of the user.
+
+    Raises:
+        ModuleNotFoundError: there is none.
+    """
+    import pyspark  # noqa: F401
+
+
 def jars_version(jars: Path) -> str:
     """The version of Spark that this folder of jar files holds.
 

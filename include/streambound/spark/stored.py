@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
-from streambound.evaluation.files import footers, readable
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.promises import require_units
 from streambound.query.catalog import Catalog
+from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
@@ -176,7 +175,7 @@ class Reading:
 
 
 def _batches(file: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with readable(file), pq.ParquetFile(file) as parquet:
+    with parquet_file(file) as parquet:
         if columns:
             yield from parquet.iter_batches(BATCH_ROWS, columns=list(columns))
             return

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from streambound import errors
 from streambound.errors import StreamboundError
-from streambound.evaluation.files import Footers, footers
+from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
 from streambound.spark import emit
 from streambound.spark.engine import Engine, translated
@@ -141,6 +141,7 @@ def _summaries(
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
     relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
+    require_alike(relation, [footer for _, footer in found])
     sound = [name for name in columns if name not in found[0][1].faults]
     checked = promised(relation, sound)
     passes = sum(len(reader.statements) for reader in reading.readers) + checked

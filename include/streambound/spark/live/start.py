@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from streambound import settings
 from streambound.checkpoint.boundary import Checkpoint, chained
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
@@ -70,6 +71,11 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
     start = Start(mine) if anew or checkpoints is None else _after_checkpoint(job, checkpoints, mine)
     emit.write_json(folder / NOTE, asdict(start))
     return start
+
+
+def noted(name: str, output: Path | None) -> bool:
+    """Whether a live query of that name has begun."""
+    return ((output or settings.live_root()) / name / NOTE).exists()
 
 
 def _noted(path: Path) -> Start | None:

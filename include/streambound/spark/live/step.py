@@ -15,7 +15,6 @@ from itertools import groupby
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.query.values import shown
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Timed
 from streambound.spark.live.entries import Entries, entries_of, load_entries
@@ -162,7 +161,7 @@ class Step:
             return
         relation = self.beginning.plan.shares[arrival.alias]
         kind = relation.column(str(relation.timestamp)).type
-        own, last = shown(kind.decode(first)), shown(kind.decode(self.told.reached))
+        own, last = kind.text(first), kind.text(self.told.reached)
         raise DataError(
             f"stream {arrival.stream} has a row of {own}, but the answers have been given up to {last}",
             subject=arrival.file,

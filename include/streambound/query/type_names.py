@@ -1,0 +1,79 @@
+"""Names of column types, as Spark and the other engines write them, and the name that this project uses.
+
+Beside Spark's own names those of Flink, ksqlDB, RisingWave, Materialize, Feldera, PostgreSQL and DuckDB are
+known. A name that two of them read differently has Spark's meaning: ``float`` has 32 bits.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+ACCEPTED = (
+    "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string, "
+    "and what other engines call these"
+)
+MOST_DIGITS = 38
+# Digits after the point of a second.
+FINEST = 6
+
+_ALIASES = {
+    "tinyint": "byte, int1",
+    "smallint": "short, int2, int16, tinyint unsigned, utinyint",
+    "int": "integer, int4, int32, mediumint, signed, smallint unsigned, usmallint, uint2, uint16",
+    "bigint": "long, int8, int64, int unsigned, integer unsigned, uinteger, uint4, uint32, bigint unsigned, "
+    "ubigint, uint64",
+    "float": "real, float4, float32",
+    "double": "double precision, float8, float64",
+    "boolean": "bool, logical",
+    "date": "date32",
+    "timestamp": "timestamp_s, timestamp_ms, timestamp_us",
+    "string": "text",
+}
+_NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases.split(", "))}
+_DECIMAL = re.compile(r"(?:decimal|numeric|dec|number)\((\d{1,4})(?:,(\d{1,4}))?\)")
+_TEXT = re.compile(r"(?:n?varchar2?|n?char|bpchar|character|character varying|char varying)(?:\(\d{1,9}\))?")
+_MOMENT = re.compile(
+    r"(?:timestamp|timestamp_ntz|timestamp_ltz|timestamptz|datetime)(?:\((\d{1,4})\))?"
+    r"(?: ?with(?:out)?(?: local)? time zone)?"
+)
+_FIXES = {
+    "decimal numeric dec number": "write its digits, such as decimal(10,2): engines differ in what they mean",
+    "hugeint int128 uhugeint uint128": "write it to the files as decimal(38,0), and declare that",
+    "timestamp_ns": "write it to the files in microseconds, and declare timestamp",
+}
+_ELSE = "leave the column out of the catalog if no query needs it: its type in the files is then free"
+
+
+def canonical(text: str) -> str | None:
+    """The name that is used for the type that ``text`` names; None if there is none."""
+    name = _plain(text)
+    if (found := _NAMES.get(name)) is not None:
+        return found
+    if _TEXT.fullmatch(name):
+        return "string"
+    if match := _MOMENT.fullmatch(name):
+        return "timestamp" if int(match[1] or FINEST) <= FINEST else None
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = int(match[1]), int(match[2] or 0)
+        if 1 <= precision <= MOST_DIGITS and scale <= precision:
+            return f"decimal({precision},{scale})"
+    return None
+
+
+def fix_of(text: str) -> str:
+    """What to write instead of a name that is none of a type."""
+    name = _plain(text)
+    if _MOMENT.fullmatch(name):
+        return _FIXES["timestamp_ns"]
+    if _DECIMAL.fullmatch(name):
+        return f"write decimal(p,s) with p from 1 to {MOST_DIGITS} and s from 0 to p"
+    if known := [fix for names, fix in _FIXES.items() if name in names.split()]:
+        return known[0]
+    near = get_close_matches(name, _NAMES, 1, 0.8)
+    return f"write {_NAMES[near[0]]}" if near else _ELSE
+
+
+def _plain(text: str) -> str:
+    """Lower case, and blanks only between words."""
+    return re.sub(r" ?([(),]) ?", r"\1", " ".join(text.lower().split()))
