@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 from streambound.query.model import Column, Domain, Kind, Query, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
@@ -129,6 +129,7 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
         raise DataError(
             f"{where}: {relation.name} has no column {', '.join(unknown)}",
             accepted=", ".join(c.name for c in relation.columns),
+            fix=meant(unknown[0], known),
         )
     return {c.name: _value(relation, c, row, where) for c in relation.columns}
 

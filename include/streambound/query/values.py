@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from enum import Enum
@@ -81,13 +82,37 @@ _EXACT = Context(prec=80)
 
 
 def shown(value: object) -> str:
-    """A wrong value as a message repeats it: in one line, and not all of it if it is long."""
+    """A wrong value as a message repeats it: as SQL writes it, in one line, not all of it if it is long."""
     try:
-        text = repr(value)
+        text = _written(value)
     except (RecursionError, ValueError):
         # Nested too deeply, or an integer of thousands of digits.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _written(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return f"TIMESTAMP '{str(value).removesuffix('+00:00')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value}'"
+    if isinstance(value, dt.time):
+        return f"TIME '{value}'"
+    if isinstance(value, dt.timedelta):
+        return f"INTERVAL '{value}'"
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_written(key)}: {_written(found)}' for key, found in value.items())}}}"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return repr(value)
+    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)
@@ -177,8 +202,7 @@ def parse_type(text: str | None) -> Type:
         precision, scale = int(match[1]), int(match[2] or 0)
         if 1 <= precision <= 38 and scale <= precision:
             return Type(f"decimal({precision},{scale})", Family.NUMBER, Fraction(1, 10**scale))
-    found = "null" if text is None else shown(text)
-    raise CatalogError(f"unknown column type {found}", accepted=ACCEPTED)
+    raise CatalogError(f"unknown column type {shown(text)}", accepted=ACCEPTED)
 
 
 # The type of the literal NULL, which is of every type.

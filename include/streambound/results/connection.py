@@ -20,6 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from streambound import settings
 from streambound.errors import StorageError
 from streambound.results.upgrade import is_current, upgrade
 
@@ -64,7 +65,7 @@ def connect(url: URL) -> Engine:
         raise StorageError(
             f"the database driver is missing: {error}",
             subject=str(url),
-            fix="pip install 'streambound[postgres]'",
+            fix=settings.installing("postgres"),
         ) from None
     except OSError as error:
         raise StorageError(
