@@ -15,13 +15,14 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.errors import QueryError, UnsupportedError
+from streambound.errors import CatalogError, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.query.syntax import refuse_gaps, syntax_error
 from streambound.query.tokens import token_place, tokens, trees
 from streambound.query.union import outputs, united
+from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
@@ -35,7 +36,16 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
     Raises:
         QueryError: bad syntax, an unknown or ambiguous name, a type mismatch.
         UnsupportedError: valid SQL outside the class that is decided, named with its place.
+        CatalogError: ``catalog`` is none.
     """
+    if not isinstance(sql, str):
+        raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
+    if not isinstance(catalog, Catalog):
+        raise CatalogError(
+            f"the catalog is {shown(catalog)}",
+            subject=name,
+            fix="make one with streambound.catalog(file or mapping)",
+        )
     try:
         blocks = united(_parsed(sql, catalog), sql, catalog, name)
         return Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql))
