@@ -80,11 +80,17 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
     from streambound.spark.live.query import Pace, live
+    from streambound.spark.live.stopping import stopped_together
     from streambound.spark.session import session
 
+    stop = _on_signals()
+    answer = None
+    _tell(f"{query.name}: starting Spark")
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
-    with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
-        stop = _on_signals()
+    with (
+        stopped_together(stop.is_set),
+        session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark,
+    ):
         answer = live(
             spark,
             query,
@@ -98,10 +104,17 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
                 files=options.files,
                 stopped=stop.is_set,
             ),
-            progress=lambda message: print(message, file=sys.stderr, flush=True),
+            progress=_tell,
         )
-    print(json.dumps(answer.to_json(), ensure_ascii=False))
+    if answer is None:
+        _tell(f"{query.name}: stopped before it had begun")
+    else:
+        print(json.dumps(answer.to_json(), ensure_ascii=False))
     return 0
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _on_signals() -> threading.Event:
