@@ -75,9 +75,9 @@ def _only(query: Statement) -> Relation:
 
 def _merged(query: Statement, given: Mapping[str, Rows], catalog: Catalog) -> Rows:
     _refuse_unknown(given, catalog)
-    found = [{**row, "stream": name} for name, rows in given.items() for row in rows]
+    found: Rows = [{**row, "stream": name} for name, rows in given.items() for row in rows]
     read = {o.relation.name: o.relation for o in query.arriving if o.relation.name in given}
-    arriving = [row for row in found if row["stream"] in read]
+    arriving: Rows = [row for row in found if row["stream"] in read]
     timeless = [name for name, relation in read.items() if relation.timestamp is None]
     if timeless and len(read) > 1:
         raise DataError(
@@ -85,7 +85,7 @@ def _merged(query: Statement, given: Mapping[str, Rows], catalog: Catalog) -> Ro
             accepted=ACCEPTED,
             fix="give one list of events in the order of their arrival, or declare timestamps in the catalog",
         )
-    return in_time(query, arriving) if not timeless else arriving
+    return arriving if timeless else in_time(query, arriving)
 
 
 def _refuse_unknown(given: Iterable[str], catalog: Catalog) -> None:

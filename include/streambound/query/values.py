@@ -161,7 +161,7 @@ class Type:
         if decoded is None:
             return "NULL"
         if self.family is Family.STRING:
-            return "'" + str(decoded).replace("'", "''") + "'"
+            return "'" + str(decoded).replace("\\", "\\\\").replace("'", "''") + "'"
         if self.family in (Family.DATE, Family.TIMESTAMP):
             return f"{self.family.name} '{str(decoded).removesuffix('+00:00')}'"
         if isinstance(decoded, Decimal):

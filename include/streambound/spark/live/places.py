@@ -66,16 +66,16 @@ def place_of(relation: Relation, covered: Mapping[str, list[str]]) -> Place:
 def at_one_time(places: Collection[Place], file: str) -> str | None:
     """The fix for a late file, by its name, that shares its time with others; None if it shares it with none.
 
-    Of a limited number Spark takes the files with the earliest times, in milliseconds, and of equal times any:
-    a copy of many files at once need not come in the order of their rows.
+    Of a limited number Spark takes the files with the earliest times, in milliseconds, and of one time any: a
+    copy of many files at once need not come in the order of their rows.
     """
     found = [place.folder / file for place in places if (place.folder / file).is_file()]
     ties = [other for path in found for other in _beside(places, path) if _time(other) == _time(path)]
     if not ties:
         return None
     return (
-        f"leave out --files and evaluate everything again (--recompute): {len(ties) + 1:,} files of the stream"
-        " have one time of modification, and of these --files takes any first"
+        f"leave out --files and evaluate everything again (--recompute): {len(ties) + 1:,} files of the"
+        " stream have one time of modification, and of these --files takes any first"
     )
 
 
