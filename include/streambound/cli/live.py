@@ -80,7 +80,7 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
     from streambound.spark.live.query import Pace, live
-    from streambound.spark.live.stopping import stopped_together
+    from streambound.spark.live.stopping import StoppedTogether
     from streambound.spark.session import session
 
     stop = _on_signals()
@@ -88,7 +88,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     _tell(f"{query.name}: starting Spark")
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
     with (
-        stopped_together(stop.is_set),
+        StoppedTogether(stop.is_set),
         session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark,
     ):
         answer = live(

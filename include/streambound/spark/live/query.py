@@ -29,7 +29,7 @@ from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
 from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
-from streambound.spark.live.stopping import silence, stopped_together
+from streambound.spark.live.stopping import StoppedTogether, silence
 from streambound.spark.prepare import Job, draft, prepare, readings_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Running:
         from pyspark.errors import StreamingQueryException
 
         alone = False
-        with stopped_together(self.pace.stopped):
+        with StoppedTogether(self.pace.stopped):
             query = self._started()
             told = -1
             try:
@@ -246,7 +246,7 @@ def configured(session: SparkSession, stopped: Callable[[], bool]) -> Iterator[N
         yield
     finally:
         logger.setLevel(level)
-        with stopped_together(stopped):
+        with StoppedTogether(stopped):
             for name, value in before.items():
                 session.conf.set(name, value)
 

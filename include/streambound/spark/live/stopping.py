@@ -8,8 +8,7 @@ counted as done is done again at the next start.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,17 +18,20 @@ if TYPE_CHECKING:
 GRACE_SECONDS, POLL_SECONDS = 1.0, 0.05
 
 
-@contextmanager
-def stopped_together(stopped: Callable[[], bool]) -> Iterator[None]:
-    """Pass over a Spark that has ended, if it was asked to stop; any other error goes on."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+class StoppedTogether:
+    """Passes over a Spark that has ended, if ``stopped`` says that it was asked to; other errors go on."""
 
-    try:
-        yield
-    except (OSError, Py4JError, PySparkException):
-        if not _asked(stopped):
-            raise
+    def __init__(self, stopped: Callable[[], bool]) -> None:
+        self.stopped = stopped
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        return isinstance(error, (OSError, Py4JError, PySparkException)) and _asked(self.stopped)
 
 
 def _asked(stopped: Callable[[], bool]) -> bool:
