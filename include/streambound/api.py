@@ -11,14 +11,18 @@ from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Verification, Witness
 from streambound.certificate.verification import verify as replayed
 from streambound.compiler import check, compile
-from streambound.errors import QueryError
+from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
+from streambound.evaluation.frames import events_of, rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
+from streambound.query.values import shown
 
 if TYPE_CHECKING:
     from streambound.caching.simulation import Outcome
+
+ENGINES = ("onepass", "reference")
 
 __all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "witness"]
 
@@ -29,27 +33,38 @@ def catalog(source: Path | str | Mapping[str, Any]) -> Catalog:
     Raises:
         CatalogError: naming the place, what was found and what is accepted.
     """
-    return catalog_from_mapping(source) if isinstance(source, Mapping) else load_catalog(Path(source))
+    if isinstance(source, (str, Path)):
+        return load_catalog(Path(source))
+    return catalog_from_mapping(source)
 
 
 def evaluate(
     sql: str,
     catalog: Catalog,
-    events: Iterable[Mapping[str, Any]],
-    static: Mapping[str, list[Mapping[str, Any]]] | None = None,
+    events: Iterable[Mapping[str, Any]] | Mapping[str, Any] | Any,
+    static: Mapping[str, Any] | None = None,
     engine: str = "onepass",
 ) -> dict[str, Any]:
     """The new answers at each marker, and the most units that were stored.
 
     Args:
-        events: ``{"stream": name, column: value, ...}`` in time (arrival) order.
-        static: the rows of each static relation.
+        events: ``{"stream": name, column: value, ...}`` in time (arrival) order; or a data frame (pandas,
+            polars, pyarrow) with the rows of the query's stream, or with a column ``stream``; or
+            ``{name: data frame or list of rows, ...}``, then in any order if the streams have timestamps.
+        static: the rows of each static relation, or a data frame of them.
         engine: ``onepass`` (the plan) or ``reference`` (the definition; units are None).
 
     Raises:
         StreamboundError: the query has no bounded plan, or the data do not fit the catalog.
     """
-    return evaluated(CorpusLine("query", sql, catalog, tuple(events), static or {}), engine)
+    if engine not in ENGINES:
+        raise QueryError(
+            f"the engine is {shown(engine)}", accepted=", ".join(ENGINES), fix=meant(str(engine), ENGINES)
+        )
+    query = statement(sql, catalog, "query")
+    given = events_of(query, events, catalog)
+    line = CorpusLine("query", sql, catalog, tuple(given), rows_of({} if static is None else static, catalog))
+    return evaluated(line, engine)
 
 
 def witness(sql: str, catalog: Catalog, size: int) -> Witness:

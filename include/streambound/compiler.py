@@ -28,12 +28,13 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
 from streambound.certificate.statements import proved
 from streambound.certificate.suggestions import Suggestion
-from streambound.errors import DataError, PlanError, StreamboundError, UnsupportedError
+from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import statement
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
+from streambound.query.values import shown
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
@@ -203,6 +204,13 @@ def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "e
     Raises:
         StreamboundError: the query cannot be read or is not supported.
     """
+    if criterion not in CRITERIA:
+        raise QueryError(
+            f"the criterion is {shown(criterion)}",
+            subject=name,
+            accepted=", ".join(CRITERIA),
+            fix=meant(str(criterion), CRITERIA),
+        )
     job = Compilation(sql, catalog, name, criterion)
     for stage in STAGES:
         job = stage(job)

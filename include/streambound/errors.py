@@ -6,7 +6,9 @@ The command line prints it and exits with the class's code; no traceback reaches
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,28 @@ class StreamboundError(Exception):
         if self.fix:
             lines.append(f"  fix: {self.fix}")
         return "\n".join(lines)
+
+
+def alike(word: str, known: Iterable[str], likeness: float = 0.6, most: int = 1) -> list[str]:
+    """The known words that a misspelt one is like, whatever their case, the most like first; may be none.
+
+    Args:
+        likeness: from 0 to 1, as difflib counts it.
+        most: how many are wanted.
+
+    >>> alike("Departurs", ["departures", "arrivals"])
+    ['departures']
+    """
+    by_case: dict[str, str] = {}
+    for one in known:
+        by_case.setdefault(one.casefold(), one)
+    return [by_case[found] for found in get_close_matches(word.casefold(), by_case, most, likeness)]
+
+
+def meant(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The fix for a word that is none of the known ones: what was probably meant, or else ``otherwise``."""
+    found = alike(word, known)
+    return f"did you mean {found[0]}?" if found else otherwise
 
 
 def underlined(text: str, place: Place) -> list[str]:

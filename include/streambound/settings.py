@@ -11,14 +11,48 @@
 
 from __future__ import annotations
 
+import json
 import os
+from importlib import metadata
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 def project_root() -> Path:
     """The checkout that an editable install points to; the current folder for a wheel."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "pyproject.toml").is_file() else Path.cwd()
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra from where this library was installed: it is on no package index.
+
+    Where it came from is what installers note (PEP 610), or else the checkout that this file lies in.
+    """
+    root = Path(__file__).resolve().parents[2]
+    origin = _origin()
+    if origin is None and (root / "pyproject.toml").is_file():
+        origin = {"url": root.as_uri()}
+    if origin is None:
+        return f"pip install 'streambound[{extra}]'"
+    url = urlsplit(origin["url"])
+    if url.scheme == "file":
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}'{unquote(url.path)}[{extra}]'"
+    control = origin.get("vcs_info", {})
+    revision = control.get("requested_revision")
+    address = f"{control['vcs']}+{origin['url']}" if control else origin["url"]
+    return f"pip install 'streambound[{extra}] @ {address}{f'@{revision}' if revision else ''}'"
+
+
+def _origin() -> dict[str, Any] | None:
+    try:
+        noted = metadata.distribution("streambound").read_text("direct_url.json")
+        found = json.loads(noted or "null")
+    except (metadata.PackageNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("url"), str) else None
 
 
 def home() -> Path:

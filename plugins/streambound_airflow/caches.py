@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.errors import DataError, PlanError, StreamboundError
+from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
 from streambound_airflow.selection import SUMMARY, run_folder, summary_path
@@ -43,7 +43,11 @@ def choose(params: Mapping[str, Any]) -> list[str]:
     catalog = load_catalog(settings.registry() / "streams.yml")
     streams = set(params["streams"] or ())
     if unknown := sorted(streams - set(catalog.names)):
-        raise DataError(f"stream {unknown[0]} is not in the catalog", accepted=", ".join(catalog.names))
+        raise DataError(
+            f"stream {unknown[0]} is not in the catalog",
+            accepted=", ".join(catalog.names),
+            fix=meant(unknown[0], catalog.names),
+        )
     found: dict[str, list[str]] = {}
     for name in chosen_queries(params["queries"]):
         query = read_query(settings.registry() / "queries" / f"{name}.sql")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streambound import settings
-from streambound.errors import QueryError
+from streambound.errors import QueryError, meant
 from streambound_airflow.forms import registered_names
 from streambound_airflow.runs import record_end
 
@@ -40,7 +40,10 @@ def chosen_queries(wanted: Sequence[str] | None) -> list[str]:
         )
     if unknown := sorted(set(wanted or ()) - set(known)):
         raise QueryError(
-            f"no query is registered as {', '.join(unknown)}", subject=str(folder), accepted=", ".join(known)
+            f"no query is registered as {', '.join(unknown)}",
+            subject=str(folder),
+            accepted=", ".join(known),
+            fix=meant(unknown[0], known),
         )
     return sorted(set(wanted or known))
 

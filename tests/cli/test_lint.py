@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
+from streambound import settings
 from streambound.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +31,7 @@ SNIPPETS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 IMPORTED = """
 import json, sys
 before = set(sys.modules)
+from streambound import settings
 from streambound.cli import main
 main(sys.argv[1:])
 modules = {name.split(".")[0] for name in set(sys.modules) - before}
@@ -80,7 +83,54 @@ def test_a_command_that_needs_more_says_which_extra(
     monkeypatch.delitem(sys.modules, "streambound.spark.history", raising=False)
     assert main(["run", "--catalog", "streams.yml", "queries/bounded.sql"]) == 3
     error = capsys.readouterr().err
-    assert "pyspark is not installed" in error and "streambound[platform]" in error
+    assert "pyspark is not installed" in error
+    # The package is on no index: the hint names where it lies.
+    command = shlex.split(error.split("fix: ")[1].strip())
+    assert command[:2] == ["pip", "install"] and command[-1].endswith("[platform]")
+    project = Path(command[-1].removesuffix("[platform]")) / "pyproject.toml"
+    assert "platform" in tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+
+
+PINNED = {"vcs": "git", "requested_revision": "v0.1.0", "commit_id": "0"}
+
+
+@pytest.mark.parametrize(
+    ("origin", "named"),
+    [
+        ({"url": "file:///a%20b/c", "dir_info": {"editable": True}}, ["-e", "/a b/c[platform]"]),
+        ({"url": "file:///a/c", "dir_info": {}}, ["/a/c[platform]"]),
+        ({"url": "file:///a/c.git", "vcs_info": {"vcs": "git", "commit_id": "0"}}, ["/a/c.git[platform]"]),
+        ({"url": "file:///a/c.whl", "archive_info": {}}, ["/a/c.whl[platform]"]),
+        (
+            {"url": "https://host/c", "vcs_info": PINNED},
+            ["streambound[platform] @ git+https://host/c@v0.1.0"],
+        ),
+        (
+            {"url": "https://host/c.whl", "archive_info": {}},
+            ["streambound[platform] @ https://host/c.whl"],
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_library_came_from(
+    origin: dict[str, Any], named: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "_origin", lambda: origin)
+    command = shlex.split(settings.installing("platform"))
+    assert command == ["pip", "install", *named]
+    if " @ " in command[-1]:
+        assert Requirement(command[-1]).extras == {"platform"}
+
+
+def test_the_documented_commands_name_extras_that_there_are() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    lines = GUIDE.split("```sh")[1].split("```")[0].strip().splitlines()
+    wanted = [shlex.split(line, comments=True)[-1] for line in lines]
+    for one in wanted:
+        # A path is no address, and an address no path: pip takes neither for the other.
+        requirement = Requirement(one) if " @ " in one else None
+        assert requirement is not None or one.startswith("/")
+        extra = re.search(r"\[(\w+)\]", one)
+        assert extra is None or extra[1] in extras
 
 
 def pre_commit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,27 +61,38 @@ def test_a_pace_that_is_none_is_refused(folder: Path) -> None:
         main(arguments(folder, "--live", "--every", "0"))
 
 
+def started(folder: Path, **more: Any) -> subprocess.Popen[str]:
+    """A live query as a process."""
+    command = [sys.executable, "-c", "import sys; from streambound.cli import main; sys.exit(main())"]
+    return subprocess.Popen(
+        [*command, *arguments(folder, "--live", "--every", "0.1")],
+        env={**os.environ, **environment(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"STREAMBOUND_HOME": str(folder / "home"), "STREAMBOUND_SPARK_MASTER": "local[2]"}
+
+
+def until(running: subprocess.Popen[str], wanted: str) -> str:
+    """What a process tells up to a text."""
+    assert running.stderr is not None
+    told = ""
+    while wanted not in told and (line := running.stderr.readline()):
+        told += line
+    return told
+
+
 @pytest.mark.spark
 def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [sys.executable, "-c", "import sys; from streambound.cli import main; sys.exit(main())"]
-    environment = {
-        **os.environ,
-        "STREAMBOUND_HOME": str(folder / "home"),
-        "STREAMBOUND_SPARK_MASTER": "local[2]",
-    }
-    running = subprocess.Popen(
-        [*command, *arguments(folder, "--live", "--every", "0.1")],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert running.stderr is not None
-    told = ""
-    while "epoch 0" not in told and (line := running.stderr.readline()):
-        told += line
+    running = started(folder)
+    told = until(running, "epoch 0")
     running.send_signal(signal.SIGTERM)
     out, rest = running.communicate(timeout=300)
     assert running.returncode == 0, told + rest
@@ -89,8 +101,33 @@ def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(
     # T has shown 4 and S 3: what is at 3 and after it may not be all there is.
     assert (answer["answer_count"], answer["waiting"], answer["live"]) == ("1", 2, True)
     (folder / "streams" / "T" / "1.parquet").write_bytes(b"PAR1 and no more")
-    for name in ("STREAMBOUND_HOME", "STREAMBOUND_SPARK_MASTER"):
-        monkeypatch.setenv(name, environment[name])
+    for name, value in environment(folder).items():
+        monkeypatch.setenv(name, value)
     assert main(arguments(folder, "--live", "--available-now")) == 2
     said = capsys.readouterr().err
     assert "1.parquet: not a readable Parquet file" in said and "Traceback" not in said
+
+
+@pytest.mark.spark
+def test_a_signal_to_all_its_processes_is_a_stop_as_well(folder: Path) -> None:
+    # As by kill -- -GROUP, a terminal that closes and systemd: Spark's Java gets it too, and ends at once.
+    running = started(folder, start_new_session=True)
+    told = until(running, "epoch 0")
+    os.killpg(running.pid, signal.SIGTERM)
+    out, rest = running.communicate(timeout=300)
+    assert running.returncode == 0, told + rest
+    assert json.loads(out)["answer_count"] == "1"
+    assert "Traceback" not in rest and "Errno" not in rest and "Py4J" not in rest
+    assert "Spark was stopped as well" in rest
+
+
+@pytest.mark.heavy
+@pytest.mark.spark
+def test_a_signal_before_it_has_begun_is_a_stop_as_well(folder: Path) -> None:
+    running = started(folder, start_new_session=True)
+    until(running, "starting Spark")
+    os.killpg(running.pid, signal.SIGTERM)
+    # Wherever it was by then, with Java or without.
+    _, rest = running.communicate(timeout=300)
+    assert running.returncode == 0, rest
+    assert "Traceback" not in rest and "Errno" not in rest and "Py4J" not in rest

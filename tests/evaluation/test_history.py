@@ -14,13 +14,21 @@ import pytest
 from tests.spark import histories
 from tests.spark.histories import Registered
 
+from streambound import settings
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import StatementPass
-from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
 from streambound.query.parse import parse, statement
-from streambound.query.partitions import Range, choose_partitions, day_of, partitions_in
+from streambound.query.partitions import (
+    INGESTED,
+    Range,
+    choose_partitions,
+    day_of,
+    find_partitions,
+    partitions_in,
+)
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
 
@@ -271,3 +279,81 @@ def test_the_history_of_a_finite_stream_is_read(tmp_path: Path) -> None:
     bodies = {**TICKS, "T": {**TICKS["T"], "kind": "finite"}}
     catalog = ticks(tmp_path, [[("S", 1, 1), ("T", 1, 2)], [("T", 2, 3), ("S", 2, 4)]], bodies)
     assert evaluated("onepass", "SELECT S.A FROM S, T WHERE S.A = T.A AND T.ts < 9", catalog, tmp_path) == 2
+
+
+def laid(folder: Path, files: list[str]) -> Path:
+    """A folder with empty files below it."""
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+LAYOUTS: dict[str, tuple[list[str], str | None, str, str]] = {
+    "nothing": ([], "date", "found nothing", "run the job that writes this stream, or correct history: path"),
+    "hidden": (["_temporary/x.parquet", ".x.parquet"], None, "found nothing", "run the job"),
+    "csv": (["a.csv", "b.csv"], None, "found the files a.csv, b.csv", "write the rows as Parquet"),
+    "csv in partitions": (
+        ["date=2013-01-01/a.csv"],
+        "date",
+        "found the folder date=2013-01-01 (in date=2013-01-01: the file a.csv)",
+        "write the rows as Parquet",
+    ),
+    "another key": (["day=1/a.parquet"], "date", "found the folder day=1", "add partition_by: day"),
+    "a key that is not declared": (
+        ["day=1/a.parquet"],
+        None,
+        "found the folder day=1",
+        "add partition_by: day",
+    ),
+    "no partitions": (["a.parquet"], "date", "found the file a.parquet", "leave out partition_by"),
+    "a folder of folders": (
+        ["2013/01/a.parquet", "2014/01/a.parquet"],
+        None,
+        "found the folders 2013, 2014 (in 2013: the folder 01)",
+        "put the files into the folder itself",
+    ),
+    "deeper": (
+        ["date=2013-01-01/hour=0/a.parquet"],
+        "date",
+        "(in date=2013-01-01: the folder hour=0)",
+        "put the files into folders date=...",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "key", "found", "fix"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_history_that_is_none_is_told_with_what_is_there(
+    files: list[str], key: str | None, found: str, fix: str, tmp_path: Path
+) -> None:
+    history = {"path": str(laid(tmp_path / "mine", files)), "partition_by": key}
+    (relation,) = catalog_from_mapping({"mine": {"columns": {"A": "int"}, "history": history}}).relations
+    with pytest.raises(DataError, match="the history of stream mine has no Parquet files") as caught:
+        find_partitions(relation)
+    assert found in caught.value.message and caught.value.fix is not None and fix in caught.value.fix
+    assert "ingest_flights" not in str(caught.value)
+
+
+def test_only_the_flights_are_ingested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMBOUND_STREAMS", str(tmp_path))
+    own = load_catalog(settings.registry() / "streams.yml").relations
+    assert {r.name for r in own} == set(INGESTED)
+    for relation in own:
+        with pytest.raises(DataError, match="is missing") as caught:
+            find_partitions(relation)
+        assert caught.value.fix == "run ingest_flights, or correct history: path"
+    history = {"path": "weather", "partition_by": "hour"}
+    (mine,) = catalog_from_mapping({"weather": {"columns": {"A": "int"}, "history": history}}).relations
+    with pytest.raises(DataError) as caught:
+        find_partitions(mine)
+    assert "ingest_flights" not in str(caught.value)
+
+
+def test_a_missing_folder_is_told_with_the_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "clicks").mkdir()
+    history = {"path": str(tmp_path / "clcks")}
+    (relation,) = catalog_from_mapping({"mine": {"columns": {"A": "int"}, "history": history}}).relations
+    with pytest.raises(DataError, match="is missing") as caught:
+        find_partitions(relation)
+    assert caught.value.fix == "did you mean clicks?"

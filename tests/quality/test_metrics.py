@@ -205,7 +205,7 @@ def test_the_table_keeps_whole_numbers_beside_gaps(history: History) -> None:
 def test_a_missing_folder_is_an_error_with_its_path_and_a_fix(history: History) -> None:
     with pytest.raises(DataError, match="stream flights is missing") as caught:
         find_partitions(relation(history={"path": "nowhere", "partition_by": "date"}))
-    assert "nowhere" in str(caught.value) and "ingest_flights" in str(caught.value)
+    assert "nowhere" in str(caught.value) and "run the job that writes this stream" in str(caught.value)
 
 
 def test_an_empty_history_is_an_error(history: History, tmp_path: Path) -> None:

@@ -101,13 +101,13 @@ SELECT 1 FROM S WHERE S.X > 9e308
 SELECT 1 FROM S WHERE S.A BETWEEN SYMMETRIC 2 AND 1
 -- nothing stands between the comma and FROM @ 9
 SELECT A, FROM S
--- the statement ends too early @
+-- a stream is missing between FROM and the end @ 10
 SELECT A FROM
--- an operand or a condition is missing @
+-- an operand or a condition is missing between WHERE and the end @ 17
 SELECT A FROM S WHERE
--- cannot be added to a timestamp @ 37
+-- cannot be added to a timestamp @ 44
 SELECT 1 FROM S x, S y WHERE x.ts > y.ts + INTERVAL 1e30 DAY
--- ? is not supported yet @ 23
+-- ? is not supported yet @ 27
 SELECT A FROM S WHERE A > ?
 -- EXPLAIN is not supported yet @ 1
 EXPLAIN SELECT A FROM S
@@ -117,3 +117,55 @@ DELETE FROM S
 SELECT FROM S
 -- nothing is selected @ 23
 SELECT A FROM S UNION SELECT DISTINCT FROM S
+-- SELEC is not understood here @ 1
+SELEC A FROM S
+-- FORM is not understood here @ 10
+SELECT A FORM S
+-- ADN is not understood here @ 29
+SELECT A FROM S WHERE A > 1 ADN A < 3
+-- =< is not understood here @ 25
+SELECT A FROM S WHERE A =< 3
+-- NO is not understood here @ 24
+SELECT A FROM S JOIN T NO A = D
+-- A IS NUL is not supported yet @ 28
+SELECT A FROM S WHERE A IS NUL
+-- SELEC does not begin a statement @ 1
+SELEC A
+-- nothing stands between the comma and , @ 9
+SELECT A,, K FROM S
+-- nothing stands between SELECT and the comma @ 8
+SELECT , A FROM S
+-- nothing stands between the dot and FROM @ 11
+SELECT S.A. FROM S
+-- nothing stands between AS and the end @ 17
+SELECT A FROM S AS
+-- this ) closes nothing @ 28
+SELECT A FROM S WHERE A > 1) AND A < 3
+-- the parenthesis that opens here is not closed @ 33
+SELECT A FROM S WHERE A > 1 AND (A < 3
+-- the string that begins here has no end @ 27
+SELECT A FROM S WHERE K = 'a
+-- the name that begins here has no end @ 8
+SELECT `A FROM S
+-- the comment that begins here has no end @ 17
+SELECT A FROM S /* x
+-- these are no hexadecimal digits @ 8
+SELECT X'1G' FROM S
+-- 1e is not a number @ 8
+SELECT 1e FROM S
+-- found 2 statements @ 18
+SELECT A FROM S; SELECT D FROM T
+-- "A" is in double quotes @ 8
+SELECT "A" FROM S
+-- "S" is in double quotes @ 15
+SELECT A FROM "S"
+-- "x y" is in double quotes @ 13
+SELECT A AS "x y" FROM S
+-- "a" is in double quotes @ 27
+SELECT A FROM S WHERE K = "a"
+-- r"a" is in double quotes @ 27
+SELECT A FROM S WHERE K = r"a"
+-- "2026-01-31" is in double quotes @ 34
+SELECT A FROM S WHERE DAY > DATE "2026-01-31"
+-- "B" is in double quotes @ 33
+SELECT A FROM S JOIN T ON S.A = "B"

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.query.test_misspelt import PYTHON
 
 from streambound.errors import CatalogError, DataError, QueryError
-from streambound.query.catalog import catalog_from_mapping, load_catalog
+from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
 from streambound.query.model import History, Kind
 from streambound.query.registry import load_registry
 from streambound.query.values import NAN, parse_type
@@ -101,20 +104,20 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"columns": {"A": "double"}, "domains": {"A": {"values": [1, -math.inf]}}}}, "not finite"),
         ({"S": {"columns": {"A": "int"}, "allowed_lateness": "banana"}}, "allowed_lateness is 'banana'"),
         ({"S": {"columns": {"A": "int"}, "allowed_lateness": "2 moons"}}, "such as '2 days'"),
-        ({"S": {"columns": {"A": "int"}, "history": {"path": None}}}, "the path of its history is None"),
+        ({"S": {"columns": {"A": "int"}, "history": {"path": None}}}, "the path of its history is null"),
         (
             {"S": {"columns": {"A": "int"}, "history": {"path": "x", "where": 1}}},
             "unknown key where in its history\n  accepted: format, partition_by, path, table",
         ),
         (
             {"S": {"columns": {"A": "int"}, "history": {"partition_by": "a"}}},
-            "the path of its history is None",
+            "the path of its history is null",
         ),
         (
             {"S": {"columns": {"A": "int"}, "history": {"table": "a; b"}}},
             "the table of its history is 'a; b'",
         ),
-        ({"S": {"columns": {"A": "int"}, "history": {"table": None}}}, "the table of its history is None"),
+        ({"S": {"columns": {"A": "int"}, "history": {"table": None}}}, "the table of its history is null"),
         ({"S": {"columns": {"A": "int"}, "history": {"table": "t", "path": "x"}}}, "a table and also path"),
         ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "format": "jdbc"}}}, "name it with table"),
         (
@@ -135,14 +138,67 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ),
         ({"S": {"A": None}}, "column A: unknown column type null"),
         ({"S": {"A": f"decimal({'9' * 5000})"}}, "unknown column type 'decimal(999"),
-        ({"S": {True: "int"}}, "column name True is not text"),
-        ({None: {"A": "int"}}, "stream name None is not text"),
+        ({"S": {True: "int"}}, "column name true is not text"),
+        ({None: {"A": "int"}}, "stream name null is not text"),
     ],
 )
 def test_each_mistake_has_its_error(body: Any, message: str) -> None:
     with pytest.raises(CatalogError) as caught:
         catalog_from_mapping(body)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "fix"),
+    [
+        ({"S": {"columns": {"A": "int"}, "domain": {"A": {"min": 0}}}}, "domains"),
+        ({"S": {"columns": {"A": "int"}, "knd": "stream"}}, "kind"),
+        ({"S": {"columns": {"A": "int"}, "kind": "statik"}}, "static"),
+        ({"S": {"columns": {"A": "int"}, "granularity": "mintue"}}, "minute"),
+        ({"S": {"columns": {"delay": "int"}, "not_null": ["dealy"]}}, "delay"),
+        ({"S": {"columns": {"delay": "int"}, "domains": {"dely": {"min": 0}}}}, "delay"),
+        ({"S": {"columns": {"at_time": "timestamp"}, "timestamp": "attime"}}, "at_time"),
+        ({"S": {"columns": {"A": "int"}, "history": {"pth": "S"}}}, "path"),
+    ],
+)
+def test_a_misspelt_word_is_told_with_the_one_that_was_meant(body: Any, fix: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog_from_mapping(body)
+    assert caught.value.fix == f"did you mean {fix}?"
+
+
+# What YAML and JSON make of a document, and what a Python program may pass.
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 10**6)
+    | st.floats()
+    | st.sampled_from(["int", "timestamp", "stream", "decimal(5,2)", "A", "", "S", "2 days", "a b", "it's"])
+    | st.dates()
+    | st.datetimes()
+    | st.times()
+    | st.decimals()
+    | st.binary(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from([*RELATION_KEYS, "A", "min", "values", "path"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["S", "T", 1, None, True]),
+        st.dictionaries(st.sampled_from([*RELATION_KEYS, "A", "colums"]), values, max_size=4) | values,
+        max_size=2,
+    )
+)
+def test_errors_say_values_in_the_words_of_a_catalog(body: Any) -> None:
+    try:
+        catalog_from_mapping(body)
+    except CatalogError as error:
+        assert not PYTHON.search(str(error)), str(error)
 
 
 def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:

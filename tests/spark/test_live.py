@@ -5,6 +5,7 @@ Groups: micro-batches in this process; the rule of complete timestamps; bad file
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.spark.live.places import at_one_time, place_of
 from streambound.synopsis.timed import TimedPlan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -144,7 +146,22 @@ def test_a_row_of_a_timestamp_that_was_evaluated_is_refused_by_name(moment: int,
         here.take(write(case, [("T", [row("T", moment), row("T", 7)])], tmp_path, 1))
     assert f"stream T has a row of {moment}, but the answers have been given up to 2" in str(told.value)
     assert str(told.value.subject).endswith("0001-0000.parquet")
+    assert "--available-now" not in str(told.value)
     assert here.entries == entries
+
+
+def test_a_late_file_among_files_of_one_time_is_told_what_to_leave_out(tmp_path: Path) -> None:
+    (relation,) = flat(
+        catalog_from_mapping({"S": {"columns": {"ts": "int"}, "timestamp": "ts"}}), tmp_path
+    ).relations
+    for number, nanoseconds in enumerate((5_000_100, 5_000_900, 9_000_000)):
+        (tmp_path / "S" / f"{number}.parquet").touch()
+        os.utime(tmp_path / "S" / f"{number}.parquet", ns=(nanoseconds, nanoseconds))
+    places = [place_of(relation, {})]
+    fix = at_one_time(places, "1.parquet")
+    assert fix is not None and fix.startswith("leave out --files") and "2 files of the stream" in fix
+    assert at_one_time(places, "2.parquet") is None
+    assert at_one_time(places, "gone.parquet") is None
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

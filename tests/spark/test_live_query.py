@@ -209,3 +209,18 @@ def test_a_late_file_is_refused_and_what_comes_later_goes_on_without_it(spark: A
     assert all(
         pq.ParquetFile(f).metadata.num_rows for f in (tmp_path / "live" / "q").glob("epoch=*/*.parquet")
     )
+
+
+@pytest.mark.heavy
+def test_files_of_one_time_may_come_in_any_order_and_the_error_says_so(spark: Any, tmp_path: Path) -> None:
+    case = two()
+    catalog = flat(case.catalog, tmp_path)
+    for number, moment in enumerate((9, 1, 8, 2, 7, 3)):
+        for _, path in write(case, [("S", [row("S", moment)]), ("T", [row("T", moment)])], tmp_path, number):
+            os.utime(path.removeprefix("file:"), ns=(10**12, 10**12))
+    with pytest.raises(DataError, match="but the answers have been given up to") as told:
+        live(spark, Registered("q", case.sql), catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+    assert told.value.fix is not None and told.value.fix.startswith("leave out --files")
+    assert (
+        live(spark, Registered("q", case.sql), catalog, output=tmp_path / "live", recompute=True).rows == 12
+    )

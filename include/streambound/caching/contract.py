@@ -9,6 +9,7 @@ from streambound.caching.decisions import CachingDecisions, JoiningDecisions
 from streambound.caching.models.model import Model
 from streambound.caching.problems import Floats, Integers, References, Streams
 from streambound.errors import DataError
+from streambound.query.values import shown
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class Memory:
         for name, least in (("size", 0), ("warmup", 0), ("seed", 0), ("history", 1), ("look_ahead", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise DataError(f"{name} is {value!r}", accepted=f"a whole number, {least} or more")
+                raise DataError(f"{name} is {shown(value)}", accepted=f"a whole number, {least} or more")
         if self.alpha is not None and not self.alpha > 0:
-            raise DataError(f"alpha is {self.alpha!r}", accepted="a number above 0")
+            raise DataError(f"alpha is {shown(self.alpha)}", accepted="a number above 0")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from streambound.caching.models.independent import Trend
 from streambound.caching.models.model import Model
 from streambound.caching.policies.heeb import whole
 from streambound.caching.problems import Integers, References, Streams
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 
 FIT = "fit"
 
@@ -45,7 +45,9 @@ def _named(model: str, count: int) -> tuple[Model, ...]:
         return found[:1] if count == 1 else found
     if not Path(model).exists() and not Path(model).suffix:
         raise DataError(
-            f"the model {model!r} is unknown", accepted=f"fit, {', '.join(CONFIGURATIONS)}, a file"
+            f"the model {model!r} is unknown",
+            accepted=f"fit, {', '.join(CONFIGURATIONS)}, a file",
+            fix=meant(model, ("fit", *CONFIGURATIONS)),
         )
     return read_models(Path(model))
 

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from streambound.caching.problems import References, Streams, references, streams
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 
 TIME = "t"
 
@@ -92,7 +92,10 @@ def _table(path: Path) -> pa.Table:
 def _values(table: pa.Table, column: str, path: Path) -> NDArray[Any]:
     if column not in table.column_names:
         raise DataError(
-            f"there is no column {column!r}", subject=str(path), accepted=", ".join(table.column_names)
+            f"there is no column {column!r}",
+            subject=str(path),
+            accepted=", ".join(table.column_names),
+            fix=meant(column, table.column_names),
         )
     found = table[column].combine_chunks()
     if pa.types.is_dictionary(found.type):

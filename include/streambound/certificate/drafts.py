@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from streambound.certificate.splices import Member, Splice, members, spliced
+from streambound.errors import QueryError
+from streambound.query.tokens import tokens, trees
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Draft:
 
     def with_condition(self, member: int, condition: str) -> Draft:
         """With a further condition in the SELECT of a number, counted from 0 in the order of the text."""
-        added = sqlglot.parse_one(condition, dialect="spark")
+        (added,) = trees(condition)
 
         def write(select: exp.Select, member: Member) -> list[Splice]:
             where = select.args.get("where")
@@ -113,8 +114,8 @@ class Draft:
 
 def _tree(sql: str) -> exp.Query | None:
     try:
-        found = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
-    except SqlglotError:
+        found = trees(sql)
+    except (SqlglotError, QueryError):
         return None
     return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
 
@@ -144,10 +145,10 @@ def _printed(sql: str, tree: exp.Query) -> str:
 def _plain(name: str) -> bool:
     """Whether a name needs no backticks: it is one word, and no keyword."""
     try:
-        tokens = sqlglot.tokenize(name, read="spark")
-    except SqlglotError:
+        found = tokens(name)
+    except QueryError:
         return False
-    return len(tokens) == 1 and tokens[0].token_type is TokenType.VAR and tokens[0].text == name
+    return len(found) == 1 and found[0].token_type is TokenType.VAR and found[0].text == name
 
 
 def _as_written(node: exp.Expression) -> exp.Expression:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import sqlglot
 from sqlglot.tokenizer_core import Token, TokenType
+
+from streambound.query.tokens import tokens
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 _BETWEEN_MEMBERS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -89,7 +90,7 @@ def members(text: str) -> tuple[Member, ...]:
     """The SELECTs of a statement in order, one unless it is a union."""
     found: list[list[Token]] = [[]]
     depth = 0
-    for token in sqlglot.tokenize(text, read="spark"):
+    for token in tokens(text):
         depth -= token.token_type is _CLOSE
         if token.token_type in _BETWEEN_MEMBERS and depth == 0:
             found.append([])

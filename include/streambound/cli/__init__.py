@@ -6,13 +6,14 @@ unknown), 2 invalid input, 3 failed for an outside cause such as a disk or a clu
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
 
+from streambound import settings
 from streambound.cli import cache, check, doctor, explain, run, state, witness
+from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(
             PlatformError(
                 f"the package {error.name} is not installed, and this command needs it",
-                fix="pip install 'streambound[platform]'",
+                fix=settings.installing("platform"),
             )
         )
     except BrokenPipeError:
@@ -55,9 +56,9 @@ def _failed(error: StreamboundError) -> int:
     return error.exit_code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     description = "Tells whether streaming queries run in bounded memory, and runs those that do."
-    parser = argparse.ArgumentParser(prog="streambound", description=description)
+    parser = Parser(prog="streambound", description=description)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add_parser(commands)

@@ -45,7 +45,7 @@ def _add_simulate(subcommands: Any) -> None:
     parser.add_argument("--alpha", type=float, metavar="A", help="heeb's alpha (default: by section 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of random choices")
     parser.add_argument("--format", choices=("json", "text"), default="json")
-    parser.set_defaults(run=_simulate)
+    parser.set_defaults(run=_simulate, parser=parser)
 
 
 def _simulate(options: argparse.Namespace) -> int:

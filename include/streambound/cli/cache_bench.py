@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streambound.errors import QueryError
+from streambound.errors import QueryError, meant
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,7 +37,7 @@ def add_bench(subcommands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write figures.jsonl, runs.parquet, report.md, pictures there"
     )
-    parser.set_defaults(run=_bench)
+    parser.set_defaults(run=_bench, parser=parser)
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -66,7 +66,11 @@ def _bench(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace) -> list[str]:
     configs = [name.strip() for name in options.config.split(",")]
     if unknown := [name for name in configs if name not in CONFIGS]:
-        raise QueryError(f"there is no configuration {unknown[0]!r}", accepted=", ".join(CONFIGS))
+        raise QueryError(
+            f"there is no configuration {unknown[0]!r}",
+            accepted=", ".join(CONFIGS),
+            fix=meant(unknown[0], CONFIGS),
+        )
     if options.runs < 1:
         raise QueryError(f"--runs is {options.runs}", accepted="1 or more")
     if options.flow_expect < 0:

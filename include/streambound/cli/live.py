@@ -82,6 +82,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     from streambound.query.partitions import present_partitions
     from streambound.spark.live.query import Pace, live
     from streambound.spark.live.start import noted
+    from streambound.spark.live.stopping import StoppedTogether
     from streambound.spark.prepare import draft, require_fitting
     from streambound.spark.session import require_installed, session
 
@@ -89,9 +90,14 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     if options.recompute or not noted(query.name, options.output):
         # Before Spark starts, which takes a while; what was taken in before is not read again.
         require_fitting(draft(query.name, query.sql, catalog), present_partitions)
+    stop = _on_signals()
+    answer = None
+    _tell(f"{query.name}: starting Spark")
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
-    with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
-        stop = _on_signals()
+    with (
+        StoppedTogether(stop.is_set),
+        session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark,
+    ):
         answer = live(
             spark,
             query,
@@ -105,10 +111,17 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
                 files=options.files,
                 stopped=stop.is_set,
             ),
-            progress=lambda message: print(message, file=sys.stderr, flush=True),
+            progress=_tell,
         )
-    print(json.dumps(answer.to_json(), ensure_ascii=False))
+    if answer is None:
+        _tell(f"{query.name}: stopped before it had begun")
+    else:
+        print(json.dumps(answer.to_json(), ensure_ascii=False))
     return 0
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _on_signals() -> threading.Event:

@@ -8,7 +8,36 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from streambound.errors import DataError, QueryError
+from streambound.errors import DataError, QueryError, alike
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments that says, of a misspelt word, what was probably meant."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The options, or exit code 2 with what is wrong."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            chosen: argparse.ArgumentParser = getattr(options, "parser", self)
+            hint = _hint(unknown[0].split("=")[0], _options(chosen))
+            chosen.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += _hint(str(value), map(str, action.choices or ()))
+            raise
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterable[str]:
+    return (name for action in parser._actions for name in action.option_strings)
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    found = alike(word, known)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
@@ -17,7 +46,7 @@ def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], 
     parser.add_argument(
         "--catalog", type=Path, metavar="FILE", help="stream catalog (default: the registry's)"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from streambound.errors import DataError, StreamboundError
+from streambound.errors import DataError, StreamboundError, meant
 from streambound.evaluation.events import Answer, batches, encode_static
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
+from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
 
@@ -38,12 +39,26 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
     query = statement(line.sql, line.catalog, line.id)
+    _refuse_unknown(line.events, line.catalog)
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
     if engine == "reference":
         return document(line.id, reference(query, arriving, static), lambda: None)
     evaluation = StatementPass(query, static)
     return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
+
+
+def _refuse_unknown(events: Iterable[Mapping[str, Any]], catalog: Catalog) -> None:
+    """Refuse events of streams that there are not: they would be passed over, as other streams' are."""
+    known = set(catalog.names)
+    for index, event in enumerate(events):
+        name = event.get("stream")
+        if isinstance(name, str) and name not in known:
+            raise DataError(
+                f"event {index} is of the stream {name}, which the catalog does not have",
+                accepted=", ".join(catalog.names),
+                fix=meant(name, known),
+            )
 
 
 def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
@@ -54,7 +69,7 @@ def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """One answer row as JSON."""
-    return {"ts": answer.marker, "row": [plain(value) for value in answer.row], "count": answer.count}
+    return {"ts": plain(answer.marker), "row": [plain(value) for value in answer.row], "count": answer.count}
 
 
 def plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 from streambound.evaluation.promises import Rate, fault
 from streambound.query.model import Column, Kind, Query, Relation
 from streambound.query.statement import Statement
@@ -142,6 +142,7 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
         raise DataError(
             f"{where}: {relation.name} has no column {', '.join(unknown)}",
             accepted=", ".join(c.name for c in relation.columns),
+            fix=meant(unknown[0], known),
         )
     return {c.name: _value(relation, c, row, where) for c in relation.columns}
 

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from streambound.caching.ceiling import ceiling
 from streambound.caching.keys import KeyModel, learn
 from streambound.caching.online import Arrivals
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 from streambound.kmemory.choice import LEARNED, Choice
 from streambound.kmemory.evaluation import MemoryPass, Tuple, key_text, numbers_of
 from streambound.kmemory.offered import POLICIES
@@ -125,7 +125,11 @@ def contenders(policies: Iterable[str]) -> tuple[Contender, ...]:
     found: list[Contender] = []
     for policy in dict.fromkeys(policies):
         if policy not in SIMPLEST_FIRST:
-            raise DataError(f"the policy {policy!r} is unknown", accepted=", ".join(SIMPLEST_FIRST))
+            raise DataError(
+                f"the policy {policy!r} is unknown",
+                accepted=", ".join(SIMPLEST_FIRST),
+                fix=meant(policy, SIMPLEST_FIRST),
+            )
         alphas = ALPHAS if policy == "heeb" else (None,)
         found += [Contender(policy, alpha) for alpha in alphas]
     return tuple(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 from streambound.caching.keys import KeyModel
 from streambound.caching.online import ONLINE
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 
 LEARNED = ("prob", "life", "heeb")
 
@@ -37,7 +37,9 @@ class Choice:
 
     def __post_init__(self) -> None:
         if self.policy not in ONLINE:
-            raise DataError(f"the policy is {self.policy!r}", accepted=", ".join(ONLINE))
+            raise DataError(
+                f"the policy is {self.policy!r}", accepted=", ".join(ONLINE), fix=meant(self.policy, ONLINE)
+            )
         if self.policy in LEARNED and self.models is None:
             raise DataError(
                 f"{self.policy} needs to know the streams, and no benchmark has looked at them",

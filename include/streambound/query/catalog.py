@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from streambound.errors import CatalogError, DataError, Place
+from streambound.errors import CatalogError, DataError, Place, meant
 from streambound.query.histories import history_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
@@ -146,16 +146,23 @@ def load_catalog(path: Path) -> Catalog:
             "not valid YAML: nested too deeply", subject=str(path), accepted="streams, relations, columns"
         ) from None
     if not isinstance(document, Mapping) or set(document) != {"streams"}:
-        found = sorted(map(str, document)) if isinstance(document, Mapping) else type(document).__name__
+        keys = list(document) if isinstance(document, Mapping) else None
         raise CatalogError(
-            f"the top level is {found}",
+            f"the top level is {shown(document)}" if keys is None else f"the top level has {_listing(keys)}",
             subject=str(path),
             accepted="one key, streams, with a mapping of names to relations",
+            fix=None if not keys or "streams" in keys else meant(str(keys[0]), ["streams"]),
         )
     try:
         return catalog_from_mapping(document["streams"], source=str(path))
     except CatalogError as error:
         raise error.about(str(path)) from None
+
+
+def _listing(keys: list[Any]) -> str:
+    """The keys of a mapping as a message names them."""
+    told = sorted(key if isinstance(key, str) else shown(key) for key in keys)
+    return f"the keys {', '.join(told)}" if told else "no keys"
 
 
 def _read(path: Path) -> str:
@@ -228,7 +235,9 @@ def _relation(name: str, body: Any) -> Relation:
     unknown = sorted(set(map(str, described)) - set(RELATION_KEYS))
     if unknown:
         raise CatalogError(
-            f"stream {name}: unknown key {', '.join(unknown)}", accepted=", ".join(RELATION_KEYS)
+            f"stream {name}: unknown key {', '.join(unknown)}",
+            accepted=", ".join(RELATION_KEYS),
+            fix=meant(unknown[0], RELATION_KEYS),
         )
     types = _types(name, described.get("columns"))
     kind = _choice(name, "kind", described.get("kind", "stream"), [k.value for k in Kind])
@@ -268,7 +277,11 @@ def _types(name: str, columns: Any) -> dict[str, Type]:
 
 def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:
     if value not in accepted:
-        raise CatalogError(f"stream {name}: {key} is {shown(value)}", accepted=", ".join(accepted))
+        raise CatalogError(
+            f"stream {name}: {key} is {shown(value)}",
+            accepted=", ".join(accepted),
+            fix=meant(str(value), accepted),
+        )
     return str(value)
 
 
@@ -289,6 +302,7 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
         raise CatalogError(
             f"stream {name}: timestamp names {shown(declared)}, which is not a column",
             accepted=", ".join(types),
+            fix=meant(str(declared), types),
         )
     kind = types[declared]
     if kind.family is not Family.TIMESTAMP and not (kind.family is Family.NUMBER and kind.step == 1):
@@ -299,13 +313,21 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
     return str(declared)
 
 
+def _refuse_unknown(name: str, key: str, unknown: list[Any], types: dict[str, Type]) -> None:
+    """Refuse names of no column."""
+    if unknown:
+        told = ", ".join(c if isinstance(c, str) else shown(c) for c in unknown)
+        raise CatalogError(
+            f"stream {name}: {key} names {told}", accepted=", ".join(types), fix=meant(str(unknown[0]), types)
+        )
+
+
 def _not_null(name: str, types: dict[str, Type], columns: Any) -> set[str]:
     if columns is None:
         return set()
     if not isinstance(columns, list):
         raise CatalogError(f"stream {name}: not_null is {shown(columns)}", accepted="a list of columns")
-    if unknown := [str(c) for c in columns if not isinstance(c, str) or c not in types]:
-        raise CatalogError(f"stream {name}: not_null names {', '.join(unknown)}", accepted=", ".join(types))
+    _refuse_unknown(name, "not_null", [c for c in columns if not isinstance(c, str) or c not in types], types)
     return set(columns)
 
 
@@ -314,8 +336,7 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
         return {}
     if not isinstance(domains, Mapping):
         raise CatalogError(f"stream {name}: domains is {shown(domains)}", accepted="a mapping of columns")
-    if unknown := [str(c) for c in domains if c not in types]:
-        raise CatalogError(f"stream {name}: domains names {', '.join(unknown)}", accepted=", ".join(types))
+    _refuse_unknown(name, "domains", [c for c in domains if c not in types], types)
     return {c: _domain(f"stream {name}, domain of {c}", types[c], d) for c, d in domains.items()}
 
 
@@ -329,7 +350,7 @@ def _domain(where: str, kind: Type, body: Any) -> Domain:
     if low is None and high is None:
         raise CatalogError(f"{where}: neither min nor max has a value", fix="give one, or remove the domain")
     if low is not None and high is not None and high < low:
-        raise CatalogError(f"{where}: min {body['min']} is above max {body['max']}")
+        raise CatalogError(f"{where}: min {shown(body['min'])} is above max {shown(body['max'])}")
     return Domain(minimum=low, maximum=high)
 
 
@@ -351,7 +372,7 @@ def _bound(where: str, kind: Type, value: Any) -> Value | None:
     # An infinite bound says nothing, and no bound is above NaN.
     if isinstance(encoded, NotANumber) or (isinstance(encoded, float) and math.isinf(encoded)):
         raise CatalogError(
-            f"{where}: {value} is not finite", accepted="finite numbers", fix="leave an open end out"
+            f"{where}: {shown(value)} is not finite", accepted="finite numbers", fix="leave an open end out"
         )
     return encoded
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import expressions as exp
 
-from streambound.errors import QueryError, UnsupportedError
+from streambound.errors import QueryError, UnsupportedError, alike, meant
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.model import (
@@ -21,7 +21,8 @@ from streambound.query.model import (
     Op,
     Term,
 )
-from streambound.query.scope import BOOLEAN, DOUBLE, Scope, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, Scope, describe, keyword_meant, place_of
+from streambound.query.syntax import KEYWORDS, not_understood
 from streambound.query.values import Family, Value
 
 _OPS: dict[type[exp.Expr], Op] = {
@@ -105,8 +106,31 @@ def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
         return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
     if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
         return _truth(scope.attribute(node), positive, node, scope)
-    what = _NAMES.get(type(node)) or node.sql(dialect="spark")
-    raise UnsupportedError(f"{what} is not supported yet", place=place_of(node, scope.sql), accepted=ACCEPTED)
+    if isinstance(node, exp.Alias):
+        raise _two_words(node, scope)
+    raise UnsupportedError(
+        f"{_NAMES.get(type(node)) or describe(node)} is not supported yet",
+        place=place_of(node, scope.sql),
+        accepted=ACCEPTED,
+        fix=keyword_meant(node),
+    )
+
+
+def _two_words(node: exp.Alias, scope: Scope) -> QueryError:
+    """The error of a condition in parentheses that ends in two words: the second is read as its alias."""
+    columns = [c for c in node.this.find_all(exp.Column) if not c.table]
+    last = max(
+        columns, key=lambda c: (place_of(c, scope.sql).line, place_of(c, scope.sql).column), default=None
+    )
+    for word in (last, node.args["alias"]):
+        if word is not None and (like := alike(word.name, KEYWORDS)):
+            return not_understood(word.name, place_of(word, scope.sql), like[0])
+    alias = node.args["alias"]
+    return QueryError(
+        f"syntax error: {alias.name} is not understood here",
+        place=place_of(alias, scope.sql),
+        accepted=ACCEPTED,
+    )
 
 
 def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Scope) -> Comparison:
@@ -130,8 +154,12 @@ def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
             return (
                 same if positive or not scope.nullable(term) else any_of((same, NullTest(term, True, place)))
             )
+    # IS NOT is read as NOT of IS, so the words are those of IS alone; the place is what comes after.
     raise UnsupportedError(
-        f"{node.sql(dialect='spark')} is not supported yet", place=place, accepted="column IS [NOT] NULL"
+        f"{node.sql(dialect='spark')} is not supported yet",
+        place=place if isinstance(node.expression, exp.Boolean) else place_of(node.expression, scope.sql),
+        accepted="column IS [NOT] NULL",
+        fix=meant(node.expression.name, ("NULL", "TRUE", "FALSE")),
     )
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from streambound.errors import CatalogError
+from streambound.errors import CatalogError, meant
 from streambound.query.model import PARQUET, TABLE, History
 from streambound.query.values import shown
 
@@ -39,6 +39,7 @@ def history_of(stream: str, body: Any) -> History | None:
         raise CatalogError(
             f"stream {stream}: unknown key {', '.join(unknown)} in its history",
             accepted=", ".join(HISTORY_KEYS),
+            fix=meant(unknown[0], HISTORY_KEYS),
         )
     key = body.get("partition_by")
     if key is not None and not (isinstance(key, str) and key.isidentifier()):

@@ -1,4 +1,4 @@
-"""SQL text to the query model: parsed by sqlglot (Spark dialect), names resolved, types checked.
+"""SQL text to the query model: parsed by sqlglot (as ``tokens`` says), names resolved, types checked.
 
 >>> from streambound.query.catalog import catalog_from_mapping
 >>> catalog = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}})
@@ -9,21 +9,20 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import sqlglot
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.errors import CatalogError, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query
-from streambound.query.select import keyword_place
 from streambound.query.statement import Statement
+from streambound.query.syntax import refuse_gaps, syntax_error
+from streambound.query.tokens import token_place, tokens, trees
 from streambound.query.union import outputs, united
+from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
@@ -37,9 +36,18 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
     Raises:
         QueryError: bad syntax, an unknown or ambiguous name, a type mismatch.
         UnsupportedError: valid SQL outside the class that is decided, named with its place.
+        CatalogError: ``catalog`` is none.
     """
+    if not isinstance(sql, str):
+        raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
+    if not isinstance(catalog, Catalog):
+        raise CatalogError(
+            f"the catalog is {shown(catalog)}",
+            subject=name,
+            fix="make one with streambound.catalog(file or mapping)",
+        )
     try:
-        blocks = united(_parsed(sql), sql, catalog, name)
+        blocks = united(_parsed(sql, catalog), sql, catalog, name)
         return Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql))
     except QueryError as error:
         error.text = error.text or sql
@@ -72,54 +80,27 @@ def metadata(sql: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _parsed(sql: str) -> exp.Expr:
+def _parsed(sql: str, catalog: Catalog) -> exp.Expr:
     if len(sql) > MAX_SQL_CHARACTERS:
         raise QueryError(f"the text has {len(sql):,} characters", accepted=f"at most {MAX_SQL_CHARACTERS:,}")
+    found = tokens(sql)
+    refuse_gaps(sql, found)
     try:
-        with _quiet():
-            statements = [s for s in sqlglot.parse(sql, dialect="spark") if s is not None]
-    except SqlglotError as error:
-        raise _syntax_error(sql, error) from None
+        statements = trees(sql, found)
+    except ParseError as error:
+        raise syntax_error(sql, found, error, catalog) from None
     if len(statements) != 1:
-        raise QueryError(f"found {len(statements)} statements", accepted="one SELECT statement")
-    if (place := keyword_place(sql, ", FROM")) is not None:
-        raise QueryError("syntax error: nothing stands between the comma and FROM", place=place, fix=_FIX)
+        raise _several(sql, found, len(statements))
     return statements[0]
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the parser's warnings of statements that it passes on unread: they are refused by name."""
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _syntax_error(sql: str, error: SqlglotError) -> QueryError:
-    details = getattr(error, "errors", None) or [{}]
-    first = details[0]
-    what = _plain_words(str(first.get("description") or error))
-    line, column = first.get("line"), first.get("col")
-    found = str(first.get("highlight") or "")
-    # sqlglot counts a token's column at its end.
-    place = Place(line, max(1, column - len(found) + 1), max(1, len(found))) if line and column else None
+def _several(sql: str, found: list[Token], count: int) -> QueryError:
+    """The error of a text of no or several statements; the second one is pointed to."""
+    ends = [i for i, token in enumerate(found) if token.token_type is TokenType.SEMICOLON]
+    after = next((found[i + 1] for i in ends[:-1] or ends if i + 1 < len(found)), None)
     return QueryError(
-        f"syntax error: {what}", place=place, accepted="SELECT [DISTINCT] ... FROM ... [WHERE ...]", fix=_FIX
+        f"found {count} statements",
+        place=None if after is None else token_place(sql, after),
+        accepted="one SELECT statement",
+        fix="put each into a file of its own" if count else "write a SELECT statement",
     )
-
-
-_FIX = "complete or remove what stands at this place"
-
-
-def _plain_words(description: str) -> str:
-    """A parser's message without the names of its classes and tokens."""
-    lines = description.split(". Line")[0].strip().splitlines() or [""]
-    if "Required keyword" in lines[0]:
-        return "an operand or a condition is missing"
-    if "but got" in lines[0]:
-        return "the statement ends too early, or a name is missing"
-    return lines[0].rstrip(".")

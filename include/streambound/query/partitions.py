@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streambound import settings
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 from streambound.query.model import TABLE, Relation
 from streambound.query.statement import Statement
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
+# What the job ingest_flights writes: path and partition key, by the name of the relation.
+INGESTED: dict[str, tuple[str, str | None]] = {
+    **{name: (name, "date") for name in ("departures", "arrivals", "cancellations", "weather")},
+    **{name: (name, None) for name in ("planes", "airports", "airlines")},
+    **{name: (f"abstract_{name.lower()}", "part") for name in ("S", "T")},
+}
+# How many folders and files a message looks at.
+_LOOKED_AT = 100
+# What rows lie in that are not read as they are.
+_OTHER_FORMATS = (".csv", ".json", ".jsonl", ".avro", ".txt", ".gz", ".orc", ".xlsx")
 # The key whose values are UTC days; those of any other key are compared as text.
 DAYS = "date"
 # So many names in a folder are told.
@@ -240,9 +250,8 @@ def folder_partitions(relation: Relation) -> tuple[Partition, ...]:
 def _chosen(relation: Relation, folder: Path, names: Sequence[str] | None) -> tuple[Partition, ...]:
     found = _found(folder, relation)
     if not any(partition.files for partition in found.values()):
-        raise _error(
-            relation, folder, f"has no {'Parquet ' if _suffix(relation) else ''}files", _layout(relation)
-        )
+        kind = "Parquet files" if _suffix(relation) else "files"
+        raise _error(relation, folder, f"has no {kind}: found {_there(folder)}", _layout(relation))
     if names is not None and not names:
         raise _error(relation, folder, "was asked for no partition", ", ".join(sorted(found)[:3]) + ", ...")
     chosen = sorted(found if names is None else set(names))
@@ -290,7 +299,7 @@ def _located(relation: Relation) -> Path:
         )
     folder = Path(address)
     if not folder.is_dir():
-        raise _error(relation, folder, "is missing", _layout(relation))
+        raise _error(relation, folder, "is a file" if folder.exists() else "is missing", _layout(relation))
     return folder
 
 
@@ -331,5 +340,67 @@ def _error(relation: Relation, folder: Path, what: str, accepted: str) -> DataEr
         f"the history of stream {relation.name} {what}",
         subject=str(folder),
         accepted=accepted,
-        fix="run the job that writes this stream (ingest_flights for the flights), or correct history: path",
+        fix=_fix(relation, folder),
     )
+
+
+def _fix(relation: Relation, folder: Path) -> str:
+    """How to come by a history: what lies in its folder, or beside it, may be it in another form."""
+    key = relation.history.partition_by if relation.history else None
+    folders, files = _entries(folder)
+    keys = sorted({name.partition("=")[0] for name in folders if "=" in name})
+    others = [name for name in [*_below(folder, folders), *files] if not name.endswith(".parquet")]
+    if keys and key not in keys:
+        return f"add partition_by: {keys[0]} to its history in the stream catalog"
+    if key is not None and any(name.endswith(".parquet") for name in files):
+        return f"leave out partition_by, or put the files into folders {key}=..."
+    if any(name.endswith(_OTHER_FORMATS) for name in others):
+        return (
+            "write the rows as Parquet, or register a table or view of them in Spark and name it with table"
+        )
+    if folders:
+        where = f"folders {key}=..." if key else "the folder itself"
+        return f"put the files into {where}, or let history: path name the folder in which they lie"
+    job = "run ingest_flights" if _ingested(relation) else "run the job that writes this stream"
+    beside = meant(folder.name, _entries(folder.parent)[0]) if not folder.exists() else None
+    return beside or f"{job}, or correct history: path"
+
+
+def _ingested(relation: Relation) -> bool:
+    """Whether a relation is one of those that the job ingest_flights writes."""
+    history = relation.history
+    return history is not None and (history.path, history.partition_by) == INGESTED.get(relation.name)
+
+
+def _entries(folder: Path) -> tuple[list[str], list[str]]:
+    """Folders and files of a folder, the first of each; none of one that cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            seen = [(e.is_dir(), e.name) for e in entries if e.name[0] not in "._"]
+    except OSError:
+        return [], []
+    folders = sorted(name for is_folder, name in seen if is_folder)
+    return folders[:_LOOKED_AT], sorted(name for is_folder, name in seen if not is_folder)[:_LOOKED_AT]
+
+
+def _below(folder: Path, folders: Sequence[str]) -> list[str]:
+    """The files of the first folder of some."""
+    return _entries(folder / folders[0])[1] if folders else []
+
+
+def _there(folder: Path) -> str:
+    """What lies in a folder, in words."""
+    folders, files = _entries(folder)
+    told = [_named("folder", folders), _named("file", files)]
+    if folders:
+        inner, below = _entries(folder / folders[0])
+        deeper = " and ".join(filter(None, [_named("folder", inner), _named("file", below)]))
+        told[0] += f" (in {folders[0]}: {deeper or 'nothing'})"
+    return " and ".join(filter(None, told)) or "nothing"
+
+
+def _named(kind: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = ", ..." if len(names) > 3 else ""
+    return f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streambound.errors import QueryError, StreamboundError
+from streambound.errors import QueryError, StreamboundError, meant
 from streambound.query.catalog import Catalog, load_catalog
 
 
@@ -41,7 +41,9 @@ class Registry:
         known = {query.name: query for query in self.queries}
         if unknown := [name for name in wanted if name not in known]:
             raise QueryError(
-                f"no query is registered as {', '.join(unknown)}", accepted=", ".join(sorted(known))
+                f"no query is registered as {', '.join(unknown)}",
+                accepted=", ".join(sorted(known)),
+                fix=meant(unknown[0], known),
             )
         return tuple(known[name] for name in wanted) or self.queries
 

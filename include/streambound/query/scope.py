@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import expressions as exp
 
-from streambound.errors import DataError, Place, QueryError, UnsupportedError
+from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
+from streambound.query.tokens import code, first_place, place_at
 from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
@@ -28,22 +30,39 @@ MICROSECONDS = {
     "WEEK": 7 * 86_400_000_000,
 }
 DOUBLE = parse_type("double")
+_FIRST_WORD = re.compile(r"\w+|\W")
+# Words of conditions and of SELECT that are read as a column if they are misspelt.
+_WORDS = ("DISTINCT", "FALSE", "NOT", "NULL", "TRUE")
+# Units whose length depends on where they begin.
+_CALENDAR = ("MONTH", "QUARTER", "YEAR")
 STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 
 
 def place_of(node: exp.Expr, sql: str) -> Place:
-    """Where ``node`` stands in ``sql``; the whole text's start if sqlglot recorded no position."""
-    spans = [
-        (n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta and "end" in n.meta
-    ]
-    if not spans:
-        # sqlglot records no position for markers, intervals and the like: their surroundings have one.
-        return Place(1, 1) if node.parent is None else place_of(node.parent, sql)
-    start, end = min(s for s, _ in spans), max(e for _, e in spans)
-    line_end = sql.find("\n", start)
-    end = min(end, line_end if line_end >= 0 else len(sql))
-    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
+    """Where ``node`` stands in ``sql``; the whole text's start if it cannot be told."""
+    span = _span(node)
+    if span is not None:
+        return place_at(sql, *span)
+    # sqlglot records no position for markers, intervals and the like: their surroundings have one.
+    parent = node.parent
+    while parent is not None and _span(parent) is None:
+        parent = parent.parent
+    around = None if parent is None else _span(parent)
+    written = _FIRST_WORD.match(node.sql(dialect="spark"))
+    if written is not None:
+        plain = code(sql).upper()
+        for start in (0 if around is None else around[0], 0):
+            if (found := plain.find(written[0].upper(), start)) >= 0:
+                return place_at(sql, found, found + len(written[0]))
+    return (first_place(sql) or Place(1, 1)) if around is None else place_at(sql, *around)
+
+
+def _span(node: exp.Expr) -> tuple[int, int] | None:
+    """From where to where the names and literals of a node stand."""
+    # A star that nobody wrote, as in FROM S alone, stands at the first character.
+    found = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if n.meta.get("end")]
+    return (min(start for start, _ in found), max(end for _, end in found)) if found else None
 
 
 @dataclass(frozen=True)
@@ -67,9 +86,10 @@ class Scope:
         constant = self._literal(node)
         if constant is None:
             raise UnsupportedError(
-                f"{_describe(node)} is not supported yet",
+                f"{describe(node)} is not supported yet",
                 place=place_of(node, self.sql),
                 accepted="columns and constants",
+                fix=keyword_meant(node),
             )
         return constant
 
@@ -99,6 +119,8 @@ class Scope:
 
     def _offset(self, node: exp.Expr, kind: Type) -> int:
         """A constant offset of an application timestamp: an interval, or a number of ticks."""
+        if isinstance(node, exp.Interval):
+            self._refuse_unit(node)
         found = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
         if found is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
             raise QueryError(
@@ -109,6 +131,18 @@ class Scope:
                 else "INTERVAL 10 MINUTES",
             )
         return found
+
+    def _refuse_unit(self, node: exp.Interval) -> None:
+        """Refuse a unit that is none, as a misspelt one is."""
+        unit = node.args.get("unit")
+        name = "" if unit is None else unit.sql(dialect="spark").upper()
+        if isinstance(unit, exp.Var) and name.rstrip("S") not in (*MICROSECONDS, *_CALENDAR):
+            raise QueryError(
+                f"{name} is not a unit of time",
+                place=place_of(unit, self.sql),
+                accepted=", ".join(f"{known}S" for known in MICROSECONDS),
+                fix=meant(name, (form for known in MICROSECONDS for form in (known, f"{known}S"))),
+            )
 
     def _ticks(self, node: exp.Expr) -> int | None:
         literal = self._literal(node)
@@ -148,7 +182,13 @@ class Scope:
             whose = (
                 f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
             )
-            raise QueryError(f"{whose} {node.name}", place=place, accepted=", ".join(known))
+            likely = known if node.table else [*known, *_WORDS]
+            raise QueryError(
+                f"{whose} {node.name}",
+                place=place,
+                accepted=", ".join(known),
+                fix=meant(node.name, likely),
+            )
         if len(found) > 1:
             raise QueryError(
                 f"the column {node.name} is ambiguous",
@@ -163,8 +203,14 @@ class Scope:
             return self.occurrences
         owners = tuple(o for o in self.occurrences if o.alias.lower() == alias.lower())
         if not owners:
-            known = ", ".join(o.alias for o in self.occurrences)
-            raise QueryError(f"unknown stream or alias {alias}", place=place, accepted=known)
+            known = [o.alias for o in self.occurrences]
+            renamed = [o.alias for o in self.occurrences if o.relation.name.lower() == alias.lower()]
+            raise QueryError(
+                f"unknown stream or alias {alias}",
+                place=place,
+                accepted=", ".join(known),
+                fix=f"write {renamed[0]}, as FROM calls it" if renamed else meant(alias, known),
+            )
         return owners
 
     def type_of(self, term: Term) -> Type:
@@ -207,7 +253,13 @@ class Scope:
         return None
 
     def _number(self, node: exp.Expr, text: str) -> Constant:
-        decimal = Decimal(str(node.this))
+        try:
+            decimal = Decimal(str(node.this))
+        except InvalidOperation:
+            place = place_of(node, self.sql)
+            raise QueryError(
+                f"{text[:40]} is not a number", place=place, accepted="numbers such as 1.5"
+            ) from None
         if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
             raise QueryError(
                 f"the number {text[:40]} is out of range",
@@ -279,7 +331,8 @@ class Scope:
         raise QueryError(f"{text[:40]} is larger than any double", place=place_of(node, self.sql))
 
 
-def _describe(node: exp.Expr) -> str:
+def describe(node: exp.Expr) -> str:
+    """What an expression is that no query of the class has, in words."""
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {node.sql(dialect='spark')}"
     if isinstance(node, exp.Func):
@@ -289,3 +342,8 @@ def _describe(node: exp.Expr) -> str:
     if isinstance(node, (exp.Subquery, exp.Select)):
         return "a sub-query"
     return node.sql(dialect="spark") or node.key.upper()
+
+
+def keyword_meant(node: exp.Expr) -> str | None:
+    """The keyword that was meant by what is read as a call of an unknown function: a name before ``(``."""
+    return meant(node.name, ("AND", "IN", "NOT", "OR")) if isinstance(node, exp.Anonymous) else None

@@ -6,13 +6,14 @@ import re
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.errors import Place, QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.conditions import formula
 from streambound.query.formula import all_of
 from streambound.query.model import Occurrence, Output, Query
 from streambound.query.scope import Scope, place_of
 from streambound.query.statement import Selection
+from streambound.query.tokens import code, place_at
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
 _PART_NAMES = {
@@ -61,16 +62,8 @@ def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
     """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
     start_of_word = r"\b" if keyword[0].isalnum() else ""
     pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
-    match = re.compile(pattern, re.IGNORECASE).search(_blanked(sql), after)
-    if match is None:
-        return None
-    start = match.start()
-    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), len(match[0]))
-
-
-def _blanked(sql: str) -> str:
-    """The text without comments and literals: a keyword in them is not one."""
-    return re.sub(r"--[^\n]*|'(?:[^'\\]|\\.)*'", lambda m: " " * len(m[0]), sql)
+    match = re.compile(pattern, re.IGNORECASE).search(code(sql), after)
+    return None if match is None else place_at(sql, *match.span())
 
 
 def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
@@ -102,7 +95,7 @@ def _select_place(node: exp.Expr, sql: str) -> Place | None:
     """The SELECT that a part of a statement belongs to: the last one before it."""
     found = keyword_place(sql, "SELECT")
     position = 0
-    while (start := _blanked(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
+    while (start := code(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
         found, position = keyword_place(sql, "SELECT", start), start + 1
     return found
 
@@ -170,7 +163,7 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
             f"unknown stream {table.name}",
             place=place,
             accepted=", ".join(catalog.names),
-            fix=f"declare {table.name} in the catalog, or correct the name",
+            fix=meant(table.name, catalog.names, f"declare {table.name} in the catalog, or correct the name"),
         )
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.errors import Place, QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.exactness import HELD, exactly
 from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.scope import place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block
+from streambound.query.tokens import token_place, tokens
 from streambound.query.values import Type, common_type
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
@@ -32,6 +33,10 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return united(node.this, sql, catalog, name)
+    if not isinstance(node, (exp.Query, exp.Command, exp.DDL, exp.DML)) and not keyword_place(
+        sql, _named(node)
+    ):
+        raise _no_statement(sql)
     if not isinstance(node, exp.Union) or node.args.get("by_name"):
         what = "UNION BY NAME" if isinstance(node, exp.Union) else _named(node)
         place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
@@ -42,6 +47,18 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
         return members
     selections = (s for block in members for s in block.selections)
     return (Block(True, tuple(replace(s, base=replace(s.base, distinct=True)) for s in selections)),)
+
+
+def _no_statement(sql: str) -> QueryError:
+    """The error of a text that is a condition, a column or the like."""
+    first = tokens(sql)[0]
+    fix = meant(first.text, ["SELECT"], "write a SELECT statement")
+    return QueryError(
+        f"syntax error: {first.text[:40]} does not begin a statement",
+        place=token_place(sql, first),
+        accepted=ACCEPTED,
+        fix=fix,
+    )
 
 
 def _named(node: exp.Expr) -> str:

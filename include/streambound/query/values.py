@@ -107,11 +107,15 @@ def _written(value: object) -> str:
         return str(value)
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_written(key)}: {_written(found)}' for key, found in value.items())}}}"
-    return repr(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return repr(value)
+    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Type:
         if decoded is None:
             return "NULL"
         if self.family is Family.STRING:
-            return "'" + str(decoded).replace("'", "''") + "'"
+            return "'" + str(decoded).replace("\\", "\\\\").replace("'", "''") + "'"
         if self.family in (Family.DATE, Family.TIMESTAMP):
             return f"{self.family.name} '{str(decoded).removesuffix('+00:00')}'"
         if isinstance(decoded, Decimal):

@@ -20,6 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from streambound import settings
 from streambound.errors import StorageError
 from streambound.results.address import DIALECTS, FIX, masked, shown
 from streambound.results.upgrade import is_current, upgrade
@@ -43,7 +44,7 @@ def connect(url: URL) -> Engine:
         raise StorageError(
             f"the database driver is missing: {error}",
             subject=shown(url),
-            fix="pip install 'streambound[postgres]'",
+            fix=settings.installing("postgres"),
         ) from None
     except (ArgumentError, TypeError, ValueError):
         raise _unusable(url) from None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
 
 COLUMNS: dict[str, tuple[str, ...]] = {"S": ("A", "B", "C"), "T": ("D", "E")}
@@ -54,7 +54,9 @@ class Shape:
             )
         known = [column for columns in COLUMNS.values() for column in columns]
         if unknown := sorted(set(self.ranges) - set(known)):
-            raise DataError(f"ranges names {', '.join(unknown)}", accepted=", ".join(known))
+            raise DataError(
+                f"ranges names {', '.join(unknown)}", accepted=", ".join(known), fix=meant(unknown[0], known)
+            )
         for column in known:
             low, high = self.range_of(column)
             if not INT32.min <= low <= high <= INT32.max:

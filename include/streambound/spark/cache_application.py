@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streambound import settings
-from streambound.errors import DataError, PlanError, StreamboundError
+from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound.kmemory.benchmark import SIMPLEST_FIRST
 from streambound.kmemory.offered import SIZES
 from streambound.query.catalog import Catalog
@@ -85,7 +85,11 @@ def _over(
 ) -> list[RegisteredQuery]:
     known = catalog.names
     if unknown := sorted(set(streams) - set(known)):
-        raise DataError(f"stream {unknown[0]} is not in the catalog", accepted=", ".join(known))
+        raise DataError(
+            f"stream {unknown[0]} is not in the catalog",
+            accepted=", ".join(known),
+            fix=meant(unknown[0], known),
+        )
     if not streams:
         return list(queries)
     return [query for query in queries if _reads(query, catalog, set(streams))]

@@ -19,7 +19,8 @@ from streambound.caching.models.distribution import Distribution, normal, unifor
 from streambound.caching.models.independent import Known, Stationary, Trend
 from streambound.caching.models.markov import Walk, ar1
 from streambound.caching.models.model import Model
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
+from streambound.query.values import shown
 
 
 def read_models(path: Path) -> tuple[Model, ...]:
@@ -51,7 +52,12 @@ def model_from(found: Mapping[str, Any]) -> Model:
 def _model(found: Any, subject: str) -> Model:
     if not isinstance(found, Mapping) or found.get("kind") not in KINDS:
         kind = found.get("kind") if isinstance(found, Mapping) else found
-        raise DataError(f"the kind is {kind!r}", subject=subject, accepted=", ".join(KINDS))
+        raise DataError(
+            f"the kind is {shown(kind)}",
+            subject=subject,
+            accepted=", ".join(KINDS),
+            fix=meant(str(kind), KINDS),
+        )
     given = {key: value for key, value in found.items() if key != "kind"}
     try:
         return KINDS[found["kind"]](**given)

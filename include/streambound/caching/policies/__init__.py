@@ -21,7 +21,7 @@ from streambound.caching.policies.rand import joining_rand, rand
 from streambound.caching.policies.recent import joining_fifo, joining_lfu, joining_lru
 from streambound.caching.policies.s3_fifo import s3_fifo
 from streambound.caching.policies.sieve import sieve
-from streambound.errors import DataError
+from streambound.errors import DataError, meant
 
 ALL = (
     Policy("rand", "any", rand, joining_rand),
@@ -56,7 +56,9 @@ def policy(name: str, problem: str) -> Policy:
     """
     fitting = [each.name for each in ALL if getattr(each, problem) is not None]
     if name not in NAMED:
-        raise DataError(f"the policy {name!r} is unknown", accepted=", ".join(fitting))
+        raise DataError(
+            f"the policy {name!r} is unknown", accepted=", ".join(fitting), fix=meant(name, fitting)
+        )
     if name not in fitting:
         raise DataError(f"the policy {name} is not one for {problem}", accepted=", ".join(fitting))
     return NAMED[name]

@@ -15,8 +15,9 @@ from streambound.errors import StreamboundError
 from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
 from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
-from streambound.spark.live.places import Place
+from streambound.spark.live.places import Place, at_one_time
 from streambound.spark.live.start import Start, beginning_of
+from streambound.spark.live.step import LATE
 from streambound.spark.prepare import Job, readings_of
 from streambound.spark.summarise import Task, error_of
 
@@ -39,9 +40,10 @@ class Epochs:
         start: Start,
         places: Mapping[str, Place],
         memory_mb: int,
+        files: int | None = None,
     ) -> None:
         self.session, self.job, self.folder, self.places = session, job, folder, places
-        self.memory_mb = memory_mb
+        self.memory_mb, self.files = memory_mb, files
         assert job.plan is not None
         self.plan, self.query = job.plan, job.plan.statement
         self.timed = bool(beginning_of(job, start).timed)
@@ -71,6 +73,8 @@ class Epochs:
             emit.write_summary(self.folder, self.answer.to_json())
         except StreamboundError as error:
             self.error = error.about(self.job.name)
+            if self.files is not None and LATE in error.message:
+                error.fix = at_one_time(self.places.values(), str(error.subject)) or error.fix
             raise
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:

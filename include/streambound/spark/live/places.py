@@ -7,7 +7,7 @@ the stream's. Files on which the checkpoint rests with which the query began are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +61,35 @@ def place_of(relation: Relation, covered: Mapping[str, list[str]]) -> Place:
     key = relation.history.partition_by if relation.history else None
     folder = history_folder(relation).resolve()
     return Place(relation, folder, key, frozenset(covered.get(relation.name, ())))
+
+
+def at_one_time(places: Collection[Place], file: str) -> str | None:
+    """The fix for a late file, by its name, that shares its time with others; None if it shares it with none.
+
+    Of a limited number Spark takes the files with the earliest times, in milliseconds, and of one time any: a
+    copy of many files at once need not come in the order of their rows.
+    """
+    found = [place.folder / file for place in places if (place.folder / file).is_file()]
+    ties = [other for path in found for other in _beside(places, path) if _time(other) == _time(path)]
+    if not ties:
+        return None
+    return (
+        f"leave out --files and evaluate everything again (--recompute): {len(ties) + 1:,} files of the"
+        " stream have one time of modification, and of these --files takes any first"
+    )
+
+
+def _beside(places: Collection[Place], path: Path) -> Iterator[Path]:
+    """The other files of a stream."""
+    folder = next(place.folder for place in places if path.is_relative_to(place.folder))
+    return (other for other in folder.rglob("*.parquet") if other != path)
+
+
+def _time(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return None
 
 
 def local(path: str) -> Path:

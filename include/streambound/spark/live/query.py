@@ -29,6 +29,7 @@ from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
 from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
+from streambound.spark.live.stopping import StoppedTogether, silence
 from streambound.spark.prepare import Job, draft, prepare, readings_of
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Running:
         self.places = {name: place_of(r, start.covered) for name, r in relations_of(job).items()}
         self.beginning = beginning_of(job, start)
         self.readings = readings_of([job], folder.parent)
-        self.epochs = Epochs(session, job, folder, start, self.places, memory_mb)
+        self.epochs = Epochs(session, job, folder, start, self.places, memory_mb, pace.files)
 
     def run(self) -> LiveAnswer:
         """Run it; returns how far it is then."""
@@ -137,7 +138,7 @@ class Running:
             self.progress(f"{self.job.name}: the answer is always empty")
             return self.epochs.answer
         (self.folder / CONTROL).mkdir(parents=True, exist_ok=True)
-        with configured(self.session):
+        with configured(self.session, self.pace.stopped):
             self._until_stopped()
             at_end = self.pace.seconds is None and not self.pace.stopped()
             if at_end and self.epochs.answer.waiting:
@@ -155,16 +156,36 @@ class Running:
     def _until_stopped(self) -> None:
         from pyspark.errors import StreamingQueryException
 
-        query = self._started()
-        told = -1
-        try:
-            while not query.awaitTermination(POLL_SECONDS) and not self.pace.stopped():
-                told = self._tell(query, told)
-        except StreamingQueryException as error:
-            raise self.epochs.error or _lost(error, self.job.name) from None
-        finally:
-            query.stop()
-        self._tell(query, told)
+        alone = False
+        with StoppedTogether(self.pace.stopped):
+            query = self._started()
+            told = -1
+            try:
+                while not query.awaitTermination(POLL_SECONDS) and not self.pace.stopped():
+                    told = self._tell(query, told)
+            except StreamingQueryException as error:
+                raise self._ended(error) from None
+            finally:
+                query.stop()
+            self._tell(query, told)
+            alone = True
+        if not alone:
+            self._refuse_fault()
+            self.progress(
+                f"{self.job.name}: Spark was stopped as well; the next start does what it had not finished"
+            )
+
+    def _ended(self, error: Exception) -> Exception:
+        """What is told of a query that has ended; Spark's own error where a signal may have ended it."""
+        if self.epochs.error is not None:
+            return self.epochs.error
+        return error if self.pace.stopped() else _lost(error, self.job.name)
+
+    def _refuse_fault(self) -> None:
+        """Raise what was wrong with the input, whatever else came at the same time."""
+        error = self.epochs.error
+        if error is not None and not isinstance(error, (StorageError, PlatformError)):
+            raise error
 
     def _started(self) -> StreamingQuery:
         from pyspark.errors import PySparkException
@@ -211,8 +232,9 @@ class Running:
 
 
 @contextmanager
-def configured(session: SparkSession) -> Iterator[None]:
+def configured(session: SparkSession, stopped: Callable[[], bool]) -> Iterator[None]:
     """A session's settings as a live query needs them, and as they were afterwards."""
+    silence(session)
     before = {name: str(session.conf.get(name)) for name in CONF}
     logger = logging.getLogger("py4j.clientserver")
     level = logger.level
@@ -224,8 +246,9 @@ def configured(session: SparkSession) -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-        for name, value in before.items():
-            session.conf.set(name, value)
+        with StoppedTogether(stopped):
+            for name, value in before.items():
+                session.conf.set(name, value)
 
 
 def _lost(error: Exception, name: str) -> StorageError:

@@ -63,6 +63,10 @@ class Told:
     latest: Mapping[str, int | None] = field(default_factory=dict)
 
 
+# What the error of a row that comes too late says.
+LATE = "but the answers have been given up to"
+
+
 @dataclass(frozen=True)
 class Beginning:
     """What a micro-batch needs beside the state: the plan, and the state of a query that has none yet.
@@ -163,10 +167,10 @@ class Step:
         kind = relation.column(str(relation.timestamp)).type
         own, last = kind.text(first), kind.text(self.told.reached)
         raise DataError(
-            f"stream {arrival.stream} has a row of {own}, but the answers have been given up to {last}",
+            f"stream {arrival.stream} has a row of {own}, {LATE} {last}",
             subject=arrival.file,
             accepted="files of each stream in order of time: a timestamp is complete when every stream has"
-            " shown a later one, or --available-now is at its end",
+            " shown a later one, or the input has ended",
             fix="move the file elsewhere and start again, or evaluate everything again (--recompute)",
         )
 

@@ -1,0 +1,137 @@
+"""What a program has in its hands as events: rows, or data frames, as one list in time order.
+
+A data frame is whatever speaks Arrow: pandas, polars, a table of pyarrow, a relation of DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streambound import settings
+from streambound.errors import DataError, PlatformError, meant
+from streambound.evaluation.events import in_time
+from streambound.query.catalog import Catalog
+from streambound.query.model import Relation
+from streambound.query.statement import Statement
+from streambound.query.values import shown
+
+Rows = list[Mapping[str, Any]]
+ACCEPTED = (
+    '[{"stream": "S", "ts": 0, ...}, ...], or a data frame for the stream of the query, or a mapping of names'
+    " of streams to data frames or lists of rows"
+)
+_ARROW = "__arrow_c_stream__"
+
+
+def events_of(query: Statement, given: Any, catalog: Catalog) -> Rows:
+    """The events that a program gives, of the streams that the query reads.
+
+    Args:
+        given: events, in time (arrival) order; a data frame, whose rows are those of the stream that its
+            column ``stream`` names, or else of the only one; or data frames or lists of rows by the name of
+            their stream, which need not be in order where the streams have timestamps.
+
+    Raises:
+        DataError: it is something else, names no stream of the catalog, or leaves open which row came first.
+        PlatformError: a data frame is given, and pyarrow is not installed.
+    """
+    if isinstance(given, Mapping):
+        return _merged(query, {name: _rows(rows, str(name)) for name, rows in given.items()}, catalog)
+    if hasattr(given, _ARROW):
+        rows = _rows(given, "the data frame")
+        if not rows or "stream" in rows[0]:
+            return rows
+        return _merged(query, {_only(query).name: rows}, catalog)
+    return _rows(given, "events")
+
+
+def rows_of(given: Any, catalog: Catalog) -> dict[str, Rows]:
+    """The rows of static relations by name, each a list of rows or a data frame.
+
+    Raises:
+        DataError: it is something else, or names no relation of the catalog.
+    """
+    if not isinstance(given, Mapping):
+        raise DataError(
+            f"static is {shown(given)}", accepted='{"R": [{"K": 1}, ...]}, or a data frame for "R"'
+        )
+    found = {str(name): _rows(rows, str(name)) for name, rows in given.items()}
+    _refuse_unknown(found, catalog)
+    return found
+
+
+def _only(query: Statement) -> Relation:
+    names = sorted({o.relation.name for o in query.arriving})
+    if len(names) != 1:
+        wanted = ", ".join(f'"{name}": ...' for name in names)
+        raise DataError(
+            f"the query reads {', '.join(names)}, and the data frame does not say of which stream a row is",
+            accepted=ACCEPTED,
+            fix=f"give {{{wanted}}}, or a column stream",
+        )
+    return next(o.relation for o in query.arriving)
+
+
+def _merged(query: Statement, given: Mapping[str, Rows], catalog: Catalog) -> Rows:
+    _refuse_unknown(given, catalog)
+    found: Rows = [{**row, "stream": name} for name, rows in given.items() for row in rows]
+    read = {o.relation.name: o.relation for o in query.arriving if o.relation.name in given}
+    arriving: Rows = [row for row in found if row["stream"] in read]
+    timeless = [name for name, relation in read.items() if relation.timestamp is None]
+    if timeless and len(read) > 1:
+        raise DataError(
+            f"it is open which rows came first: there is no timestamp of {', '.join(sorted(timeless))}",
+            accepted=ACCEPTED,
+            fix="give one list of events in the order of their arrival, or declare timestamps in the catalog",
+        )
+    return arriving if timeless else in_time(query, arriving)
+
+
+def _refuse_unknown(given: Iterable[str], catalog: Catalog) -> None:
+    if unknown := [name for name in given if name not in catalog.names]:
+        raise DataError(
+            f"{unknown[0]} is not in the catalog",
+            accepted=", ".join(catalog.names),
+            fix=meant(unknown[0], catalog.names),
+        )
+
+
+def _rows(given: Any, what: str) -> Rows:
+    """The rows of a data frame or of an iterable of mappings."""
+    if hasattr(given, _ARROW):
+        return _of_frame(given, what)
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise DataError(f"{what}: found {shown(given)}", accepted=ACCEPTED)
+    found = []
+    for number, row in enumerate(given):
+        if not isinstance(row, Mapping):
+            raise DataError(f"{what}: row {number} is {shown(row)}", accepted=ACCEPTED)
+        found.append(row)
+    return found
+
+
+def _of_frame(frame: Any, what: str) -> Rows:
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise PlatformError(
+            f"a data frame is read by {error.name}, which is not installed",
+            fix=f"{settings.installing('platform')}, or give lists of rows",
+        ) from None
+    table = pa.table(frame)
+    # An index without a name is the position of a row, not a column.
+    table = table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            try:
+                kept = table.column(place).cast(pa.timestamp("us", field.type.tz))
+            except pa.ArrowInvalid:
+                raise DataError(
+                    f"{what}: column {field.name} has times between two microseconds",
+                    accepted="timestamps of whole microseconds",
+                    fix="round them, as with .dt.floor('us')",
+                ) from None
+            table = table.set_column(place, field.name, kept)
+    rows: Rows = table.to_pylist()
+    return rows

@@ -1,0 +1,260 @@
+"""What is wrong with a text that does not parse: the word that was not understood, and what it was meant as.
+
+A parser stops where it can go no further, which is often some words after the mistake (``SELEC A FROM S``
+stops at FROM). So words that are like a keyword are replaced by it, one at a time: where the parser then gets
+further, that word was the mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from streambound.errors import Place, QueryError, alike
+from streambound.query.catalog import Catalog
+from streambound.query.tokens import is_text, token_place, tokens, trees
+
+ACCEPTED = "SELECT [DISTINCT] ... FROM ... [WHERE ...]"
+_FIX = "complete or remove what stands at this place"
+# What statements are made of: the words of queries, and those of clauses that are refused by name.
+KEYWORDS = (
+    *("ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "CROSS", "DATE", "DAY", "DAYS", "DISTINCT", "ELSE", "END"),
+    *("EXCEPT", "EXISTS", "FALSE", "FROM", "FULL", "GROUP", "HAVING", "HOUR", "HOURS", "IN", "INNER"),
+    *(
+        "INTERSECT",
+        "INTERVAL",
+        "IS",
+        "JOIN",
+        "LEFT",
+        "LIKE",
+        "LIMIT",
+        "MINUTE",
+        "MINUTES",
+        "NOT",
+        "NULL",
+        "ON",
+    ),
+    *("OR", "ORDER", "OUTER", "RIGHT", "SECOND", "SECONDS", "SELECT", "THEN", "TIMESTAMP", "TRUE", "UNION"),
+    *("USING", "WHEN", "WHERE", "WITH"),
+)
+OPERATORS = ("<", "<=", "=", "<>", "!=", ">=", ">")
+_SIGNS = "<>=!&|^~:"
+# How like a keyword a word must be to be tried in its place; the parser has the last word.
+_LIKENESS = 0.5
+# How many words before the place where the parser stopped are tried, and how many keywords for each.
+_WORDS, _KEYWORDS = 8, 8
+# How many characters are parsed again at most, and how often at least, whatever their number.
+_WORK, _TRIES = 200_000, 3
+
+_COMPARISONS = {TokenType.LT, TokenType.LTE, TokenType.EQ, TokenType.NEQ, TokenType.GTE, TokenType.GT}
+# After these something must come that can begin an operand or a condition.
+_WANTING = _COMPARISONS | {
+    *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.WHERE, TokenType.ON, TokenType.BETWEEN),
+    *(TokenType.IN, TokenType.IS, TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.DOT),
+}
+# These begin neither.
+_ENDING = _COMPARISONS | {
+    *(TokenType.AND, TokenType.OR, TokenType.WHERE, TokenType.ON, TokenType.FROM, TokenType.JOIN),
+    *(
+        TokenType.COMMA,
+        TokenType.R_PAREN,
+        TokenType.UNION,
+        TokenType.SEMICOLON,
+        TokenType.BETWEEN,
+        TokenType.IN,
+    ),
+    *(TokenType.IS, TokenType.DOT),
+}
+# What ``,`` cannot follow, and what cannot follow ``.`` although the parser would take it for a name.
+_BEFORE_ITEMS = {TokenType.SELECT, TokenType.DISTINCT, TokenType.L_PAREN, TokenType.FROM}
+# What a name or a list must follow.
+_NAMING = {TokenType.ALIAS, TokenType.IN}
+_LITERAL = {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
+
+
+def refuse_gaps(sql: str, found: Sequence[Token]) -> None:
+    """Refuse what the parser passes over in silence: nothing beside a comma, or after a dot.
+
+    Raises:
+        QueryError: naming what stands on both sides.
+    """
+    for before, token, after in _windows(found):
+        if token.token_type is TokenType.COMMA:
+            if after is None or after.token_type in _ENDING:
+                raise _gap(sql, token, after, "the comma")
+            if before is not None and before.token_type in _BEFORE_ITEMS:
+                raise QueryError(
+                    f"syntax error: nothing stands between {_word(sql, before)} and the comma",
+                    place=token_place(sql, token),
+                    fix=_FIX,
+                )
+        if token.token_type is TokenType.DOT and (after is None or after.token_type in _ENDING | _LITERAL):
+            raise _gap(sql, token, after, "the dot")
+        if token.token_type in _NAMING and (after is None or after.token_type in _ENDING):
+            raise _gap(sql, token, after, _word(sql, token))
+
+
+def _gap(sql: str, token: Token, after: Token | None, what: str) -> QueryError:
+    there = "the end" if after is None else _word(sql, after)
+    return QueryError(
+        f"syntax error: nothing stands between {what} and {there}", place=token_place(sql, token), fix=_FIX
+    )
+
+
+def _windows(found: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
+    return zip((None, *found), found, (*found[1:], None), strict=False)
+
+
+def syntax_error(sql: str, found: Sequence[Token], error: ParseError, catalog: Catalog) -> QueryError:
+    """The error of a text with these tokens, which the parser refused."""
+    at = _stopped(found, error)
+    return (
+        _misspelt(sql, found, at, catalog)
+        or _incomplete(sql, found, at)
+        or QueryError(
+            f"syntax error: {_word(sql, found[at])} is not understood here",
+            place=token_place(sql, found[at]),
+            accepted=ACCEPTED,
+            fix=_FIX,
+        )
+    )
+
+
+def _stopped(found: Sequence[Token], error: ParseError) -> int:
+    """The token where the parser stopped; the last one if it told none."""
+    told = (error.errors or [{}])[0]
+    where = told.get("line"), told.get("col")
+    return next((i for i, token in enumerate(found) if (token.line, token.col) == where), len(found) - 1)
+
+
+def _misspelt(sql: str, found: Sequence[Token], at: int, catalog: Catalog) -> QueryError | None:
+    """The error of the word without which the parser gets furthest, if there is one."""
+    # Counted from the end, for a word in place of another may be longer.
+    best, furthest = None, len(sql) - found[at].start
+    tries = max(_TRIES, _WORK // len(sql))
+    for first, last, instead in islice(_suspects(sql, found, at, catalog), tries):
+        left = _left(sql[: first.start] + instead + sql[last.end + 1 :])
+        if left < furthest:
+            best, furthest = (first, last, instead), left
+    if best is None:
+        return None
+    first, last, instead = best
+    return not_understood(sql[first.start : last.end + 1], token_place(sql, first, last), instead)
+
+
+def not_understood(word: str, place: Place, instead: str) -> QueryError:
+    """The error of a word that is no keyword, but like one."""
+    return QueryError(
+        f"syntax error: {word} is not understood here",
+        place=place,
+        accepted=ACCEPTED,
+        fix=f"did you mean {instead}?",
+    )
+
+
+def _suspects(
+    sql: str, found: Sequence[Token], at: int, catalog: Catalog
+) -> Iterator[tuple[Token, Token, str]]:
+    """Words and signs near where the parser stopped that are none but like one, with that; nearest first."""
+    names = {name.casefold() for r in catalog.relations for name in (r.name, *(c.name for c in r.columns))}
+    words = [
+        token
+        for token in found[: at + 2]
+        if len(token.text) > 1 and token.text.isalpha() and not is_text(sql, token)
+        if token.text.upper() not in KEYWORDS and token.text.casefold() not in names
+        if sql[token.start] != "`"
+    ]
+    # A text seldom begins with anything but SELECT, however far from where the parser stopped.
+    for token in [*reversed(words[-_WORDS:]), *words[:1]]:
+        like = alike(token.text, KEYWORDS, _LIKENESS, most=_KEYWORDS)
+        for keyword in sorted(like, key=lambda keyword: abs(len(keyword) - len(token.text))):
+            yield token, token, keyword
+    # The parser takes one sign of two that are exchanged, and stops at what comes after.
+    for i in range(at, max(-1, at - 3), -1):
+        first = last = i
+        while first > 0 and _touch(sql, found, first - 1):
+            first -= 1
+        while last + 1 < len(found) and _touch(sql, found, last):
+            last += 1
+        signs = sql[found[first].start : found[last].end + 1]
+        if set(signs) <= set(_SIGNS) and signs not in OPERATORS:
+            exchanged = [operator for operator in OPERATORS if sorted(operator) == sorted(signs)]
+            for operator in exchanged or alike(signs, OPERATORS, _LIKENESS):
+                yield found[first], found[last], operator
+
+
+def _touch(sql: str, found: Sequence[Token], at: int) -> bool:
+    """Whether a token and the next one are signs without a blank between."""
+    one, other = found[at], found[at + 1]
+    both = sql[one.start : other.end + 1]
+    return one.end + 1 == other.start and set(both) <= set(_SIGNS)
+
+
+def _left(sql: str) -> int:
+    """How many characters are left where the parser stops; -1 if it reads all."""
+    try:
+        found = tokens(sql)
+        trees(sql, found)
+    except ParseError as error:
+        return len(sql) - found[_stopped(found, error)].start
+    except QueryError:
+        return len(sql)
+    return -1
+
+
+def _incomplete(sql: str, found: Sequence[Token], at: int) -> QueryError | None:
+    """The error of a text in which something is missing."""
+    opened: list[Token] = []
+    for token in found:
+        if token.token_type is TokenType.L_PAREN:
+            opened.append(token)
+        elif token.token_type is TokenType.R_PAREN:
+            if not opened:
+                return QueryError(
+                    "syntax error: this ) closes nothing",
+                    place=token_place(sql, token),
+                    fix="remove it, or open it with (",
+                )
+            opened.pop()
+    for _, token, after in _windows(found):
+        unary = token.token_type in (TokenType.IN, TokenType.IS)
+        if token.token_type in _WANTING and (
+            after is None
+            or (after.token_type in _ENDING and not (unary and after.token_type is TokenType.IN))
+        ):
+            there = "the end" if after is None else _word(sql, after)
+            kind = {TokenType.FROM: "a stream", TokenType.JOIN: "a stream"}.get(
+                token.token_type, "an operand or a condition"
+            )
+            return QueryError(
+                f"syntax error: {kind} is missing between {_word(sql, token)} and {there}",
+                place=token_place(sql, token),
+                accepted=ACCEPTED,
+                fix=_FIX,
+            )
+    if opened:
+        return QueryError(
+            "syntax error: the parenthesis that opens here is not closed",
+            place=token_place(sql, opened[-1]),
+            fix="close it with )",
+        )
+    if at == len(found) - 1 and _left(f"{sql} {_MARK}") <= len(_MARK):
+        return QueryError(
+            f"syntax error: the statement ends too early, after {_word(sql, found[at])}",
+            place=token_place(sql, found[at]),
+            accepted=ACCEPTED,
+            fix="complete it",
+        )
+    return None
+
+
+# A name that is put after a text: a parser that stops there, or nowhere, wanted more than there was.
+_MARK = "streambound"
+
+
+def _word(sql: str, token: Token) -> str:
+    word = sql[token.start : token.end + 1]
+    return word if len(word) <= 40 else f"{word[:37]}..."

@@ -1,0 +1,154 @@
+"""SQL text to tokens and trees, as Spark 4 reads it: the one place where text is read.
+
+Strings are in single quotes. Two that touch are one, with the quote that was doubled (``'it''s'``); others in
+a row are one as well (``'a' 'b'`` is ``'ab'``). Double quotes are a string in Spark, and a name in the
+standard and most other engines: they are refused, for whichever was meant, the answer to the other would look
+right.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from streambound.errors import Place, QueryError, UnsupportedError
+
+_SPARK = Dialect.get_or_raise("spark")
+_MISSING = re.compile(r"Missing (.) from \d+:(\d+)")
+_DIGITS = re.compile(r"Numeric string contains invalid characters from \d+:(\d+)")
+# What a literal in quotes begins with: r'...' and the like have a letter.
+_QUOTED = re.compile(r"""[A-Za-z]{0,2}['"]""")
+_OPEN_COMMENT = "/*"
+
+
+def tokens(sql: str) -> list[Token]:
+    """The tokens of a text.
+
+    Raises:
+        QueryError: a string, a quoted name or a comment has no end.
+        UnsupportedError: a text in double quotes.
+    """
+    try:
+        found = _SPARK.tokenize(sql)
+    except TokenError as error:
+        raise _endless(sql, error) from None
+    joined: list[Token] = []
+    for token in found:
+        if is_text(sql, token) and sql[token.end] == '"':
+            raise _double_quoted(sql, token)
+        last = joined[-1] if joined else None
+        if last is not None and last.token_type is token.token_type is TokenType.STRING:
+            quote = "'" if last.end + 1 == token.start else ""
+            text = f"{last.text}{quote}{token.text}"
+            joined[-1] = Token(TokenType.STRING, text, token.line, token.col, last.start, token.end)
+        else:
+            joined.append(token)
+    return joined
+
+
+def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:
+    """The statements of a text; ``found`` are its tokens, where they are known.
+
+    Raises:
+        QueryError: as ``tokens``.
+        sqlglot.errors.ParseError: the syntax is bad.
+    """
+    with _quiet():
+        parsed = _SPARK.parser().parse(list(tokens(sql) if found is None else found), sql)
+    return [tree for tree in parsed if tree is not None]
+
+
+def is_text(sql: str, token: Token) -> bool:
+    """Whether a token is a literal in quotes."""
+    return sql[token.end] in "'\"" and _QUOTED.match(sql, token.start) is not None
+
+
+def token_place(sql: str, first: Token, last: Token | None = None) -> Place:
+    """Where a token stands, or some in a row; of those on several lines the first line."""
+    return place_at(sql, first.start, (last or first).end + 1)
+
+
+def place_at(sql: str, start: int, end: int) -> Place:
+    """Where the characters from ``start`` to ``end`` stand."""
+    line_end = sql.find("\n", start)
+    end = min(end, line_end if line_end >= 0 else len(sql))
+    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
+
+
+def first_place(sql: str) -> Place | None:
+    """Where a text begins but for comments; None if there is nothing."""
+    found = tokens(sql)
+    return token_place(sql, found[0]) if found else None
+
+
+def code(sql: str) -> str:
+    """The text with blanks for comments, literals and quoted names: a keyword in them is not one."""
+    kept = [" "] * len(sql)
+    for token in tokens(sql):
+        if not is_text(sql, token) and token.token_type is not TokenType.IDENTIFIER:
+            kept[token.start : token.end + 1] = sql[token.start : token.end + 1]
+    return "".join(kept)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the parser's warnings of statements that it passes on unread: they are refused by name."""
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _endless(sql: str, error: TokenError) -> QueryError:
+    """What the tokenizer says of a text is the surroundings; where it began is in its cause."""
+    cause = str(error.__cause__)
+    if digits := _DIGITS.match(cause):
+        start = int(digits[1])
+        return QueryError(
+            "syntax error: these are no hexadecimal digits",
+            place=place_at(sql, start, sql.find("'", start + 2) + 1),
+            accepted="0 to 9 and A to F",
+        )
+    match = _MISSING.match(cause)
+    if match is None:
+        start = max(sql.rfind(_OPEN_COMMENT), 0)
+        if sql.startswith(_OPEN_COMMENT, start):
+            return QueryError(
+                "syntax error: the comment that begins here has no end",
+                place=place_at(sql, start, start + len(_OPEN_COMMENT)),
+                fix="close it with */",
+            )
+        return QueryError("syntax error: the text has a literal that cannot be read", place=Place(1, 1))
+    quote = match[1]
+    # A backslash as the last character is told by its own position, not by that of the quote.
+    start = min(int(match[2]), len(sql) - 1)
+    start = start if sql[start] == quote else max(sql.rfind(quote, 0, start), 0)
+    what = "name" if quote == "`" else "string"
+    return QueryError(
+        f"syntax error: the {what} that begins here has no end",
+        place=place_at(sql, start, len(sql)),
+        fix=f"close it with {quote}, or remove the quote",
+    )
+
+
+def _double_quoted(sql: str, token: Token) -> UnsupportedError:
+    written = sql[token.start : token.end + 1]
+    # As it is written, but for what the other quotes need; escapes stay.
+    inner = written[written.index('"') + 1 : -1].replace('\\"', '"')
+    name, text = inner.replace("`", "``"), inner.replace("'", "''")
+    return UnsupportedError(
+        f"{written} is in double quotes, which Spark SQL reads as a string and other engines as a name",
+        place=token_place(sql, token),
+        accepted="names plain or in backticks, strings in single quotes",
+        fix=f"write `{name}` for the name, or '{text}' for the string",
+    )
