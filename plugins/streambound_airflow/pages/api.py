@@ -30,7 +30,10 @@ from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import DagId, start
 
 router = APIRouter(
-    prefix="/api/v1", tags=["streambound"], dependencies=[READS], responses=responses(401, 403, 422, 503)
+    prefix="/api/v1",
+    tags=["streambound"],
+    dependencies=[READS, OWN_PAGES],
+    responses=responses(401, 403, 422, 503),
 )
 Name = Annotated[str, Path(description="The name of a query.", min_length=1, max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
@@ -87,7 +90,7 @@ def get_choices(name: Name) -> ChoicesBody:
 @router.post(
     "/queries/{name}/runs/{dag_id}",
     status_code=202,
-    dependencies=[OWN_PAGES, TRIGGERS, LOGGED],
+    dependencies=[TRIGGERS, LOGGED],
     responses=responses(404),
 )
 def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
