@@ -82,8 +82,9 @@ def benchmark_caches() -> None:
         from streambound_airflow.failures import reported
         from streambound_airflow.runs import record_start
 
-        run_id, form = context["run_id"], form_of(context)
+        run_id = context["run_id"]
         with reported():
+            form = form_of(context)
             names = caches.choose(form)
             if not names:
                 reason = "no registered query is an unbounded equijoin over these streams"

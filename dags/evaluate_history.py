@@ -86,7 +86,7 @@ def evaluate_history() -> None:
         from streambound_airflow.selection import select_days
 
         with reported():
-            store, form = results(), form_of(context)
+            form, store = form_of(context), results()
             reads = select_days(store, form["queries"], form["from"], form["to"])
             form = never_back(form, context["params"]["to"], reads)
             record_start(store, context["run_id"], JOB, form)

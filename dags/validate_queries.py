@@ -58,12 +58,14 @@ def validate_queries() -> None:
     def choose(**context: Any) -> list[str]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.parameters import asked
         from streambound_airflow.runs import record_start
         from streambound_airflow.validation import JOB, chosen_queries
 
         with reported():
-            names = chosen_queries(context["params"]["queries"])
-            record_start(results(), context["run_id"], JOB, context["params"])
+            form = asked(context)
+            names = chosen_queries(form["queries"])
+            record_start(results(), context["run_id"], JOB, form)
         return names
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[VERDICTS], **alerts.callbacks())

@@ -294,9 +294,10 @@ def test_days_that_choose_nothing_are_refused_at_once_and_once(
     with pytest.raises(DataError) as caught:
         ingest_days(store, "r", params)
     assert told in str(caught.value)
-    choose = dag_of("evaluate_history").get_task("choose").python_callable
+    dag = dag_of("evaluate_history")
+    choose = dag.get_task("choose").python_callable
     with pytest.raises(AirflowFailException) as failed:
-        choose(params=params, run_id="r", ti=None)
+        choose(params=params, run_id="r", ti=None, dag=dag)
     assert told in str(failed.value)
 
 
