@@ -262,13 +262,13 @@ def test_answers_are_recorded_with_what_is_missing_and_failures_are_named(
     assert kept["q"].missing_partitions == ("departures 2013-01-02",)
     assert kept["q"].answer_count == 2**70 and kept["q"].streams == ("departures",)
     with pytest.raises(DataError, match="failed: bad, gone, lost, twice; the others are recorded") as caught:
-        recording.conclude(store, "r", found["failures"])
+        recording.conclude(store, "r", found)
     assert "  bad: corrupt" in str(caught.value)
     assert store.runs()[0].state == "failed"
 
 
 def test_a_run_without_failures_is_a_success(store: Results) -> None:
-    recording.conclude(store, "r", {})
+    recording.conclude(store, "r", {"failures": {}})
     assert store.runs()[0].state == "success"
 
 

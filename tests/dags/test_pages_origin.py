@@ -30,9 +30,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The DAGs that were started, by the names of the queries."""
     found: list[str] = []
 
-    def start(dag_id: str, row: Any, user: Any) -> StartedRun:
-        found.append(row.name)
-        return StartedRun(dag_id=dag_id, run_id="manual__1", state="queued")
+    def start(dag_id: str, query: Any, now: Any, user: Any) -> StartedRun:
+        found.append(query.summary.name)
+        return StartedRun(dag_id=dag_id, run_id="manual__1", state="queued", started=True)
 
     monkeypatch.setattr(api, "start", start)
     return found

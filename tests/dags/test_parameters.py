@@ -77,7 +77,7 @@ def test_the_issue_of_a_year_instead_of_a_day(registry: Any) -> None:
         run_task("evaluate_history", "choose", form("evaluate_history", {"form": "2013-01-01"}))
     assert str(caught.value).splitlines() == [
         "there is no parameter form",
-        "  accepted: queries, from, to, include_failed_partitions, recompute",
+        "  accepted: queries, from, to, include_failed_partitions, recompute, announce",
         "  fix: write from instead of form",
     ]
 

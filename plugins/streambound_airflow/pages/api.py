@@ -91,11 +91,17 @@ def get_choices(name: Name) -> ChoicesBody:
     "/queries/{name}/runs/{dag_id}",
     status_code=202,
     dependencies=[TRIGGERS, LOGGED],
-    responses=responses(404),
+    responses=responses(404, 408, 500),
 )
 def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
-    """Start a run of a DAG for this query alone. Needs Airflow's right to trigger that DAG."""
-    return start(dag_id, detail.known(name), user)
+    """Start a run of a DAG for this query alone, or tell of the one that is queued or running already.
+
+    Needs Airflow's right to trigger that DAG. What could only fail is refused.
+    """
+    found, now = detail.detail(name), None
+    if dag_id != "validate_queries" and found.sql:
+        now = CheckBody.model_validate(EXAMINERS.examine(found.sql, name, suggest=False))
+    return start(dag_id, found, now, user)
 
 
 @router.get("/runs")

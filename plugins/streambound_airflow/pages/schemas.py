@@ -292,14 +292,19 @@ class Shown(BaseModel):
 
 
 class CheckBody(VerdictBody):
-    """The verdict on a query that was pasted."""
+    """The verdict on a text as it is now."""
 
+    uncached: str | None = Field(
+        default=None,
+        description="Why no cache answers a part of it, if it is not bounded; null if one does.",
+    )
     shown: Shown
 
 
 class StartedRun(BaseModel):
-    """A run that was triggered."""
+    """A run for one query."""
 
     dag_id: str
     run_id: str
-    state: str
+    state: str = Field(description="As Airflow has it: queued or running.")
+    started: bool = Field(description="Whether it is a new run; else the one that is under way already.")

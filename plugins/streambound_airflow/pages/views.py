@@ -90,7 +90,7 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
         turns=detail.turns(name),
         choices=detail.choices(name),
         cache_answers=database.cache_answers_of(name, 1),
-        offered=offered(found.summary, user),
+        offered=offered(found, now, user),
     )
 
 
