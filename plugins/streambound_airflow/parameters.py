@@ -38,6 +38,6 @@ def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
     fixes = [f"write {found[0]} instead of {name}" for name, found in nearest.items() if found]
     raise DataError(
         f"there is no parameter {' and no parameter '.join(unknown)}",
-        accepted=", ".join(known),
+        accepted=", ".join(known) or "none",
         fix="; ".join(fixes) or "leave it out",
     )

@@ -266,7 +266,7 @@ def test_a_dag_that_is_paused_is_told_before_the_click(
 def test_an_unbounded_query_says_why_no_cache_helps(viewer: Any, store: Results, registry: Path) -> None:
     (registry / "queries" / "rotation.sql").write_text(ROTATION)
     decide(store, registry)
-    assert "No cache answers a part of this query: it cannot run in k tuples" in page(
+    assert "No cache answers a part of this query; it cannot run in k tuples" in page(
         viewer, "queries/unbounded"
     ).text.replace("\n", " ")
     assert "No benchmark has looked at this query" in page(viewer, "queries/rotation").text

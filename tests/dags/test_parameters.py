@@ -121,6 +121,28 @@ def test_who_may_start_nothing_learns_nothing(airflow: dict[str, Any]) -> None:
         assert answer.status_code == status and "parameter" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("queries?verdct=unbounded", "write verdict instead of verdct"),
+        ("queries/bounded/verdicts?limits=1", "write limit instead of limits"),
+        ("runs?dag=validate_queries", "write dag_id instead of dag"),
+        ("quality?limit=1", "leave it out"),
+    ],
+)
+def test_our_own_api_knows_its_parameters(viewer: Any, address: str, told: str) -> None:
+    """A filter that is misspelt would list everything."""
+    answer = viewer.get(f"api/v1/{address}")
+    assert answer.status_code == 422 and answer.json()["error"]["fix"] == told
+
+
+def test_a_text_is_checked_under_no_criterion_that_is_misspelt(viewer: Any) -> None:
+    asked = {"sql": "SELECT DISTINCT origin FROM departures", "criterium": "arasu"}
+    for address in ("api/v1/check", "try"):
+        answer = viewer.post(address, json=asked)
+        assert answer.status_code == 422 and "criterium" in answer.text
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"conf": 1}', b'{"conf": {"form": 1}}', b"[" * 50_000])
 def test_what_airflow_does_not_accept_either_is_left_to_it(airflow: dict[str, Any], body: bytes) -> None:
     headers = {"Content-Type": "application/json"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from streambound_airflow.pages import decided, detail, overview
@@ -28,11 +28,19 @@ from streambound_airflow.pages.schemas import (
 )
 from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import DagId, start
+from streambound_airflow.parameters import refuse_unknown
+
+
+def _known(request: Request) -> None:
+    """Refuses what an operation does not know: a filter that is misspelt would list everything."""
+    known = request.scope["route"].dependant.query_params
+    refuse_unknown(list(request.query_params), [one.alias for one in known])
+
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["streambound"],
-    dependencies=[READS, OWN_PAGES],
+    dependencies=[READS, OWN_PAGES, Depends(_known)],
     responses=responses(401, 403, 422, 503),
 )
 Name = Annotated[str, Path(description="The name of a query.", min_length=1, max_length=200)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from streambound.results import EVALUATED_BY
 
@@ -276,6 +276,8 @@ class RunDetail(BaseModel):
 
 class CheckRequest(BaseModel):
     """A query to decide. Nothing is executed, and nothing is recorded."""
+
+    model_config = ConfigDict(extra="forbid")
 
     sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
     criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
