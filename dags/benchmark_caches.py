@@ -7,7 +7,8 @@
    *held out* ones, and replays these under every policy at every size; the optimum is the ceiling. For each
    query and size it chooses the policy that keeps the most, the simpler one if they cannot be told apart.
 3. **record**: what each policy kept, which is chosen and why, what an evaluation's own estimate is worth, and
-   which streams have left their models; emits `cache_choices`.
+   which streams have left their models; then **announce** emits `cache_choices`, which starts
+   `evaluate_history` for all queries, unless *Announce* is switched off.
 4. **check**: no policy beats the optimum, shares lie from 0 to 1, no cell is missing, one choice a size, and
    estimates hold. Data Docs are built.
 5. **all_chosen** fails naming every query that has no new choice.
@@ -32,7 +33,7 @@ from typing import Any
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound.kmemory import offered
-from streambound_airflow import alerts, forms
+from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, FLIGHT_HISTORY
 from streambound_airflow.spark_submit import BenchmarkCachesOperator
 
@@ -69,6 +70,7 @@ NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=time
         ),
         "runs": forms.whole(offered.RUNS, "Runs", "How often a policy runs that draws lots.", (1, 1_000)),
         "to": forms.day("To", "Last UTC day that is looked at; empty for the history's last."),
+        "announce": forms.announce("evaluate_history, for all queries"),
     },
 )
 def benchmark_caches() -> None:
@@ -82,8 +84,9 @@ def benchmark_caches() -> None:
         from streambound_airflow.failures import reported
         from streambound_airflow.runs import record_start
 
-        run_id, form = context["run_id"], form_of(context)
+        run_id = context["run_id"]
         with reported():
+            form = form_of(context)
             names = caches.choose(form)
             if not names:
                 reason = "no registered query is an unbounded equijoin over these streams"
@@ -93,16 +96,18 @@ def benchmark_caches() -> None:
         context["ti"].xcom_push(key="arguments", value=caches.spark_arguments(run_id, names, form))
         return names
 
-    @task(inlets=[FLIGHT_HISTORY], outlets=[CACHE_CHOICES])
+    @task
     def record(names: list[str], **context: Any) -> dict[str, Any]:
         from streambound_airflow import caches
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
         with reported():
-            found = caches.record(results(), context["run_id"], names)
-        context["outlet_events"][CACHE_CHOICES].extra = found
-        return found
+            return caches.record(results(), context["run_id"], names)
+
+    @task(inlets=[FLIGHT_HISTORY], outlets=[CACHE_CHOICES])
+    def announce(found: dict[str, Any], **context: Any) -> None:
+        assets.announce(context, CACHE_CHOICES, found)
 
     @task
     def check(**context: Any) -> dict[str, str]:
@@ -132,6 +137,7 @@ def benchmark_caches() -> None:
     recorded = record(names)
     checked = check()
     benchmark >> recorded >> checked >> all_chosen()
+    announce(recorded)
 
 
 benchmark_caches()

@@ -11,6 +11,7 @@
    Only partitions that are new or have changed are read, and the evaluation takes up the last checkpoint
    before them; the log says which. *Recompute* reads everything.
 4. **record**: the answers are checked and recorded with the partitions that are missing; Data Docs are built.
+   Then **announce** emits `answers`, unless *Announce* is switched off.
 5. **all_answered** fails naming every query that could not be evaluated or whose answers are wrong. The
    others are recorded by then.
 
@@ -34,7 +35,7 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound_airflow import alerts, forms
+from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import (
     ABSTRACT_HISTORY,
     ANSWERS,
@@ -73,6 +74,7 @@ NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=time
             "Recompute",
             "Read and evaluate everything, whatever is checkpointed, and take in what is in quarantine.",
         ),
+        "announce": forms.announce("benchmark_caches, for all queries, if flights have been ingested since"),
     },
 )
 def evaluate_history() -> None:
@@ -86,7 +88,7 @@ def evaluate_history() -> None:
         from streambound_airflow.selection import select_days
 
         with reported():
-            store, form = results(), form_of(context)
+            form, store = form_of(context), results()
             reads = select_days(store, form["queries"], form["from"], form["to"])
             form = never_back(form, context["params"]["to"], reads)
             record_start(store, context["run_id"], JOB, form)
@@ -111,25 +113,27 @@ def evaluate_history() -> None:
         arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], form)
         return {**chosen, "arguments": arguments}
 
-    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, inlets=READS, outlets=[ANSWERS])
-    def record(chosen: dict[str, Any], **context: Any) -> dict[str, str]:
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+    def record(chosen: dict[str, Any], **context: Any) -> dict[str, Any]:
         from streambound_airflow import recording
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
         with reported():
-            found = recording.record(results(), context["run_id"], chosen)
-        context["outlet_events"][ANSWERS].extra = found
-        return found["failures"]
+            return recording.record(results(), context["run_id"], chosen)
+
+    @task(inlets=READS, outlets=[ANSWERS])
+    def announce(found: dict[str, Any], **context: Any) -> None:
+        assets.announce(context, ANSWERS, found)
 
     @task(trigger_rule=TriggerRule.ALL_DONE, **alerts.callbacks())
-    def all_answered(failures: dict[str, str] | None, **context: Any) -> None:
+    def all_answered(found: dict[str, Any] | None, **context: Any) -> None:
         from streambound_airflow import recording
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
         with reported():
-            recording.conclude(results(), context["run_id"], failures)
+            recording.conclude(results(), context["run_id"], found)
 
     streams = choose()
     quality = StreamQualityOperator.partial(
@@ -144,6 +148,7 @@ def evaluate_history() -> None:
     )
     recorded = record(chosen)
     evaluate >> recorded
+    announce(recorded)
     all_answered(recorded)
 
 

@@ -45,9 +45,10 @@ def ingest_flights() -> None:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
         from streambound_airflow.ingest import ingest_days
+        from streambound_airflow.parameters import asked
 
         with reported():
-            done = ingest_days(results(), context["run_id"], context["params"])
+            done = ingest_days(results(), context["run_id"], asked(context))
         context["outlet_events"][FLIGHT_HISTORY].extra = done["rows"]
         return done["days"]
 
@@ -62,11 +63,13 @@ def ingest_flights() -> None:
         context["outlet_events"][FLIGHT_MONTHS].extra = {"days": days}
 
     @task(outlets=[ABSTRACT_HISTORY])
-    def generate_abstract() -> None:
+    def generate_abstract(**context: Any) -> None:
         from streambound_airflow.failures import reported
         from streambound_airflow.ingest import generate_if_absent
+        from streambound_airflow.parameters import asked
 
         with reported():
+            asked(context)
             generate_if_absent()
 
     announce(ingest())

@@ -79,12 +79,13 @@ def materialize_synopses() -> None:
         from streambound_airflow import synopses
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.parameters import asked
         from streambound_airflow.runs import record_start
         from streambound_airflow.selection import select_days
 
-        params, by_partitions = context["params"], context.get("partition_key") is not None
+        by_partitions = context.get("partition_key") is not None
         with reported():
-            store = results()
+            params, store = asked(context), results()
             if by_partitions and (waiting := synopses.unchecked(store, params["queries"])):
                 reason = f"not checked yet: {', '.join(waiting)}; the verdicts start the evaluation"
                 context["ti"].xcom_push(key="skipped", value=reason)

@@ -7,6 +7,8 @@ a query. The verdict, with its reasons, is in the task's log, in its XCom and in
 * An **unbounded** query is a finding: its task succeeds, unless *Fail on unbounded* is switched on.
 * An **invalid** query fails its own task with one error; the others go on, their verdicts are recorded and
   the `verdicts` asset is emitted all the same. The run then ends as failed.
+* The asset starts `evaluate_history` for all queries, whichever were checked. Switch *Announce* off to check
+  and no more.
 
 **Schedule**: every night at 02:00 UTC. The DAG has no start date and does not catch up: when it is unpaused
 for the first time nothing runs until the next night. When it is unpaused again after a pause that
@@ -23,7 +25,7 @@ from typing import Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import CronTriggerTimetable, Param, TriggerRule, dag, task
 
-from streambound_airflow import alerts, forms
+from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import VERDICTS
 from streambound_airflow.operators import BoundedMemoryCheckOperator
 
@@ -51,6 +53,7 @@ from streambound_airflow.operators import BoundedMemoryCheckOperator
         "fail_on_unbounded": forms.switch(
             False, "Fail on unbounded", "Whether an unbounded or undecided query fails its task."
         ),
+        "announce": forms.announce("evaluate_history, for all queries"),
     },
 )
 def validate_queries() -> None:
@@ -58,15 +61,17 @@ def validate_queries() -> None:
     def choose(**context: Any) -> list[str]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
+        from streambound_airflow.parameters import asked
         from streambound_airflow.runs import record_start
         from streambound_airflow.validation import JOB, chosen_queries
 
         with reported():
-            names = chosen_queries(context["params"]["queries"])
-            record_start(results(), context["run_id"], JOB, context["params"])
+            form = asked(context)
+            names = chosen_queries(form["queries"])
+            record_start(results(), context["run_id"], JOB, form)
         return names
 
-    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, outlets=[VERDICTS], **alerts.callbacks())
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, **alerts.callbacks())
     def summarise(names: list[str], **context: Any) -> dict[str, int]:
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
@@ -74,9 +79,11 @@ def validate_queries() -> None:
 
         with reported():
             strict = context["params"]["fail_on_unbounded"]
-            verdicts = conclude(results(), context["run_id"], names, strict)
-        context["outlet_events"][VERDICTS].extra = verdicts
-        return verdicts
+            return conclude(results(), context["run_id"], names, strict)
+
+    @task(outlets=[VERDICTS])
+    def announce(verdicts: dict[str, int], **context: Any) -> None:
+        assets.announce(context, VERDICTS, verdicts)
 
     names = choose()
     checked = BoundedMemoryCheckOperator.partial(
@@ -86,7 +93,9 @@ def validate_queries() -> None:
         map_index_template="{{ task.query }}",
     ).expand(query=names)
     # A run whose queries did not all pass ends as failed, after everything has been recorded.
-    checked >> [summarise(names), EmptyOperator(task_id="all_passed")]
+    verdicts = summarise(names)
+    checked >> [verdicts, EmptyOperator(task_id="all_passed")]
+    announce(verdicts)
 
 
 validate_queries()

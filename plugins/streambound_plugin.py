@@ -25,3 +25,10 @@ class StreamboundPlugin(AirflowPlugin):
         from streambound_airflow.pages.application import application
 
         return [{"app": application(), "url_prefix": PREFIX, "name": "streambound"}]
+
+    @property
+    def fastapi_root_middlewares(self) -> list[Any]:
+        """What refuses parameters that a DAG of ours does not know, before there is a run."""
+        from streambound_airflow.pages.conf import KnownParameters
+
+        return [{"middleware": KnownParameters, "name": "streambound"}]

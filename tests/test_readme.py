@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from streambound.cli import main
 
 ROOT = Path(__file__).parents[1]
+SIZED = ("README.md", "scripts/setup")
 BLOCK = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 assert BLOCK is not None
 SHOWN = [part.split("\n", 1) for part in BLOCK[1].split("$ ")[1:]]
@@ -29,6 +31,17 @@ def test_the_console_block(
         "(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in output.strip().split("\n")
     )
     assert re.fullmatch(pattern, capsys.readouterr().out)
+
+
+def test_what_the_environment_takes_is_said_once() -> None:
+    """In bytes of files, as ``du --apparent-size --si`` counts them; compiled modules come and go."""
+    said = {
+        name: re.findall(r"\(?([\d.]+) GB\b", (ROOT / name).read_text(encoding="utf-8")) for name in SIZED
+    }
+    ((number,), again) = said.values()
+    assert again == [number]
+    taken = sum(path.lstat().st_size for path in Path(sys.prefix).rglob("*") if not path.is_dir())
+    assert 0.85 < float(number) * 1e9 / taken < 1.15
 
 
 def test_every_document_that_it_names_is_there() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from airflow.sdk import Asset
 
 GROUP = "streambound"
@@ -27,3 +30,16 @@ CACHE_CHOICES = _asset(
     "cache_choices", "results/cache-choices", "The policies that a benchmark chose for unbounded queries."
 )
 ANSWERS = _asset("answers", "results/answers", "What the queries answer over the history, and its quality.")
+
+
+def announce(context: Mapping[str, Any], asset: Asset, extra: Any) -> None:
+    """Lets a task emit an asset with its extra, unless the run's form says that it starts nothing.
+
+    Raises:
+        AirflowSkipException: it says so.
+    """
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    if not context["params"]["announce"]:
+        raise AirflowSkipException(f"{asset.name} is not announced: the form says so")
+    context["outlet_events"][asset].extra = extra

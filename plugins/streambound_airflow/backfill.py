@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streambound import settings
+from streambound_airflow.parameters import asked
 
 # Airflow's word for a run that a backfill made, or made anew.
 BACKFILL = "backfill"
@@ -19,8 +20,9 @@ def form_of(context: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         KeyError: a DAG without a day ``to``.
+        DataError: a parameter that the DAG does not know.
     """
-    params = dict(context["params"])
+    params = asked(context)
     run = context.get("dag_run")
     if run is not None and run.run_type == BACKFILL and run.logical_date is not None and not params["to"]:
         params["to"] = run.logical_date.strftime("%Y-%m-%d")

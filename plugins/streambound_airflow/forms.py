@@ -86,6 +86,11 @@ def queries(description: str = "Registered queries; all of them if none is chose
     return several(registered_names(), "Queries", description)
 
 
+def announce(follows: str) -> Param:
+    """Whether a run emits its asset, upon which other DAGs run: for all queries, whichever this run is of."""
+    return switch(True, "Announce", f"Emit what was found, which starts {follows}.")
+
+
 def day(title: str, description: str) -> Param:
     """A day, or nothing."""
     return Param(None, type=["null", "string"], format="date", title=title, description=description)

@@ -13,6 +13,14 @@ from urllib.parse import quote
 PREFIX = "/streambound"
 QUERIES, TRY, QUALITY, RUN = "streambound", "streambound-try", "streambound-quality", "streambound-run"
 CATEGORY = "streambound"
+# One file each in ``dags/``.
+DAGS = (
+    "ingest_flights",
+    "validate_queries",
+    "materialize_synopses",
+    "benchmark_caches",
+    "evaluate_history",
+)
 ICONS = {"icon": "streambound/static/icon.svg", "icon_dark_mode": "streambound/static/icon-dark.svg"}
 
 

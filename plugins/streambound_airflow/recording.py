@@ -150,15 +150,16 @@ def _tell(body: Mapping[str, Any]) -> None:
         )
 
 
-def conclude(store: Results, run_id: str, failures: Mapping[str, str] | None) -> None:
+def conclude(store: Results, run_id: str, recorded: Mapping[str, Any] | None) -> None:
     """Records how the run ended.
 
     Args:
-        failures: the reasons by query that ``record`` returned; None if it did not get there.
+        recorded: what ``record`` returned; None if it did not get there.
 
     Raises:
         DataError: naming every query that failed.
     """
+    failures = None if recorded is None else recorded["failures"]
     record_end(store, run_id, JOB, succeeded=failures is not None and not failures, engine="spark")
     if failures is None:
         raise DataError("the run ended before its answers were recorded", fix="see the tasks that failed")

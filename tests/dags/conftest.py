@@ -50,7 +50,13 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry with the project's catalog and four small queries."""
-    folder = tmp_path / "registry"
+    folder = small_registry(tmp_path / "registry")
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(folder))
+    return folder
+
+
+def small_registry(folder: Path) -> Path:
+    """A new registry."""
     (folder / "queries").mkdir(parents=True)
     shutil.copy(ROOT / "include" / "registry" / "streams.yml", folder)
     queries = {
@@ -61,7 +67,6 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     for name, sql in queries.items():
         (folder / "queries" / f"{name}.sql").write_text(sql)
-    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(folder))
     return folder
 
 
@@ -80,6 +85,42 @@ def mounted(airflow_home: Path) -> Any:
     root.mount(PREFIX, application())
     init_auth_manager(root)
     return root
+
+
+@pytest.fixture(scope="session")
+def whole(mounted: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """All of Airflow's API with our plugin in it, and our DAGs in its database."""
+    from airflow.api_fastapi.app import create_app
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STREAMBOUND_REGISTRY", str(small_registry(tmp_path_factory.mktemp("parsed"))))
+        manager = DagBundlesManager()
+        manager.sync_bundles_to_db()
+        (bundle,) = manager.get_all_dag_bundles()
+        bundle.initialize()
+        bag = BundleDagBag(bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
+        sync_bag_to_db(bag, bundle.name, None)
+    return create_app(apps="core")
+
+
+@pytest.fixture
+def airflow(whole: Any, clients: dict[str, Any], registry: Path) -> Iterator[dict[str, Any]]:
+    """Clients of all of Airflow's API. Nothing schedules: a run stays queued, and is gone after the test."""
+    from airflow.models import DagModel, DagRun
+    from airflow.utils.session import create_session
+    from fastapi.testclient import TestClient
+    from sqlalchemy import delete, update
+
+    with create_session() as session:
+        session.execute(update(DagModel).values(is_paused=False, is_stale=False))
+    yield {
+        name: TestClient(whole, "http://airflow.test/", headers=one.headers) for name, one in clients.items()
+    }
+    with create_session() as session:
+        session.execute(delete(DagRun))
+        session.execute(update(DagModel).values(is_stale=True))
 
 
 @pytest.fixture(scope="session")

@@ -262,13 +262,13 @@ def test_answers_are_recorded_with_what_is_missing_and_failures_are_named(
     assert kept["q"].missing_partitions == ("departures 2013-01-02",)
     assert kept["q"].answer_count == 2**70 and kept["q"].streams == ("departures",)
     with pytest.raises(DataError, match="failed: bad, gone, lost, twice; the others are recorded") as caught:
-        recording.conclude(store, "r", found["failures"])
+        recording.conclude(store, "r", found)
     assert "  bad: corrupt" in str(caught.value)
     assert store.runs()[0].state == "failed"
 
 
 def test_a_run_without_failures_is_a_success(store: Results) -> None:
-    recording.conclude(store, "r", {})
+    recording.conclude(store, "r", {"failures": {}})
     assert store.runs()[0].state == "success"
 
 
@@ -294,9 +294,10 @@ def test_days_that_choose_nothing_are_refused_at_once_and_once(
     with pytest.raises(DataError) as caught:
         ingest_days(store, "r", params)
     assert told in str(caught.value)
-    choose = dag_of("evaluate_history").get_task("choose").python_callable
+    dag = dag_of("evaluate_history")
+    choose = dag.get_task("choose").python_callable
     with pytest.raises(AirflowFailException) as failed:
-        choose(params=params, run_id="r", ti=None)
+        choose(params=params, run_id="r", ti=None, dag=dag)
     assert told in str(failed.value)
 
 

@@ -91,7 +91,7 @@ def test_whoever_may_trigger_the_dag_starts_it_for_this_query(
     assert started == []
     answer = clients["admin"].post("api/v1/queries/bounded/runs/validate_queries")
     assert answer.status_code == 202 and answer.json()["run_id"] == "manual__1"
-    assert started == [("validate_queries", {"queries": ["bounded"]}, "admin")]
+    assert started == [("validate_queries", {"queries": ["bounded"], "announce": False}, "admin")]
     for address in ("nobody/runs/validate_queries", "bounded/runs/ingest_flights", "bounded/runs/anything"):
         assert clients["admin"].post(f"api/v1/queries/{address}").status_code in (404, 422)
     assert len(started) == 1
@@ -104,8 +104,8 @@ def test_a_dag_that_airflow_does_not_know_is_named(
     monkeypatch.setattr(triggering.DagModel, "get_current", lambda dag_id, **how: None)
     asked = triggering.trigger_dag
     monkeypatch.setattr(triggering, "trigger_dag", lambda dag_id, **how: asked("parsed_by_nobody", **how))
-    answer = clients["admin"].post("api/v1/queries/bounded/runs/benchmark_caches")
-    assert answer.status_code == 404 and "benchmark_caches" in answer.json()["error"]["message"]
+    answer = clients["admin"].post("api/v1/queries/bounded/runs/validate_queries")
+    assert answer.status_code == 404 and "validate_queries" in answer.json()["error"]["message"]
 
 
 def test_what_is_not_permitted_is_not_offered(clients: dict[str, Any], registry: Path) -> None:

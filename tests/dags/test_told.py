@@ -25,12 +25,16 @@ def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
     events = working_folder / "events.jsonl"
     transport = {"type": "file", "log_file_path": str(events), "append": True}
     python("-m", "airflow", "db", "migrate")
-    nights, conf = str(Path(__file__).with_name("nights.py")), json.dumps({"queries": [*QUERIES, "typo"]})
+    nights, conf = (
+        str(Path(__file__).with_name("nights.py")),
+        json.dumps({"queries": [*QUERIES, "typo"], "announce": False}),
+    )
     env = {"STREAMBOUND_ALERTS": "hook", "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport)}
     printed = python(nights, "validate_queries", conf, **env)
     # The provider has its last word after the script's.
     (run,) = json.loads(next(line for line in printed.splitlines() if line.startswith("[{")))
     assert run["state"] == "failed" and run["tasks"]["summarise"] == "success"
+    assert run["tasks"]["announce"] == "skipped"
 
     ((_, _, body),) = webhook.posted
     assert body["run_id"] == run["run_id"] and body["job"] == "validate_queries"

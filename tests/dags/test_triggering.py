@@ -65,8 +65,14 @@ def form(dag_id: str, conf: dict[str, Any]) -> dict[str, Any]:
 
 def start(dag_id: str, params: dict[str, Any]) -> Any:
     """Runs the first task of a DAG."""
-    task = dag_of(dag_id).get_task(FIRST_TASK.get(dag_id, "choose"))
-    return task.python_callable(params=params, run_id="r", ti=FakeTaskInstance(), outlet_events={})
+    return run_task(dag_id, FIRST_TASK.get(dag_id, "choose"), params)
+
+
+def run_task(dag_id: str, task_id: str, params: dict[str, Any], **context: Any) -> Any:
+    """Runs a task without its DAG's others."""
+    task = dag_of(dag_id).get_task(task_id)
+    context = {"ti": FakeTaskInstance(), "outlet_events": {}, **context}
+    return task.python_callable(params=params, run_id="r", dag=task.dag, **context)
 
 
 REFUSED_BY_THE_FORM: list[tuple[str, dict[str, Any], str]] = [
@@ -218,7 +224,8 @@ def test_a_run_of_a_backfill_ends_with_its_day(
     kind: str, day: str | None, to: str | None, expected: str | None
 ) -> None:
     params = {"from": None, "to": to, "recompute": True}
-    found = form_of({"params": params, "dag_run": run_of(kind, day)})
+    known = SimpleNamespace(params=params)
+    found = form_of({"params": params, "dag": known, "dag_run": run_of(kind, day)})
     assert found == {"from": None, "to": expected, "recompute": True}
     assert params["to"] == to
 
@@ -245,20 +252,18 @@ def test_a_backfill_takes_no_published_day_back(working_folder: Path) -> None:
 
 
 def test_an_evaluation_of_a_backfill_reads_up_to_its_day(asked: Path, working_folder: Path) -> None:
-    task = dag_of("evaluate_history").get_task("choose")
     instance = FakeTaskInstance()
     params = form("evaluate_history", {})
-    task.python_callable(params=params, run_id="r", ti=instance, dag_run=run_of("backfill"))
+    run_task("evaluate_history", "choose", params, ti=instance, dag_run=run_of("backfill"))
     assert instance.pushed["form"]["to"] == "2013-01-02"
     (run,) = [r for r in Results(f"sqlite:///{working_folder}/connected.db").runs() if r.run_id == "r"]
     assert run.last_partition == "2013-01-02"
 
 
 def test_a_benchmark_of_a_backfill_looks_up_to_its_day(asked: Path) -> None:
-    task = dag_of("benchmark_caches").get_task("choose")
     instance = FakeTaskInstance()
     params = form("benchmark_caches", {})
-    task.python_callable(params=params, run_id="r", ti=instance, dag_run=run_of("backfill"))
+    run_task("benchmark_caches", "choose", params, ti=instance, dag_run=run_of("backfill"))
     assert "--to=2013-01-02" in instance.pushed["arguments"]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag, requires_access_view
 from airflow.api_fastapi.logging.decorators import action_logging
+from airflow.configuration import conf
 from fastapi import Depends, HTTPException, Request
 
 # Whoever may see Airflow's UI may read; anonymous requests are answered with 401.
@@ -15,13 +17,47 @@ READS = Depends(requires_access_view(AccessView.WEBSITE))
 TRIGGERS = Depends(requires_access_dag("POST", DagAccessEntity.RUN))
 User = GetUserDep
 
+# A page can make a browser send these by itself: they change nothing here.
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+PORTS = {"http": 80, "https": 443}
+
 
 def _from_here(request: Request) -> None:
-    """Refuses what a page of another origin sends with a person's cookie; tools send no such header."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+    """Refuses what a page of another origin sends with a person's cookie.
+
+    Browsers tell in ``Sec-Fetch-Site``; over plain HTTP, where they leave it out, by the page's origin or
+    address. Who tells nothing has to bring a token: a page can add one to no request of another origin.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if request.method in SAFE:
+        return
+    headers = request.headers
+    site, page = headers.get("sec-fetch-site"), headers.get("origin") or headers.get("referer")
+    if site is not None:
+        own = site in ("same-origin", "none")
+    elif page is not None:
+        # A proxy may change the host; the address that people know is in Airflow's configuration.
+        ours = {_origin(str(request.url)), _origin(conf.get("api", "base_url", fallback=""))}
+        own = _origin(page) in ours - {None}
+    else:
+        own = "authorization" in headers
+    if not own:
         raise HTTPException(403, "the request comes from a page of another origin")
 
 
+def _origin(address: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an address (RFC 6454, section 4); None if it is none of a page's."""
+    try:
+        found = urlsplit(address)
+        port = PORTS[found.scheme] if found.port is None else found.port
+    except (ValueError, KeyError):
+        return None
+    return (found.scheme, found.hostname, port) if found.hostname else None
+
+
+# For every method that may change or cost something.
 OWN_PAGES = Depends(_from_here)
 # Airflow's audit log.
 LOGGED = Depends(action_logging("trigger_dag_run"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from streambound_airflow.pages import decided, detail, overview
@@ -28,9 +28,20 @@ from streambound_airflow.pages.schemas import (
 )
 from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import DagId, start
+from streambound_airflow.parameters import refuse_unknown
+
+
+def _known(request: Request) -> None:
+    """Refuses what an operation does not know: a filter that is misspelt would list everything."""
+    known = request.scope["route"].dependant.query_params
+    refuse_unknown(list(request.query_params), [one.alias for one in known])
+
 
 router = APIRouter(
-    prefix="/api/v1", tags=["streambound"], dependencies=[READS], responses=responses(401, 403, 422, 503)
+    prefix="/api/v1",
+    tags=["streambound"],
+    dependencies=[READS, OWN_PAGES, Depends(_known)],
+    responses=responses(401, 403, 422, 503),
 )
 Name = Annotated[str, Path(description="The name of a query.", min_length=1, max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
@@ -87,12 +98,18 @@ def get_choices(name: Name) -> ChoicesBody:
 @router.post(
     "/queries/{name}/runs/{dag_id}",
     status_code=202,
-    dependencies=[OWN_PAGES, TRIGGERS, LOGGED],
-    responses=responses(404),
+    dependencies=[TRIGGERS, LOGGED],
+    responses=responses(404, 408, 500),
 )
 def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
-    """Start a run of a DAG for this query alone. Needs Airflow's right to trigger that DAG."""
-    return start(dag_id, detail.known(name), user)
+    """Start a run of a DAG for this query alone, or tell of the one that is queued or running already.
+
+    Needs Airflow's right to trigger that DAG. What could only fail is refused.
+    """
+    found, now = detail.detail(name), None
+    if dag_id != "validate_queries" and found.sql:
+        now = CheckBody.model_validate(EXAMINERS.examine(found.sql, name, suggest=False))
+    return start(dag_id, found, now, user)
 
 
 @router.get("/runs")

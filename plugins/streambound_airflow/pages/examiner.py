@@ -18,6 +18,7 @@ from typing import Any
 
 from streambound.compiler import Compilation, check, compile
 from streambound.errors import StreamboundError
+from streambound.kmemory.equijoin import equijoin
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text
@@ -31,6 +32,8 @@ TRACEBACK = 20_000
 def examined(question: dict[str, Any]) -> dict[str, Any]:
     """The verdict on a query as ``check --format json`` prints it, and ``shown``: the same as markup.
 
+    Of a query that is not bounded ``uncached`` says why no cache answers a part of it; None if one does.
+
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file), ``suggest`` (are variants wanted).
 
@@ -43,9 +46,27 @@ def examined(question: dict[str, Any]) -> dict[str, Any]:
     marked = report.reasons if report.error is None else (report.error,)
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
     if report.error is None:
+        job = compile(sql, catalog, name, question["criterion"])
         shown["published"] = published_table(report)
-        shown |= _drawn(compile(sql, catalog, name, question["criterion"]))
+        shown |= _drawn(job)
+        return {**report.to_json(), "uncached": _uncached(job), "shown": shown}
     return {**report.to_json(), "shown": shown}
+
+
+def _uncached(job: Compilation) -> str | None:
+    """Why a query that is not bounded cannot be evaluated in k tuples; None if it can, or is bounded.
+
+    What a benchmark of caches refuses, but without the packages that it runs with.
+    """
+    assert job.verdict is not None and job.statement is not None
+    if job.verdict.bounded:
+        return None
+    try:
+        streams = equijoin(job.statement).query.streams
+    except StreamboundError as error:
+        return error.message
+    untimed = [one.relation.name for one in streams if one.relation.timestamp is None]
+    return f"stream {untimed[0]} declares no application timestamp" if untimed else None
 
 
 def _drawn(job: Compilation) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from streambound.results import EVALUATED_BY
 
@@ -278,6 +278,8 @@ class RunDetail(BaseModel):
 class CheckRequest(BaseModel):
     """A query to decide. Nothing is executed, and nothing is recorded."""
 
+    model_config = ConfigDict(extra="forbid")
+
     sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
     criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
 
@@ -293,14 +295,19 @@ class Shown(BaseModel):
 
 
 class CheckBody(VerdictBody):
-    """The verdict on a query that was pasted."""
+    """The verdict on a text as it is now."""
 
+    uncached: str | None = Field(
+        default=None,
+        description="Why no cache answers a part of it, if it is not bounded; null if one does.",
+    )
     shown: Shown
 
 
 class StartedRun(BaseModel):
-    """A run that was triggered."""
+    """A run for one query."""
 
     dag_id: str
     run_id: str
-    state: str
+    state: str = Field(description="As Airflow has it: queued or running.")
+    started: bool = Field(description="Whether it is a new run; else the one that is under way already.")

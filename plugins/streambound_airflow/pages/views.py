@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from streambound.errors import StorageError
 from streambound.report.pages import state_chart
 from streambound_airflow.pages import decided, detail, documents, overview
-from streambound_airflow.pages.access import READS, User
+from streambound_airflow.pages.access import OWN_PAGES, READS, User
 from streambound_airflow.pages.api import Identifier, Name, Text
 from streambound_airflow.pages.catalog import relations
 from streambound_airflow.pages.examination import EXAMINERS, SECONDS
@@ -29,7 +29,7 @@ from streambound_airflow.pages.schemas import (
 from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import offered
 
-router = APIRouter(dependencies=[READS], include_in_schema=False)
+router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
 EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_delay > 60"
 # Evaluations that a query's page shows.
 SHOWN = 20
@@ -90,7 +90,7 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
         turns=detail.turns(name),
         choices=detail.choices(name),
         cache_answers=database.cache_answers_of(name, 1),
-        offered=offered(found.summary, user),
+        offered=offered(found, now, user),
     )
 
 

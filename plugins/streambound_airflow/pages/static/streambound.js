@@ -104,7 +104,8 @@
   const refusal = async (response) => {
     const text = await response.text();
     try {
-      return JSON.parse(text).error.message;
+      const { message, fix } = JSON.parse(text).error;
+      return fix ? `${message}: ${fix}` : message;
     } catch {
       const page = new DOMParser().parseFromString(text, "text/html");
       return page.getElementById("problem")?.textContent.trim().replace(/\s+/g, " ") ?? `HTTP ${response.status}`;
@@ -122,7 +123,7 @@
       const link = document.createElement("a");
       link.href = button.dataset.runs + encodeURIComponent(run.run_id);
       link.dataset.airflow = "";
-      link.textContent = `${run.dag_id} has started`;
+      link.textContent = `${run.dag_id} is ${run.state}${run.started ? "" : " already"}`;
       told.replaceChildren(link);
     } catch (error) {
       told.textContent = error.message;

@@ -1,0 +1,43 @@
+"""What a run was asked for, by names that its DAG knows: Airflow takes any name, and means nothing by it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from streambound.errors import DataError
+
+# Airflow's own: its lineage writes there which run started this one.
+AIRFLOWS = frozenset({"openlineage"})
+# From 0 to 1, as difflib counts it: above, a name may have been meant.
+LIKENESS = 0.5
+
+
+def asked(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a run, for its DAG's first task.
+
+    Raises:
+        DataError: one that the DAG does not know.
+    """
+    params, known = context["params"], context["dag"].params
+    refuse_unknown(params, known)
+    return {name: params[name] for name in params if name in known}
+
+
+def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
+    """Refuses names of parameters that there are not.
+
+    Raises:
+        DataError: naming the nearest that there is.
+    """
+    unknown = [name for name in given if name not in known and name not in AIRFLOWS]
+    if not unknown:
+        return
+    nearest = {name: get_close_matches(name, known, 1, LIKENESS) for name in unknown}
+    fixes = [f"write {found[0]} instead of {name}" for name, found in nearest.items() if found]
+    raise DataError(
+        f"there is no parameter {' and no parameter '.join(unknown)}",
+        accepted=", ".join(known) or "none",
+        fix="; ".join(fixes) or "leave it out",
+    )
