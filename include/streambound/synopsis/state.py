@@ -115,13 +115,17 @@ class Layout:
     def representative(
         self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
     ) -> dict[str, Any]:
-        """The column values of an entry's representative; columns not named are ANY."""
+        """The column values of an entry's representative; columns not named are ANY.
+
+        Values of ``<>`` columns have names of their own: an extremum gives such a column the value that
+        serves its other comparisons.
+        """
         if not ends and not unequal:
             return dict(zip(self._columns, key, strict=True))
         # A mixed extremum adds its pattern to the key.
         values = {name: value for name, value in zip(self._keys, key, strict=False) if name is not None}
         values.update(zip(self._names, ends, strict=True))
-        values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
+        values.update(zip(self._apart, unequal, strict=True))
         extremum = self.cell.extremum
         if extremum is not None and not extremum.mixed:
             end = values.pop(_COMBINED)
@@ -140,6 +144,11 @@ class Layout:
         return [key.attribute.column for key in self.cell.keys]
 
     @cached_property
+    def _apart(self) -> list[str]:
+        """The name under which a representative has each value of a ``<>`` column."""
+        return [unequal_name(a.column) for a, _ in self.cell.unequal]
+
+    @cached_property
     def _names(self) -> list[str]:
         """The name under which a representative has each end."""
         points = [key for key in self.cell.keys if key.points is not None]
@@ -153,6 +162,11 @@ _COMBINED = "(combined)"
 def apart_name(column: str) -> str:
     """The name of a column's representative for the comparisons that a key apart serves."""
     return f"{column} (apart)"
+
+
+def unequal_name(column: str) -> str:
+    """The name of a column's value for ``<>`` between streams."""
+    return f"{column} (<>)"
 
 
 def layout(cell: Cell) -> Layout:
