@@ -80,6 +80,7 @@ def relation(**columns: str) -> dict[str, Any]:
 TIMED = {name: relation(A="int", B="int") for name in "STUV"}
 DATED = {"columns": {"A": "int", "at": "timestamp"}, "timestamp": "at", "granularity": "minute"}
 CLOCKED = {"S": DATED, "T": DATED, "U": {"columns": {"A": "int"}}}
+BEFORE = {**CLOCKED, "D": {**DATED, "kind": "finite"}}
 ORDERS = {
     "S": {"columns": {"A": "int", "B": "int", "N": "int"}, "not_null": ["N"], "domains": {"N": {"min": 7}}},
     "T": {"A": "int", "B": "int"},
@@ -109,6 +110,13 @@ HAND = [
     ("SELECT DISTINCT S.A FROM S, T WHERE S.ts <> T.ts AND S.ts <= T.ts + 5 AND T.ts <= S.ts + 5", TIMED),
     ("SELECT 1 FROM S, T WHERE S.A < T.A AND S.at <= T.at + INTERVAL 10 MINUTES", CLOCKED),
     ("SELECT DISTINCT U.A FROM S, U WHERE S.at > TIMESTAMP '2026-01-01 00:00:00'", CLOCKED),
+    # A stream whose time no condition mentions comes after those that end, wherever they do.
+    ("SELECT DISTINCT T.A FROM U, T WHERE U.ts = 100", TIMED),
+    ("SELECT DISTINCT T.A FROM U, T, S WHERE U.ts BETWEEN 90 AND 100 AND S.ts < 1000", TIMED),
+    ("SELECT DISTINCT T.A FROM S, T WHERE S.at < TIMESTAMP '2026-01-01 00:00:30'", CLOCKED),
+    ("SELECT DISTINCT U.A FROM S, U, T WHERE S.at = TIMESTAMP '2026-01-01 00:00:00'", CLOCKED),
+    ("SELECT DISTINCT U.A FROM S, U, D WHERE S.at < TIMESTAMP '1960-01-01 00:00:00' AND D.A > 1", BEFORE),
+    ("SELECT DISTINCT T.A FROM T, S, D WHERE S.at < T.at", BEFORE),
     # Self-joins, duplicate-preserving.
     ("SELECT 1 FROM S x, S y WHERE x.A = y.A", ORDERS),
     ("SELECT 1 FROM S x, S y WHERE x.A < y.A", ORDERS),
