@@ -292,6 +292,35 @@ def test_streams_that_end(sql: str, data: st.DataObject) -> None:
     agree(case, data.draw(timed_events(case)), {})
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "z.ts < z.ts + 1",
+        "z.ts <> z.ts - 1",
+        "z.ts BETWEEN z.ts - 1 AND z.ts",
+        # x folds onto z.
+        "x.ts < z.ts + 1",
+        "x.ts <> z.ts + 1",
+    ],
+)
+def test_a_timestamp_and_itself_with_an_offset_where_a_stream_ends(where: str) -> None:
+    catalog = catalog_from_mapping(paper_mapping("S", "T"))
+    source = "S y, T x, T z" if "x." in where else "S y, T z"
+    query = parse(f"SELECT DISTINCT y.A FROM {source} WHERE {where} AND y.ts = 4", catalog)
+    arriving = list(batches(query, [{"stream": "S", "A": 2, "ts": 4}, {"stream": "T", "A": 7, "ts": 9}]))
+    found = list(one_pass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {})) and [[a.row for a in m] for m in found] == [
+        [],
+        [(2,)],
+    ]
+
+
+def test_a_timestamp_that_would_be_later_than_itself() -> None:
+    catalog = catalog_from_mapping(paper_mapping("S"))
+    for where in ("S.ts > S.ts + 1", "S.ts = S.ts - 1", "NOT S.ts < S.ts + 1", "S.ts <> S.ts"):
+        assert check(f"SELECT S.A FROM S WHERE {where}", catalog).reasons[0].code == "unsatisfiable"
+
+
 def test_a_finite_stream_that_a_condition_ends() -> None:
     streams = {**paper_mapping("S"), "F": {**paper_mapping("F")["F"], "kind": "finite"}}
     query = parse("SELECT S.A FROM S, F WHERE S.A = F.A AND F.ts < 3", catalog_from_mapping(streams))
