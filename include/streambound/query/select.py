@@ -68,9 +68,17 @@ def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
     return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), len(match[0]))
 
 
+_COMMENT_OR_QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(['"])(?:(?!\1)[^\\]|\\.)*\1|`[^`]*`""", re.DOTALL)
+
+
 def _blanked(sql: str) -> str:
-    """The text without comments and literals: a keyword in them is not one."""
-    return re.sub(r"--[^\n]*|'(?:[^'\\]|\\.)*'", lambda m: " " * len(m[0]), sql)
+    """The text without comments and what is quoted: a keyword in them is not one. The quotes stay."""
+    return _COMMENT_OR_QUOTED.sub(lambda m: _blank(m[0]), sql)
+
+
+def _blank(text: str) -> str:
+    kept = "" if text[0] in "-/" else text[0]
+    return kept + " " * (len(text) - 2 * len(kept)) + kept
 
 
 def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
