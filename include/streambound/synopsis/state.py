@@ -112,6 +112,20 @@ class Layout:
             for a, b, (_, keep) in zip(one, other, self.ends, strict=True)
         )
 
+    def as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        """Whether an entry with ends ``one`` joins with all partners of one with ``other``, ``<>`` aside.
+
+        What other ends are compared with follows from the extremum; of a mixed one only the columns count
+        that attain it.
+        """
+        extremum = self.cell.extremum
+        if extremum is None:
+            return True
+        width = len(extremum.attributes) if extremum.mixed else 1
+        least = extremum.keep is Keep.LEAST
+        mine, others = (max(e[:width]) if least else min(e[:width]) for e in (one, other))
+        return bool(mine <= others if least else mine >= others)
+
     def representative(
         self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
     ) -> dict[str, Any]:
@@ -294,16 +308,16 @@ def irredundant(shape: Layout, entries: Entries) -> Entries:
     # The worst entries first, so that a chain keeps its best end; then by value, so that what remains does
     # not depend on the order in which entries came.
     for unequal in sorted(sorted(entries), key=lambda u: _rank(shape, entries, u), reverse=True):
-        rest = [u for u in kept if u != unequal and shape.better(kept[u], kept[unequal]) == kept[u]]
+        rest = [u for u in kept if u != unequal and shape.as_good(kept[u], kept[unequal])]
         if not escapes(unequal, rest, slots):
             del kept[unequal]
     return kept
 
 
 def _rank(shape: Layout, entries: Entries, unequal: tuple[Any, ...]) -> int:
-    """How many entries have ends strictly better."""
+    """How many entries are strictly better."""
     mine = entries[unequal]
-    return sum(shape.better(e, mine) == e and e != mine for e in entries.values())
+    return sum(shape.as_good(e, mine) and not shape.as_good(mine, e) for e in entries.values())
 
 
 def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
