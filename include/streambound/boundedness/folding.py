@@ -26,7 +26,8 @@ def folded(query: Query) -> Query:
     while True:
         facts = system(query)
         pair = next((p for p in _pairs(query) if _folds(facts, *p)), None)
-        if pair is None:
+        # From what contradicts itself everything follows: nothing of it may be left out.
+        if pair is None or not facts.satisfiable():
             return query
         query = _substituted(query, *pair)
 

@@ -99,7 +99,7 @@ class Builder:
         return int(self.layout.numbers[stamp]) + shift * self._distance
 
     def _first_moment(self, alias: str) -> int:
-        """When a tuple arrives whose timestamp no condition mentions: finite streams come before the others."""
+        """When a tuple arrives whose timestamp no condition mentions; finite streams come first."""
         time, numbers = self.layout.time, self.layout.numbers
         ended = [int(numbers[s]) for a, s in time.stamps.items() if a not in time.infinite]
         going_on = [int(numbers[s]) for a, s in time.stamps.items() if a in time.infinite]
