@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.grammar import statement_line
 
-from streambound.boundedness.statements import decide
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import encode_static
@@ -26,11 +25,10 @@ def planned() -> Iterator[CorpusLine]:
         assert line.catalog is not None
         found = statement(line.sql, line.catalog, line.id)
         try:
-            if decide(found).verdict.bounded:
-                StatementPass(found, encode_static(found, line.static))
-                yield line
+            StatementPass(found, encode_static(found, line.static))
         except PlanError:
             continue
+        yield line
 
 
 def compared(session: Any, lines: list[CorpusLine]) -> int:
