@@ -173,15 +173,16 @@ def timed_cases(
         one, other = draw(st.permutations(names))[:2]
         before, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
         atoms += [f"{one}.ts <= {other}.ts + {after}", f"{other}.ts <= {one}.ts + {before}"]
-    for _ in range(draw(st.integers(1, 4))):
+    ended = draw(st.integers(0, 3)) == 0
+    if ended:
+        atoms.append(f"{draw(st.sampled_from(names))}.ts {draw(st.sampled_from(['< 9', '<= 4', '= 2']))}")
+    for _ in range(draw(st.integers(0 if ended and not orders else 1, 4))):
         one, other = draw(st.permutations(names))[:2]
         offset = "" if orders else draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
         atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<', '<=', '=', '<>']))} {other}.ts{offset}")
     if not orders and draw(st.integers(0, 3)) == 0:
         one = draw(st.sampled_from(names))
         atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<>', '<=', '=']))} {one}.ts + 1")
-    if draw(st.integers(0, 3)) == 0:
-        atoms.append(f"{draw(st.sampled_from(names))}.ts {draw(st.sampled_from(['< 9', '<= 4', '= 2']))}")
     projected = ["1", "1", *(c for c, _ in ordinary), f"{names[0]}.ts"]
     select = draw(st.lists(st.sampled_from(projected), min_size=1, max_size=2))
     distinct = "DISTINCT " if not orders and draw(st.booleans()) else ""

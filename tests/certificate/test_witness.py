@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.grammar import statement_line
 from tests.strategies import VALUES, cases, timed_cases
 
 from streambound import settings
@@ -20,7 +21,7 @@ from streambound.errors import WitnessError
 from streambound.evaluation.events import batches
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
-from streambound.query.parse import parse
+from streambound.query.parse import parse, statement
 from streambound.query.registry import load_registry
 
 SIZE = 4
@@ -57,6 +58,17 @@ def test_unbounded_queries_with_time_witness_verifies_for_n_4(data: st.DataObjec
     query = data.draw(timed_cases()).query
     if exact(query).outcome is Outcome.UNBOUNDED:
         replayed(query)
+
+
+def test_unbounded_conjunctions_of_the_grammar() -> None:
+    found = 0
+    for line in map(statement_line, range(200)):
+        assert line.catalog is not None
+        query = statement(line.sql, line.catalog, line.id).simple
+        if query is not None and exact(query).outcome is Outcome.UNBOUNDED:
+            replayed(query)
+            found += 1
+    assert found > 10
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["id"])
