@@ -62,13 +62,13 @@ def test_unbounded_queries_with_time_witness_verifies_for_n_4(data: st.DataObjec
 
 def test_unbounded_conjunctions_of_the_grammar() -> None:
     found = 0
-    for line in map(statement_line, range(200)):
+    for line in map(statement_line, range(100)):
         assert line.catalog is not None
         query = statement(line.sql, line.catalog, line.id).simple
         if query is not None and exact(query).outcome is Outcome.UNBOUNDED:
             replayed(query)
             found += 1
-    assert found > 10
+    assert found > 5
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["id"])
