@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -40,6 +40,11 @@ heavy: setup
 # Live queries on real Spark: more random queries and streams, late files; about ten minutes.
 live: setup
 	$(PY) -m pytest tests/spark/test_live_query.py -m "heavy or not heavy"
+
+# 20,000 random statements over all that the grammar has: one pass against the definition; and 500 on Spark, in one
+# session. Twenty to thirty minutes.
+statements: setup
+	$(PY) -m pytest tests/evaluation/test_grammar.py tests/spark/test_grammar.py -m "heavy or not heavy" -rP
 
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.

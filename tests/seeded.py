@@ -70,7 +70,10 @@ def _times(r: Random, names: list[str]) -> list[str]:
         else:
             found.append(f"{one}.ts {r.choice(['<', '<', '<=', '=', '<>'])} {other}.ts{r.choice(OFFSETS)}")
     if r.random() < 0.15:
-        found.append(f"{r.choice(names)}.ts < {r.randint(2, 8)}")
+        one = r.choice(names)
+        found.append(f"{one}.ts {r.choice(['<', '<=', '<>'])} {one}.ts + {r.randint(0, 2)}")
+    if r.random() < 0.15:
+        found.append(f"{r.choice(names)}.ts {r.choice(['<', '<=', '='])} {r.randint(2, 8)}")
     return found
 
 

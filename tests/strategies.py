@@ -76,6 +76,7 @@ def cases(draw: st.DrawFn, types: tuple[str, ...] = ("int",), statics: bool = Tr
         streams["R"] = {**draw(_relation(types)), "kind": "static"}
     columns = [(f"{n}.{c}", t) for n in names for c, t in streams[n]["columns"].items()]
     atoms = draw(st.lists(_atom(columns), max_size=6))
+    atoms += draw(_pending(columns))
     atoms += draw(_bounds(columns))
     select = draw(st.lists(st.sampled_from([c for c, _ in columns] + ["1", "1"]), min_size=1, max_size=2))
     distinct = draw(st.booleans())
@@ -108,6 +109,7 @@ def _select(draw: st.DrawFn, streams: dict[str, Any], answer: str) -> str:
     columns = [(f"{n}.{c}", t) for n in names for c, t in streams[n]["columns"].items()]
     output = draw(st.sampled_from([c for c, t in columns if t == answer] + [draw(_literal(answer))] * 2))
     parts = [draw(_formula(columns, draw(st.integers(0, 3))))] if draw(st.integers(0, 5)) else []
+    parts += draw(_pending(columns))
     parts += draw(_bounds(columns))
     where = f" WHERE {' AND '.join(f'({part})' for part in parts)}" if parts else ""
     return f"SELECT {draw(st.sampled_from(['', 'DISTINCT ']))}{output} FROM {', '.join(names)}{where}"
@@ -162,6 +164,7 @@ def timed_cases(
         (f"{n}.{c}", kind) for n, b in streams.items() for c, kind in b["columns"].items() if c != "ts"
     ]
     atoms = draw(st.lists(_atom(ordinary), max_size=4))
+    atoms += draw(_pending(ordinary))
     if types:
         atoms += draw(_bounds(ordinary))
     elif draw(st.booleans()):
@@ -170,12 +173,16 @@ def timed_cases(
         one, other = draw(st.permutations(names))[:2]
         before, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
         atoms += [f"{one}.ts <= {other}.ts + {after}", f"{other}.ts <= {one}.ts + {before}"]
-    for _ in range(draw(st.integers(1, 4))):
+    ended = draw(st.integers(0, 3)) == 0
+    if ended:
+        atoms.append(f"{draw(st.sampled_from(names))}.ts {draw(st.sampled_from(['< 9', '<= 4', '= 2']))}")
+    for _ in range(draw(st.integers(0 if ended and not orders else 1, 4))):
         one, other = draw(st.permutations(names))[:2]
         offset = "" if orders else draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
         atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<', '<=', '=', '<>']))} {other}.ts{offset}")
-    if draw(st.integers(0, 5)) == 0:
-        atoms.append(f"{draw(st.sampled_from(names))}.ts < 9")
+    if not orders and draw(st.integers(0, 3)) == 0:
+        one = draw(st.sampled_from(names))
+        atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<>', '<=', '=']))} {one}.ts + 1")
     projected = ["1", "1", *(c for c, _ in ordinary), f"{names[0]}.ts"]
     select = draw(st.lists(st.sampled_from(projected), min_size=1, max_size=2))
     distinct = "DISTINCT " if not orders and draw(st.booleans()) else ""
@@ -201,7 +208,7 @@ def _relation(draw: st.DrawFn, types: tuple[str, ...]) -> dict[str, Any]:
 def _atom(draw: st.DrawFn, columns: list[tuple[str, str]]) -> str:
     left, kind = draw(st.sampled_from(columns))
     op = draw(st.sampled_from(OPS))
-    partners = [c for c, t in columns if _compare(t, kind) and c != left]
+    partners = [c for c, t in columns if comparable(t, kind) and c != left]
     if partners and draw(st.integers(0, 3)) > 0:
         return f"{left} {op} {draw(st.sampled_from(partners))}"
     literal = draw(st.sampled_from(LITERALS[kind]))
@@ -211,10 +218,29 @@ def _atom(draw: st.DrawFn, columns: list[tuple[str, str]]) -> str:
     return f"{left} {op} {literal}"
 
 
-def _compare(one: str, other: str) -> bool:
+def comparable(one: str, other: str) -> bool:
     """Whether columns of two types may be compared: Spark would round a decimal beside a double."""
     numbers = {one, other} <= {"int", "double", "decimal(3,1)"}
     return one == other or (numbers and {one, other} != {"double", "decimal(3,1)"})
+
+
+@st.composite
+def _pending(draw: st.DrawFn, columns: list[tuple[str, str]]) -> list[str]:
+    """Columns of one relation that wait for one of another, and ``<>`` beside; often nothing."""
+    partner, kind = draw(st.sampled_from(columns))
+    names = dict.fromkeys(
+        name for c, _ in columns if (name := c[: c.index(".")]) != partner[: partner.index(".")]
+    )
+    if not names or draw(st.integers(0, 2)):
+        return []
+    one = draw(st.sampled_from(list(names)))
+    alike = [c for c, t in columns if comparable(t, kind)]
+    mine = [c for c in alike if c.startswith(f"{one}.")]
+    op = draw(st.sampled_from(["<", "<=", ">", ">="]))
+    found = [f"{c} {op} {partner}" for c in mine]
+    others = [c for c in alike if c not in mine]
+    unequal = draw(st.lists(st.sampled_from(mine), max_size=2)) if mine else []
+    return found + [f"{c} <> {draw(st.sampled_from(others))}" for c in unequal]
 
 
 @st.composite
@@ -262,7 +288,7 @@ def _row(draw: st.DrawFn, case: Case, name: str, event: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"stream": name} if event else {}
     for column, kind in body["columns"].items():
         nullable = column not in body.get("not_null", [])
-        choices = _allowed(body.get("domains", {}).get(column), VALUES[kind])
+        choices = allowed(body.get("domains", {}).get(column), VALUES[kind])
         if not event:
             # A static NaN is above every number and bounds nothing: see docs/theory.md.
             choices = [value for value in choices if value == value]
@@ -270,7 +296,7 @@ def _row(draw: st.DrawFn, case: Case, name: str, event: bool) -> dict[str, Any]:
     return row
 
 
-def _allowed(domain: dict[str, Any] | None, values: list[Any]) -> list[Any]:
+def allowed(domain: dict[str, Any] | None, values: list[Any]) -> list[Any]:
     if domain is None:
         return values
     if "values" in domain:

@@ -94,9 +94,9 @@ def parsed(job: Compilation) -> Compilation:
     """SQL text to the query model."""
     found = statement(job.sql, job.catalog, job.name)
     for selection in found.selections:
-        if not selection.base.streams:
+        if not selection.base.arriving:
             raise UnsupportedError(
-                "no stream is queried, so the answer never changes",
+                "only static relations are queried, so the answer never changes",
                 subject=job.name,
                 place=selection.base.occurrences[0].place,
                 text=job.sql,

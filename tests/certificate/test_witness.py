@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.grammar import statement_line
 from tests.strategies import VALUES, cases, timed_cases
 
 from streambound import settings
@@ -20,7 +21,7 @@ from streambound.errors import WitnessError
 from streambound.evaluation.events import batches
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
-from streambound.query.parse import parse
+from streambound.query.parse import parse, statement
 from streambound.query.registry import load_registry
 
 SIZE = 4
@@ -59,6 +60,17 @@ def test_unbounded_queries_with_time_witness_verifies_for_n_4(data: st.DataObjec
         replayed(query)
 
 
+def test_unbounded_conjunctions_of_the_grammar() -> None:
+    found = 0
+    for line in map(statement_line, range(100)):
+        assert line.catalog is not None
+        query = statement(line.sql, line.catalog, line.id).simple
+        if query is not None and exact(query).outcome is Outcome.UNBOUNDED:
+            replayed(query)
+            found += 1
+    assert found > 5
+
+
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["id"])
 def test_the_corpus(line: dict[str, Any]) -> None:
     replayed(parse(line["sql"], catalog_from_mapping(line["streams"]), line["id"]))
@@ -80,6 +92,7 @@ def relation(**columns: str) -> dict[str, Any]:
 TIMED = {name: relation(A="int", B="int") for name in "STUV"}
 DATED = {"columns": {"A": "int", "at": "timestamp"}, "timestamp": "at", "granularity": "minute"}
 CLOCKED = {"S": DATED, "T": DATED, "U": {"columns": {"A": "int"}}}
+BEFORE = {**CLOCKED, "D": {**DATED, "kind": "finite"}}
 ORDERS = {
     "S": {"columns": {"A": "int", "B": "int", "N": "int"}, "not_null": ["N"], "domains": {"N": {"min": 7}}},
     "T": {"A": "int", "B": "int"},
@@ -109,6 +122,13 @@ HAND = [
     ("SELECT DISTINCT S.A FROM S, T WHERE S.ts <> T.ts AND S.ts <= T.ts + 5 AND T.ts <= S.ts + 5", TIMED),
     ("SELECT 1 FROM S, T WHERE S.A < T.A AND S.at <= T.at + INTERVAL 10 MINUTES", CLOCKED),
     ("SELECT DISTINCT U.A FROM S, U WHERE S.at > TIMESTAMP '2026-01-01 00:00:00'", CLOCKED),
+    # A stream whose time no condition mentions comes after those that end, wherever they do.
+    ("SELECT DISTINCT T.A FROM U, T WHERE U.ts = 100", TIMED),
+    ("SELECT DISTINCT T.A FROM U, T, S WHERE U.ts BETWEEN 90 AND 100 AND S.ts < 1000", TIMED),
+    ("SELECT DISTINCT T.A FROM S, T WHERE S.at < TIMESTAMP '2026-01-01 00:00:30'", CLOCKED),
+    ("SELECT DISTINCT U.A FROM S, U, T WHERE S.at = TIMESTAMP '2026-01-01 00:00:00'", CLOCKED),
+    ("SELECT DISTINCT U.A FROM S, U, D WHERE S.at < TIMESTAMP '1960-01-01 00:00:00' AND D.A > 1", BEFORE),
+    ("SELECT DISTINCT T.A FROM T, S, D WHERE S.at < T.at", BEFORE),
     # Self-joins, duplicate-preserving.
     ("SELECT 1 FROM S x, S y WHERE x.A = y.A", ORDERS),
     ("SELECT 1 FROM S x, S y WHERE x.A < y.A", ORDERS),

@@ -166,3 +166,33 @@ def test_a_dense_column_that_only_a_list_of_values_bounds() -> None:
     arriving = list(batches(query, tuples))
     assert exact(query).bounded
     assert list(OnePass(query, {}).run(arriving)) == list(reference(query, arriving, {}))
+
+
+@pytest.mark.parametrize(
+    ("where", "arrivals", "answered"),
+    [
+        # The extremum stands for U.A and U.B together, and is no value of U.A that <> could be asked of.
+        ("U.A <= T.A AND U.B <= T.A AND U.A <> T.A", [("T", 2, 9), ("U", 1, 2)], True),
+        ("U.A <= T.A AND U.B <= T.A AND U.A <> T.B", [("T", 5, 1), ("U", 1, 2)], False),
+        ("U.A > T.A AND U.B >= T.A AND U.B <> T.A", [("T", 1, 9), ("U", 2, 3)], True),
+    ],
+)
+def test_unequal_beside_an_extremum(where: str, arrivals: list[tuple[str, int, int]], answered: bool) -> None:
+    catalog = catalog_from_mapping({name: {"A": "int", "B": "int"} for name in ("T", "U")})
+    query = parse(f"SELECT DISTINCT 1 FROM T, U WHERE {where}", catalog)
+    arriving = list(batches(query, [{"stream": s, "A": a, "B": b} for s, a, b in arrivals]))
+    found = list(OnePass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {})) and any(found) is answered
+
+
+def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
+    # Some columns are compared strictly, so T.A and T.B are both kept; the one that is not below the other
+    # says nothing of which tuple joins with more.
+    catalog = catalog_from_mapping({"S": {"C": "double"}, "T": {"A": "double", "B": "double"}})
+    sql = "SELECT DISTINCT 1 FROM S, T WHERE T.A >= S.C AND T.B > S.C AND T.A <> S.C"
+    query = parse(sql, catalog)
+    tuples = [{"stream": "T", "A": float(a), "B": 60.0 - b} for a in range(30) for b in (a, 58 - a)]
+    arriving = list(batches(query, [*tuples, {"stream": "S", "C": 29.0}, {"stream": "S", "C": 28.0}]))
+    engine = OnePass(query, {})
+    assert list(engine.run(arriving)) == list(reference(query, arriving, {}))
+    assert engine.peak_units <= engine.plan.units

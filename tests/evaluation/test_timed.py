@@ -292,6 +292,35 @@ def test_streams_that_end(sql: str, data: st.DataObject) -> None:
     agree(case, data.draw(timed_events(case)), {})
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "z.ts < z.ts + 1",
+        "z.ts <> z.ts - 1",
+        "z.ts BETWEEN z.ts - 1 AND z.ts",
+        # x folds onto z.
+        "x.ts < z.ts + 1",
+        "x.ts <> z.ts + 1",
+    ],
+)
+def test_a_timestamp_and_itself_with_an_offset_where_a_stream_ends(where: str) -> None:
+    catalog = catalog_from_mapping(paper_mapping("S", "T"))
+    source = "S y, T x, T z" if "x." in where else "S y, T z"
+    query = parse(f"SELECT DISTINCT y.A FROM {source} WHERE {where} AND y.ts = 4", catalog)
+    arriving = list(batches(query, [{"stream": "S", "A": 2, "ts": 4}, {"stream": "T", "A": 7, "ts": 9}]))
+    found = list(one_pass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {})) and [[a.row for a in m] for m in found] == [
+        [],
+        [(2,)],
+    ]
+
+
+def test_a_timestamp_that_would_be_later_than_itself() -> None:
+    catalog = catalog_from_mapping(paper_mapping("S"))
+    for where in ("S.ts > S.ts + 1", "S.ts = S.ts - 1", "NOT S.ts < S.ts + 1", "S.ts <> S.ts"):
+        assert check(f"SELECT S.A FROM S WHERE {where}", catalog).reasons[0].code == "unsatisfiable"
+
+
 def test_a_finite_stream_that_a_condition_ends() -> None:
     streams = {**paper_mapping("S"), "F": {**paper_mapping("F")["F"], "kind": "finite"}}
     query = parse("SELECT S.A FROM S, F WHERE S.A = F.A AND F.ts < 3", catalog_from_mapping(streams))
@@ -304,11 +333,37 @@ def test_a_finite_stream_that_a_condition_ends() -> None:
     assert [[answer.count for answer in marker] for marker in found] == [[], [1], [1], [], [2]]
 
 
+def test_where_all_streams_are_finite() -> None:
+    streams = {name: {**paper_mapping("F")["F"], "kind": "finite"} for name in ("F", "G")}
+    catalog = catalog_from_mapping(streams)
+    sql = "SELECT DISTINCT F.A FROM F, G WHERE F.A < G.A AND F.ts < G.ts + 2 AND G.ts < 6"
+    query = parse(sql, catalog)
+    tuples = [("F", 3, 0), ("G", 2, 1), ("F", 1, 2), ("G", 9, 5), ("F", 0, 6), ("F", 7, 8), ("G", 9, 9)]
+    arriving = list(batches(query, [{"stream": name, "A": a, "ts": ts} for name, a, ts in tuples]))
+    found = list(one_pass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {}))
+    assert [[a.row for a in marker] for marker in found] == [[], [], [(1,)], [(3,)], [(0,)], [], []]
+    assert check(sql, catalog).verdict == "bounded"
+    endless = check("SELECT F.A FROM F, G WHERE F.A = G.A AND F.ts < 3", catalog)
+    assert endless.reasons[0].message == "every stream ends: there are only finitely many tuples to keep"
+    assert "no condition says when the finite streams (G) end" in str(endless.unplanned)
+
+
+def test_the_time_of_a_finite_stream_counts_beside_a_stream_without_time() -> None:
+    streams = {"S": {"A": "int"}, "F": {**paper_mapping("F")["F"], "kind": "finite"}}
+    query = parse("SELECT S.A FROM S, F WHERE S.A = F.A AND F.ts < 3", catalog_from_mapping(streams))
+    tuples = [("S", 0)] * 6 + [("F", 1), ("S", 1), ("F", 2), ("F", 4), ("S", 5)]
+    arriving = list(batches(query, [{"stream": name, "A": 1, "ts": ts} for name, ts in tuples]))
+    found = list(one_pass(query, {}).run(arriving))
+    assert found == list(reference(query, arriving, {}))
+    assert [[answer.count for answer in marker] for marker in found] == [[], [7], [7], [], [2]]
+
+
 def test_a_finite_stream_without_an_end_is_refused() -> None:
     streams = {"S": {"A": "int"}, "F": {"kind": "finite", "columns": {"B": "int"}}}
     catalog = catalog_from_mapping(streams)
     report = check("SELECT A FROM S, F WHERE A = B", catalog)
-    assert report.verdict == "bounded" and "finite streams (F)" in report.to_json()["unplanned"]
+    assert report.verdict == "bounded" and "finite streams (F) end" in report.to_json()["unplanned"]
     with pytest.raises(PlanError, match="cannot be evaluated yet"):
         one_pass(parse("SELECT A FROM S, F WHERE A = B", catalog), {})
 

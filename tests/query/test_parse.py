@@ -161,6 +161,14 @@ def test_outputs_are_named_apart() -> None:
     assert [o.name for o in query.select] == ["A", "A_2", "A_3", "1", "c"]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT A, 'x' FROM S", "SELECT A, `B` FROM S", "SELECT A /* A, FROM */ FROM S", "SELECT A, '' FROM S"],
+)
+def test_what_is_quoted_stands_between_the_comma_and_from(sql: str) -> None:
+    assert parse(sql, CATALOG).occurrences[0].alias == "S"
+
+
 def test_metadata_of_the_leading_comments() -> None:
     query = parse("-- owner: ops\n-- Cache-Size: 500\nSELECT A FROM S -- note: no\n", CATALOG)
     assert query.metadata == (("owner", "ops"), ("cache-size", "500"))

@@ -82,8 +82,12 @@ def _decided(query: Query, facts: System) -> Verdict:
 
 
 def _at_once(time: TimeOrder) -> str:
-    if len(time.infinite) < 2:
+    if len(time.facts.query.arriving) == 1:
         return "one stream: every condition is a filter on each tuple as it arrives"
+    if not time.infinite:
+        return "every stream ends: there are only finitely many tuples to keep"
+    if len(time.infinite) == 1:
+        return f"every stream but {time.infinite[0]} ends: each tuple of it is answered when it arrives"
     names = ", ".join(time.infinite)
     return f"time conditions keep {names} together: a match is complete within boundedly many batches"
 

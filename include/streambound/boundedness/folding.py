@@ -26,7 +26,8 @@ def folded(query: Query) -> Query:
     while True:
         facts = system(query)
         pair = next((p for p in _pairs(query) if _folds(facts, *p)), None)
-        if pair is None:
+        # From what contradicts itself everything follows: nothing of it may be left out.
+        if pair is None or not facts.satisfiable():
             return query
         query = _substituted(query, *pair)
 
@@ -59,11 +60,17 @@ def _agrees(facts: System, attribute: Attribute, gone: str, kept: str) -> bool:
 
 def _substituted(query: Query, gone: str, kept: str) -> Query:
     atoms = (renamed_atom(a, {gone: kept}) for a in query.where)
+    # Between the two timestamps, now one, whatever was asked follows.
+    left = (
+        a
+        for a in atoms
+        if not (isinstance(a, Comparison) and a.left == a.right and query.is_timestamp(a.left))
+    )
     return replace(
         query,
         select=tuple(replace(o, term=renamed(o.term, {gone: kept})) for o in query.select),
         occurrences=tuple(o for o in query.occurrences if o.alias != gone),
-        where=tuple(dict.fromkeys(atoms)),
+        where=tuple(dict.fromkeys(left)),
     )
 
 

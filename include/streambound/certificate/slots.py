@@ -99,12 +99,16 @@ class Builder:
         return int(self.layout.numbers[stamp]) + shift * self._distance
 
     def _first_moment(self, alias: str) -> int:
-        """When a tuple arrives whose timestamp no condition mentions: among the first of its kind."""
+        """When a tuple arrives whose timestamp no condition mentions; finite streams come first."""
         time, numbers = self.layout.time, self.layout.numbers
-        lasting = alias in time.infinite
-        stamps = [int(numbers[s]) for a, s in time.stamps.items() if (a in time.infinite) is lasting]
+        ended = [int(numbers[s]) for a, s in time.stamps.items() if a not in time.infinite]
+        going_on = [int(numbers[s]) for a, s in time.stamps.items() if a in time.infinite]
+        if alias in time.infinite:
+            first = min(going_on) if going_on else max(ended, default=0)
+        else:
+            first = min((*ended, *going_on), default=0)
         step = self._tick
-        return min(stamps, default=0) // step * step
+        return first // step * step
 
     @cached_property
     def _tick(self) -> int:

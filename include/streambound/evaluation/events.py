@@ -45,7 +45,7 @@ class Answer:
 
 def timed(query: Query | Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
-    return any(o.relation.timestamp is not None for o in query.streams)
+    return any(o.relation.timestamp is not None for o in query.arriving)
 
 
 def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:

@@ -65,8 +65,8 @@ class OnePass:
     """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored."""
 
     def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
-        if not query.streams:
-            raise PlanError("no stream is queried: the answer never changes", subject=query.name)
+        if not query.arriving:
+            raise PlanError("only static relations are queried: the answer never changes", subject=query.name)
         self.plan = plan or make_plan(query, static_values(query, static))
         # Without the occurrences of a stream that fold onto others.
         self.query = query = self.plan.query

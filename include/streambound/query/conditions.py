@@ -184,7 +184,7 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
         _refuse_inexact([first, second], whole, scope)
     elif second.value is None:
         return Never(whole.sql(dialect="spark"), place, (first,))
-    return Comparison(first, op, second, place)
+    return _between(Comparison(first, op, second, place), whole, scope)
 
 
 def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Scope) -> None:
@@ -263,7 +263,7 @@ def _fix(term: Term, kind: str, scope: Scope) -> str:
 
 def _shifted(
     op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Scope
-) -> Comparison | Never:
+) -> Formula:
     """A comparison of application timestamps with offsets, the offset moved to the right."""
     (first, before), (second, after) = left, right
     if isinstance(first, Constant):
@@ -281,7 +281,14 @@ def _shifted(
     _refuse_mismatch(first, second, whole, scope)
     length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
     text = f" {'+' if offset >= 0 else '-'} {length}" if offset else ""
-    return Comparison(first, op, second, place_of(whole, scope.sql), offset, text)
+    return _between(Comparison(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
+
+
+def _between(found: Comparison, whole: exp.Expr, scope: Scope) -> Formula:
+    """A comparison; one of a timestamp, which is never NULL, with itself is decided."""
+    if found.left == found.right and scope.is_timestamp(found.left):
+        return _decided(holds(found.op, 0, found.offset), whole, scope)
+    return found
 
 
 def _interval(microseconds: int) -> str:

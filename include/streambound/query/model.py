@@ -162,7 +162,7 @@ _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.L
 class Comparison:
     """``left op right + offset``; never true where a side is NULL.
 
-    An offset (encoded: ticks, or microseconds) occurs between application timestamps only.
+    An offset (encoded: ticks, or microseconds) occurs between application timestamps of two occurrences only.
     """
 
     left: Attribute

@@ -243,14 +243,15 @@ def _sides(atom: Comparison) -> dict[str, Pair]:
 
 def _brought(plan: Plan, alias: str, pair: Pair) -> dict[int | None, str]:
     """By cell, the column that goes into a comparison, or NOTHING where the cell settles that it holds."""
-    mine, op, other = pair
+    mine, op, _ = pair
     found: dict[int | None, str] = {None: mine.column}
     cells = next((s.cells for s in plan.synopses if s.alias == alias), ())
     for number, cell in enumerate(cells):
         if op is Op.EQ:
             found[number] = mine.column
         else:
-            found[number] = NOTHING if pair in cell.settled else column_towards(mine, other, cell.apart)
+            unequal = [a for a, _ in cell.unequal]
+            found[number] = NOTHING if pair in cell.settled else column_towards(pair, cell.apart, unequal)
     return found
 
 

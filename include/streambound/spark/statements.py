@@ -92,17 +92,17 @@ def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
     """Of each ``<>`` column only the values that can matter: one more than it has comparisons.
 
     Under equal other columns, the best entries of that many values escape any choice of forbidden
-    ones as well as all do. With several ends "best" is no total order, and all are kept.
+    ones as well as all do. Of a mixed extremum no single end says which are best, and all are kept.
     """
-    unequal = shape.cell.unequal
-    if len(shape.ends) > 1:
+    unequal, extremum = shape.cell.unequal, shape.cell.extremum
+    if extremum is not None and extremum.mixed:
         return select
     names = [str(e.alias) for e in select.expressions]
     for index, (_, count) in enumerate(unequal):
         others = [ordered.column(n, "few") for n in names[:groups] if n != f"u{index}"]
         order: list[exp.Expr] = [ordered.column(f"u{index}", "few")]
-        if shape.ends:
-            least = shape.ends[0][1] is Keep.LEAST
+        if extremum is not None:
+            least = extremum.keep is Keep.LEAST
             order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
         window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
         ranked = exp.select(

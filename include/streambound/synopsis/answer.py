@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.plan import Condition, Pair, Plan
-from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_between, passes
+from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_between, passes, unequal_name
 
 Row = tuple[Any, ...]
 
@@ -22,18 +22,29 @@ class Rep:
     cell: int | None = None
     settled: frozenset[Pair] = frozenset()
     apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
+    unequal: frozenset[Attribute] = frozenset()
 
     def __getitem__(self, column: str) -> Any:
         return self.values.get(column, ANY)
 
-    def towards(self, mine: Attribute, other: Attribute) -> Any:
+    def towards(self, pair: Pair) -> Any:
         """The value of a column to compare with one of another occurrence."""
-        return self[column_towards(mine, other, self.apart)]
+        return self[column_towards(pair, self.apart, self.unequal)]
 
 
-def column_towards(mine: Attribute, other: Attribute, apart: Collection[tuple[Attribute, Attribute]]) -> str:
-    """The name of the value of a column to compare with one of another occurrence."""
-    return apart_name(mine.column) if (mine, other) in apart else mine.column
+def column_towards(
+    pair: Pair, apart: Collection[tuple[Attribute, Attribute]], unequal: Collection[Attribute]
+) -> str:
+    """The name of the value of a column to compare with one of another occurrence.
+
+    Args:
+        apart: the (own, other) columns that a key apart serves.
+        unequal: the columns of which the cell has the values that take part in ``<>``.
+    """
+    mine, op, other = pair
+    if (mine, other) in apart:
+        return apart_name(mine.column)
+    return unequal_name(mine.column) if op is Op.NE and mine in unequal else mine.column
 
 
 Sources = Mapping[str, Sequence[Rep]]
@@ -46,7 +57,7 @@ def representatives(table: Table, buckets: Iterable[Bucket]) -> list[Rep]:
 
 def by_bucket(table: Table, buckets: Iterable[Bucket]) -> dict[Bucket, list[Rep]]:
     """The representatives of some buckets of a table."""
-    cells = [(cell.settled, cell.apart) for cell in table.synopsis.cells]
+    cells = [(c.settled, c.apart, frozenset(a for a, _ in c.unequal)) for c in table.synopsis.cells]
     return {
         bucket: [
             Rep(values, weight, bucket[0], *cells[bucket[0]])
@@ -155,9 +166,10 @@ class _Step:
 
     def _agrees(self, pair: Pair, rep: Rep, partner: Rep) -> bool:
         mine, op, other = pair
-        if pair in rep.settled or (partner.settled and (other, op.mirrored, mine) in partner.settled):
+        back = (other, op.mirrored, mine)
+        if pair in rep.settled or back in partner.settled:
             return True
-        return op_between(op, rep.towards(mine, other), partner.towards(other, mine))
+        return op_between(op, rep.towards(pair), partner.towards(back))
 
 
 def _oriented(atom: Comparison, alias: str, bound: list[str]) -> Pair | None:

@@ -110,14 +110,13 @@ class Cell:
     @property
     def width(self) -> int:
         """Stored values under one key, at most."""
-        ends = 0
+        ends, patterns = 0, 1
         if self.extremum is not None:
-            mixed = len(self.extremum.attributes)
-            patterns: int = 2**mixed - 1
-            ends = mixed * patterns if self.extremum.mixed else 1
+            ends = len(self.extremum.attributes) if self.extremum.mixed else 1
+            patterns = 2**ends - 1 if self.extremum.mixed else 1
         stored = max(1, ends + len(self.follow) + len(self.unequal))
         antichain: int = 2 ** sum(count for _, count in self.unequal)
-        return stored * antichain
+        return stored * patterns * antichain
 
     @property
     def units(self) -> int:

@@ -10,6 +10,7 @@ from streambound.query.model import Attribute, Kind, Query
 from streambound.query.values import Value
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import time_conditions
+from streambound.synopsis.ending import ends
 from streambound.synopsis.known import Known, known
 from streambound.synopsis.plan import Cell, Condition, Plan, StreamSynopsis
 
@@ -46,10 +47,12 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
 
 def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
-    finite = [o.relation.name for o in query.occurrences if o.relation.kind is Kind.FINITE]
+    finite = [o for o in query.occurrences if o.relation.kind is Kind.FINITE]
     if finite:
+        ended = ends(query)
+        names = dict.fromkeys(o.relation.name for o in finite if o.alias not in ended)
         return (
-            f"no condition says when the finite streams ({', '.join(finite)}) end: until then every tuple"
+            f"no condition says when the finite streams ({', '.join(names)}) end: until then every tuple"
             " would have to be kept (compare their timestamps with a constant)"
         )
     return None

@@ -112,16 +112,34 @@ class Layout:
             for a, b, (_, keep) in zip(one, other, self.ends, strict=True)
         )
 
+    def as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        """Whether an entry with ends ``one`` joins with all partners of one with ``other``, ``<>`` aside.
+
+        What other ends are compared with follows from the extremum; of a mixed one only the columns count
+        that attain it.
+        """
+        extremum = self.cell.extremum
+        if extremum is None:
+            return True
+        width = len(extremum.attributes) if extremum.mixed else 1
+        least = extremum.keep is Keep.LEAST
+        mine, others = (max(e[:width]) if least else min(e[:width]) for e in (one, other))
+        return bool(mine <= others if least else mine >= others)
+
     def representative(
         self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
     ) -> dict[str, Any]:
-        """The column values of an entry's representative; columns not named are ANY."""
+        """The column values of an entry's representative; columns not named are ANY.
+
+        Values of ``<>`` columns have names of their own: an extremum gives such a column the value that
+        serves its other comparisons.
+        """
         if not ends and not unequal:
             return dict(zip(self._columns, key, strict=True))
         # A mixed extremum adds its pattern to the key.
         values = {name: value for name, value in zip(self._keys, key, strict=False) if name is not None}
         values.update(zip(self._names, ends, strict=True))
-        values.update((a.column, v) for (a, _), v in zip(self.cell.unequal, unequal, strict=True))
+        values.update(zip(self._apart, unequal, strict=True))
         extremum = self.cell.extremum
         if extremum is not None and not extremum.mixed:
             end = values.pop(_COMBINED)
@@ -140,6 +158,11 @@ class Layout:
         return [key.attribute.column for key in self.cell.keys]
 
     @cached_property
+    def _apart(self) -> list[str]:
+        """The name under which a representative has each value of a ``<>`` column."""
+        return [unequal_name(a.column) for a, _ in self.cell.unequal]
+
+    @cached_property
     def _names(self) -> list[str]:
         """The name under which a representative has each end."""
         points = [key for key in self.cell.keys if key.points is not None]
@@ -153,6 +176,11 @@ _COMBINED = "(combined)"
 def apart_name(column: str) -> str:
     """The name of a column's representative for the comparisons that a key apart serves."""
     return f"{column} (apart)"
+
+
+def unequal_name(column: str) -> str:
+    """The name of a column's value for ``<>`` between streams."""
+    return f"{column} (<>)"
 
 
 def layout(cell: Cell) -> Layout:
@@ -280,16 +308,16 @@ def irredundant(shape: Layout, entries: Entries) -> Entries:
     # The worst entries first, so that a chain keeps its best end; then by value, so that what remains does
     # not depend on the order in which entries came.
     for unequal in sorted(sorted(entries), key=lambda u: _rank(shape, entries, u), reverse=True):
-        rest = [u for u in kept if u != unequal and shape.better(kept[u], kept[unequal]) == kept[u]]
+        rest = [u for u in kept if u != unequal and shape.as_good(kept[u], kept[unequal])]
         if not escapes(unequal, rest, slots):
             del kept[unequal]
     return kept
 
 
 def _rank(shape: Layout, entries: Entries, unequal: tuple[Any, ...]) -> int:
-    """How many entries have ends strictly better."""
+    """How many entries are strictly better."""
     mine = entries[unequal]
-    return sum(shape.better(e, mine) == e and e != mine for e in entries.values())
+    return sum(shape.as_good(e, mine) and not shape.as_good(mine, e) for e in entries.values())
 
 
 def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
