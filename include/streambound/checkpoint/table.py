@@ -47,7 +47,7 @@ SCHEMA = pa.schema(
         ("rows", pa.int64()),
         ("new", pa.string()),
         ("total", pa.string()),
-        ("size", pa.int64()),
+        ("file", pa.string()),
         ("answers", pa.string()),
         ("digest", pa.string()),
         ("segment", pa.binary()),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from streambound.checkpoint.kept import Kept
 from streambound.errors import StorageError
 from streambound.spark import emit
 from streambound.spark.engine import MEMORY_MB, Engine, opened
@@ -47,6 +48,8 @@ FIELDS = pa.schema(
         ("answer_rows", pa.int64()),
         ("answer_count", pa.string()),
         ("answer_hash", pa.string()),
+        ("answer_digest", pa.string()),
+        ("answer_identity", pa.string()),
         ("error", pa.string()),
     ]
 )
@@ -230,6 +233,8 @@ def _row(summary: Summary) -> dict[str, Any]:
         "answer_rows": None if answers is None else answers.rows,
         "answer_count": None if answers is None else str(answers.count),
         "answer_hash": None if answers is None else str(answers),
+        "answer_digest": summary.file.digest,
+        "answer_identity": summary.file.identity,
         "error": None if summary.error is None else error_text(summary.error),
     }
 
@@ -247,6 +252,7 @@ def summary_of(row: Mapping[str, Any]) -> Summary:
         rows=row["rows"],
         table=row["summary"],
         answers=answers,
+        file=Kept(row["answer_digest"], row["answer_identity"]),
         error=None if row["error"] is None else error_of(row["error"]),
     )
 

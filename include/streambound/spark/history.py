@@ -20,6 +20,7 @@ from streambound.checkpoint.inspection import CHANGED_PLAN
 from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
+from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
@@ -137,6 +138,9 @@ def evaluate_history(
                         progress(told(done[name], walk.book.table is not None, publish))
                 except Damaged:
                     damaged.add(name)
+                except StreamboundError as error:
+                    # The disk refused the last of it: the others are not concerned.
+                    found[name] = error.about(name)
             waiting = [job for job in waiting if job.name in damaged]
             rows_read = {name: walks[name].rows_read for name in damaged}
     return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
@@ -155,6 +159,7 @@ def _alone(
         waits = f"{name}: another run is evaluating it; waiting for its end"
         try:
             held.enter_context(alone(folder / name, partial(progress, waits)))
+            drop_drafts(folder / name)
             mine.add(name)
         except StreamboundError as error:
             found[name] = error.about(name)
@@ -184,7 +189,7 @@ def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]
 
 def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
     for name, book in books.items():
-        for fault in book.table.faults if book.table is not None else ():
+        for fault in book.faults:
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
         if book.outdated:
             progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")
