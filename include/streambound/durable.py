@@ -1,7 +1,7 @@
 """Files that are at their place whole and on the disk, or not at all.
 
-A file is written under a hidden name beside its place (a draft), flushed, then renamed: what has the name has all
-that was written, also after a loss of power. Drafts of a process that was killed are removed by the next run.
+A file is written under a hidden name beside its place (a draft), flushed, then renamed: what has the name has
+all that was written, also after a loss of power. The next run removes what a killed process left.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _flush(path: Path) -> None:
 
 
 def drop_drafts(folder: Path) -> None:
-    """Remove what killed processes left half written in a folder and the folders in it; nobody else writes there.
+    """Remove what killed processes left half written in a folder of which nobody else writes the files.
 
     Raises:
         StorageError: the disk refuses.

@@ -2,7 +2,7 @@
 
 Its digest covers all that a re-run must reproduce. Not covered is what differs between equal runs: times of
 input files (a wrong identity only makes the partition be read again), and the file with the answers: another
-release of the Parquet writer gives the same rows other bytes, and a wrong digest only makes them be written again.
+release of Parquet's writer gives the same rows other bytes, and a wrong digest only costs writing them.
 """
 
 from __future__ import annotations

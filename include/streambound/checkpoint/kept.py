@@ -23,6 +23,9 @@ class Kept:
     identity: str = NOTHING
 
 
+NO_FILE = Kept()
+
+
 def identity_of(path: Path | str) -> str:
     """Size, times of the last change (of content and of inode) and inode; empty if there is no file."""
     try:

@@ -19,7 +19,9 @@ def add_parser(commands: Any) -> None:
     parser = command(commands, "state", _state, "show the checkpoints of a query")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
     parser.add_argument(
-        "--verify", action="store_true", help="read all answer files; the next run computes damaged ones again"
+        "--verify",
+        action="store_true",
+        help="read all answer files; damaged ones are computed by the next run",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

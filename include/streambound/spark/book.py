@@ -16,7 +16,7 @@ from streambound.checkpoint.boundary import Checkpoint, Late, chained
 from streambound.checkpoint.holder import NAME as NOTE
 from streambound.checkpoint.holder import Holder, forget_holder, new_holder, read_holder, write_holder
 from streambound.checkpoint.inputs import Input
-from streambound.checkpoint.kept import Kept, as_written
+from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
 from streambound.spark import emit, states
@@ -210,7 +210,7 @@ class Book:
                 self._quarantine(stream, partition)
                 found = old
             return self._as_before(row, {stream: found})
-        file = next((x.file for x in summaries if x.answers is not None), Kept())
+        file = next((x.file for x in summaries if x.answers is not None), NO_FILE)
         return Segment(partition, {stream: found}, digest(kept), kept, answered, file)
 
     def _quarantine(self, stream: str, partition: str) -> None:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from streambound.checkpoint.boundary import Tally
-from streambound.checkpoint.kept import Kept, identity_of
+from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
 from streambound.errors import CountOverflow
 from streambound.evaluation.events import Answer
@@ -210,7 +210,7 @@ def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
         remove(path)
         with suppress(OSError):
             path.parent.rmdir()
-        return total, Kept()
+        return total, NO_FILE
     with replaced(path, flush=False) as file:
         with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
             for batch in chain([first], pending):

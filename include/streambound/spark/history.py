@@ -115,7 +115,7 @@ def evaluate_history(
         mine = _alone(held, folder, found, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
-        listed = cache(listing(session, held.enter_context(staging(folder))))
+        listed = cache(listing(session, staging(held, folder)))
         waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:

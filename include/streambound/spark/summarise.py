@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from streambound import errors
-from streambound.checkpoint.kept import Kept
+from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import StreamboundError
 from streambound.evaluation.files import Footers, footers
 from streambound.query.model import Relation
@@ -82,7 +82,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one reader got of one partition: a table (canonical bytes), or answers and their file, or an error."""
+    """What one reader got of a partition: a table (canonical bytes), answers and their file, or an error."""
 
     query: str
     alias: str
@@ -91,7 +91,7 @@ class Summary:
     rows: int = 0
     table: bytes | None = None
     answers: emit.Digest | None = None
-    file: Kept = Kept()
+    file: Kept = NO_FILE
     error: StreamboundError | None = None
 
 
