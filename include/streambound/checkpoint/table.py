@@ -29,6 +29,7 @@ from streambound.checkpoint.boundary import (
     late_to_row,
     to_row,
 )
+from streambound import settings
 from streambound.errors import StorageError
 
 BLOBS = ("segment", "state")
@@ -67,9 +68,13 @@ COMPACT_BYTES = 16 << 20
 
 
 def address_of(root: str, query: str) -> str:
-    """The address of a query's table below a folder or an address."""
+    """The address of a query's table below a folder or an address.
+
+    Raises:
+        DataError: Delta cannot keep a table under such a name.
+    """
     name = quote(query, safe="") if "://" in root else query
-    return f"{root.rstrip('/')}/{name}"
+    return settings.plain(f"{root.rstrip('/')}/{name}")
 
 
 class CheckpointTable:
@@ -287,4 +292,13 @@ def refused(address: str) -> Iterator[None]:
             f"the checkpoints cannot be read or written: {_first_line(error)}",
             subject=address,
             fix="free space, permit writing there, or correct STREAMBOUND_CHECKPOINTS",
+        ) from None
+    except BaseException as error:
+        # A panic of Delta's own code is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StorageError(
+            f"Delta cannot read or write the checkpoints: {str(error)[:200]}",
+            subject=address,
+            fix="move them away, or name another folder with STREAMBOUND_CHECKPOINTS",
         ) from None

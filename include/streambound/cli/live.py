@@ -82,6 +82,8 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     from streambound.spark.live.query import Pace, live
     from streambound.spark.session import session
 
+    # Of histories that lie elsewhere no checkpoints are kept.
+    checkpoints = None if options.input else settings.checkpoints()
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
     with session(f"streambound run --live {query.name}", spark__log__level="OFF") as spark:
         stop = _on_signals()
@@ -90,8 +92,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
             query,
             catalog,
             output=options.output,
-            # Of histories that lie elsewhere no checkpoints are kept.
-            checkpoints=None if options.input else settings.checkpoints(),
+            checkpoints=checkpoints,
             recompute=options.recompute,
             pace=Pace(
                 seconds=None if options.available_now else options.every or SECONDS,
