@@ -18,9 +18,11 @@ from urllib.parse import unquote
 
 from streambound.errors import DataError
 
-# Of a folder's name: what Delta's addresses cannot hold (names that are no text among it), or would decode.
+# Of a folder's name: what Delta's addresses cannot hold (as names that are no text), or would decode.
 _NOT_DELTAS = re.compile(r"[\[\]|^\\\x00-\x1f\x7f\ud800-\udfff]|%[0-9A-Fa-f]{2}")
-CHECKPOINTS = "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
+CHECKPOINTS = (
+    "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
+)
 
 
 def project_root() -> Path:
@@ -72,7 +74,8 @@ def plain(address: str) -> str:
     scheme, _, rest = address.rpartition("://")
     if scheme in ("", "file"):
         # A link is followed before the name is looked at.
-        require_named(os.path.realpath(unquote(rest) if scheme else rest), _NOT_DELTAS, "checkpoints", CHECKPOINTS)
+        folder = os.path.realpath(unquote(rest) if scheme else rest)
+        require_named(folder, _NOT_DELTAS, "checkpoints", CHECKPOINTS)
     return address
 
 
@@ -130,7 +133,8 @@ def database_url() -> str:
     if given := os.environ.get("STREAMBOUND_DATABASE_URL"):
         return given
     # From there on an address has options.
-    require_named(str(home()), re.compile(r"\?"), "results", "set STREAMBOUND_DATABASE_URL, or STREAMBOUND_HOME")
+    fix = "set STREAMBOUND_DATABASE_URL, or STREAMBOUND_HOME to another folder"
+    require_named(str(home()), re.compile(r"\?"), "results", fix)
     return f"sqlite:///{home() / 'results.db'}"
 
 

@@ -1,10 +1,10 @@
-"""kill -9 of the driver, its JVM, a Python worker, all of them, or the Airflow task above, then a plain retry.
+"""kill -9 of the driver, its JVM, a worker, all of them, or the Airflow task above, then a plain retry.
 
-What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints; and who
-survives a kill says in one sentence what has ended, with the exit code of an outside cause. A moment is its name,
-which seeds it. ``make crash`` tries all; the ordinary run of the tests takes some.
-A task that is killed leaves the driver behind, which goes on; the retry begins at once, and waits for it. The JVM
-is also killed at any age, from its first tenth of a second on, and a live query in the midst of its micro-batches.
+What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints; and
+who survives a kill says in one sentence what has ended, with the exit code of an outside cause. A moment is
+its name, which seeds it. ``make crash`` tries all; the ordinary run of the tests takes some.
+A task that is killed leaves the driver behind, which goes on; the retry begins at once, and waits for it. The
+JVM is also killed at any age, and a live query in the midst of its micro-batches.
 """
 
 from __future__ import annotations

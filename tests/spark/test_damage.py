@@ -16,6 +16,8 @@ from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.errors import StorageError
+from streambound.spark.history import evaluate_history
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -154,3 +156,45 @@ def test_whatever_is_damaged_the_next_run_leaves_what_an_undisturbed_one_leaves(
     again: list[str] = []
     assert {answer.rows_read for answer in world.night(told=again).values()} == {0}, done
     assert not any("damaged" in line for line in again), (done, again)
+
+
+def test_a_disk_that_refuses_one_query_costs_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace, listdir, scandir = os.replace, os.listdir, os.scandir
+    theirs = str(world.home / "answers" / "join")
+
+    def refuse(path: Any) -> None:
+        if str(path).startswith(theirs):
+            raise OSError(28, "No space left on device", str(path))
+
+    def replacing(draft: Any, path: Any) -> None:
+        refuse(path)
+        replace(draft, path)
+
+    def listing(path: Any) -> list[str]:
+        refuse(path)
+        return listdir(path)
+
+    def night() -> dict[str, Any]:
+        places = {"output": world.home / "answers", "checkpoints": str(world.home / "checkpoints")}
+        return {a.query: a.error for a in evaluate_history(None, ALL, world.catalog, **places)}  # type: ignore[arg-type]
+
+    world.arrive(DAYS[6])
+    for name, broken in (("replace", replacing), ("listdir", listing)):
+        with monkeypatch.context() as disk:
+            disk.setattr(os, name, broken)
+            errors = night()
+        assert isinstance(errors["join"], StorageError) and "No space left" in errors["join"].message, name
+        assert errors["distinct"] is errors["filter"] is None, name
+
+    def scanning(path: Any = ".") -> Any:
+        if str(path).endswith("/T"):
+            raise OSError(5, "Input/output error", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "scandir", scanning)
+        errors = night()
+    assert isinstance(errors["join"], StorageError) and isinstance(errors["distinct"], StorageError)
+    assert errors["filter"] is None
+    assert not any(night().values())
+    world.equals_one_evaluation()

@@ -21,6 +21,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 
+from streambound import settings
 from streambound.checkpoint.boundary import (
     Checkpoint,
     Late,
@@ -29,7 +30,6 @@ from streambound.checkpoint.boundary import (
     late_to_row,
     to_row,
 )
-from streambound import settings
 from streambound.errors import StorageError
 
 BLOBS = ("segment", "state")

@@ -21,7 +21,7 @@ from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
 from streambound.durable import drop_drafts
-from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
@@ -175,6 +175,12 @@ def _jobs(
             jobs.append(prepare(one, chosen, excluded, listing=listed))
         except StreamboundError as error:
             found[one.name] = error.about(one.name)
+        except OSError as error:
+            found[one.name] = StorageError(
+                f"a history cannot be listed: {error.strerror or error}",
+                subject=f"{one.name}: {error.filename or 'its streams'}",
+                fix="permit reading there, or mend the disk",
+            )
     return jobs
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.errors import StreamboundError
+from streambound.errors import DataError, StreamboundError
 from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
 from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
@@ -59,9 +59,16 @@ class Epochs:
         )
         try:
             body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            known = {name: body[name] for name in KNOWN}
+            return replace(fresh, answer_count=int(body["answer_count"]), **known)
+        except FileNotFoundError:
             return fresh
-        return replace(fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(
+                f"not what a live query noted of itself: {type(error).__name__}: {error}",
+                subject=str(self.folder / emit.SUMMARY),
+                fix="begin anew with --recompute, or choose another --output",
+            ) from None
 
     def took(self, frame: DataFrame, epoch: int) -> None:
         """Write what a micro-batch gave; only then Spark counts it as done."""
