@@ -245,7 +245,8 @@ class CheckpointTable:
         # The commit is done: what fails here is tried again after some others.
         with suppress(DeltaError, OSError):
             self._table.optimize.compact(target_size=COMPACT_BYTES)
-            self._table.vacuum(RETENTION_HOURS, dry_run=False, enforce_retention_duration=False)
+            # Also of files that no commit names: those of runs that were killed.
+            self._table.vacuum(RETENTION_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
             self._table.cleanup_metadata()
             self.version = self._table.version()
 
