@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from streambound.errors import DataError, StreamboundError
 from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
-from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
+from streambound.spark.live.answers import (
+    EPOCH,
+    LiveAnswer,
+    epoch_path,
+    note_epoch,
+    require_written,
+    write_epoch,
+)
 from streambound.spark.live.places import Place
 from streambound.spark.live.start import Start, beginning_of
 from streambound.spark.prepare import Job, readings_of
@@ -59,8 +66,11 @@ class Epochs:
         )
         try:
             body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
-            known = {name: body[name] for name in KNOWN}
-            return replace(fresh, answer_count=int(body["answer_count"]), **known)
+            known = replace(
+                fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN}
+            )
+            require_written(self.folder, known.epochs)
+            return known
         except FileNotFoundError:
             return fresh
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -88,7 +98,7 @@ class Epochs:
             if row["kind"] == ERROR:
                 raise error_of(row["body"])
         portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
-        write_epoch(self.folder, self.query, self.timed, epoch, portions)
+        note_epoch(self.folder, epoch, write_epoch(self.folder, self.query, self.timed, epoch, portions))
         told: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
         if not told:
             return {}
@@ -110,6 +120,7 @@ class Epochs:
         if summary.error is not None:
             raise summary.error
         assert summary.answers is not None
+        note_epoch(self.folder, epoch, summary.file)
         new = {"files": len(files), "rows": summary.rows, "answer_count": summary.answers.count}
         return self._counted(epoch, new)
 
