@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -108,3 +109,15 @@ def test_a_session_whose_spark_is_gone_is_stopped_and_the_next_starts_another(
     monkeypatch.setattr(SparkContext, "_gateway", None)
     with pytest.raises(ConnectionRefusedError):
         stop(SimpleNamespace(stop=gone))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("failure", [EOFError(), ConnectionResetError(), ValueError()])
+def test_the_end_of_a_connection_prints_no_traceback(failure: Exception) -> None:
+    printed: list[Any] = []
+    server = SimpleNamespace(handle_error=lambda *about: printed.append(about))
+    ended.hush(SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server)))  # type: ignore[arg-type]
+    try:
+        raise failure
+    except Exception:
+        server.handle_error("request", "address")
+    assert bool(printed) == isinstance(failure, ValueError)

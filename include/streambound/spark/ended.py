@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -84,6 +85,20 @@ def java_ended(seconds: float = SECONDS) -> str | None:
     with suppress(ValueError):
         return f"was ended by {signal.Signals(number).name}"
     return f"exited with code {code}"
+
+
+def hush(session: SparkSession) -> None:
+    """Keep the server of a classic driver's accumulators from printing how a connection ended with its Spark."""
+    server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is None:
+        return
+    shown = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], (EOFError, ConnectionError)):
+            shown(request, address)
+
+    server.handle_error = handle_error
 
 
 def stop(session: SparkSession) -> None:

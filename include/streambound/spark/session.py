@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
-from streambound.spark.ended import stop, told
+from streambound.spark.ended import hush, stop, told
 from streambound.spark.shipping import packed, ship
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
         if name in settings_given or not submitted.contains(name):
             builder = builder.config(name, value)
     spark = _of_one_version(builder.getOrCreate())
+    hush(spark)
     ship(spark.sparkContext)
     return spark
 
