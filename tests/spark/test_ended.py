@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable
@@ -121,3 +122,12 @@ def test_the_end_of_a_connection_prints_no_traceback(failure: Exception) -> None
     except Exception:
         server.handle_error("request", "address")
     assert bool(printed) == isinstance(failure, ValueError)
+
+
+def test_the_gateway_logs_no_traceback_and_others_do(caplog: pytest.LogCaptureFixture) -> None:
+    ended.silence()
+    root = logging.getLogger()
+    for module, kept in (("java_gateway", False), ("mine", True)):
+        record = root.makeRecord("root", logging.ERROR, f"/lib/{module}.py", 1, "failed", (), None)
+        root.handle(record)
+        assert (record in caplog.records) == kept

@@ -6,6 +6,7 @@ a refused or broken connection, a JVM without a class or an attribute. That proc
 
 from __future__ import annotations
 
+import logging
 import signal
 import subprocess
 import sys
@@ -87,8 +88,19 @@ def java_ended(seconds: float = SECONDS) -> str | None:
     return f"exited with code {code}"
 
 
+def silence() -> None:
+    """Failures of Spark's gateway are told as errors: it prints no tracebacks of its own."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    # It also logs to the root, where nobody else's module has its name.
+    logging.getLogger().addFilter(_is_not_the_gateways)
+
+
+def _is_not_the_gateways(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
+
+
 def hush(session: SparkSession) -> None:
-    """Keep the server of a classic driver's accumulators from printing how a connection ended with its Spark."""
+    """Keep a driver's server of accumulators from printing how a connection ended with its Spark."""
     server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is None:
         return

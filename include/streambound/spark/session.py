@@ -7,7 +7,6 @@ missing or old Java, are refused before a session starts, with the cure.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
-from streambound.spark.ended import hush, stop, told
+from streambound.spark.ended import hush, silence, stop, told
 from streambound.spark.shipping import packed, ship
 
 if TYPE_CHECKING:
@@ -139,8 +138,7 @@ def session(app_name: str, master: str | None = None, **conf: str) -> Iterator[S
         PlatformError: Spark cannot work here.
         StorageError: Spark does not start, or it ends before the block does, however that shows.
     """
-    # Failures are told as errors; the gateway would print its tracebacks, also after the interpreter's end.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    silence()
     with told("while it started", START):
         spark = _started(app_name, master, conf)
     try:
