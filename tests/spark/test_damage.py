@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,9 @@ from tests.spark.test_nights import ALL, DAYS, World
 from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError
+from streambound.spark import emit
 from streambound.spark.history import evaluate_history
+from streambound.spark.live.answers import NOTE, epoch_path, note_epoch, require_written
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -198,3 +202,26 @@ def test_a_disk_that_refuses_one_query_costs_no_other(world: World, monkeypatch:
     assert errors["filter"] is None
     assert not any(night().values())
     world.equals_one_evaluation()
+
+
+def test_live_answers_that_are_not_what_was_written_are_named(tmp_path: Path) -> None:
+    schema = pa.schema([("A", pa.int64()), ("count", pa.decimal128(38, 0))])
+    batch = pa.RecordBatch.from_pylist([{"A": 1, "count": Decimal(2)}], schema=schema)
+    for epoch, batches in enumerate(([batch], [], [batch])):
+        note_epoch(tmp_path, epoch, emit.write_answers(epoch_path(tmp_path, epoch), schema, batches)[1])
+    require_written(tmp_path, 3)
+    # One that Spark runs again, and whose file was written before its note.
+    emit.write_answers(epoch_path(tmp_path, 2), schema, [batch])
+    require_written(tmp_path, 3)
+    path = epoch_path(tmp_path, 0)
+    for file in (path, path.with_name(NOTE)):
+        content = file.read_bytes()
+        for damaged in (content[:9] + bytes([content[9] ^ 1]) + content[10:], content[:-2], b""):
+            file.write_bytes(damaged)
+            with pytest.raises(StorageError, match="epoch=00000000"):
+                require_written(tmp_path, 3)
+        file.unlink()
+        with pytest.raises(StorageError, match="epoch=00000000"):
+            require_written(tmp_path, 3)
+        file.write_bytes(content)
+    require_written(tmp_path, 3)
