@@ -131,3 +131,10 @@ def test_the_gateway_logs_no_traceback_and_others_do(caplog: pytest.LogCaptureFi
         record = root.makeRecord("root", logging.ERROR, f"/lib/{module}.py", 1, "failed", (), None)
         root.handle(record)
         assert (record in caplog.records) == kept
+
+
+def test_the_innermost_cause_is_told() -> None:
+    said = "calling o70.\n: awaitResult:\n\tat org.a\nCaused by: aborted\n\tat org.b\nCaused by: Python worker crashed"
+    assert (
+        ended.first_lines(Exception(said)) == "calling o70. : awaitResult: Caused by: Python worker crashed"
+    )

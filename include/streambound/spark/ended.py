@@ -67,7 +67,9 @@ def _ended(how: str, during: str) -> StorageError:
 def first_lines(error: Exception) -> str:
     """The beginning of what Spark says, whose rest are the lines of its own code."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2])[:500] or type(error).__name__
+    # The innermost cause is what happened: that a worker crashed, say.
+    causes = [line for line in lines[2:] if line.startswith("Caused by:")]
+    return " ".join([*lines[:2], *causes[-1:]])[:500] or type(error).__name__
 
 
 def java_ended(seconds: float = SECONDS) -> str | None:
