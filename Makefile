@@ -37,9 +37,9 @@ lint: setup
 heavy: setup
 	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/query tests/synopsis
 
-# Live queries on real Spark: more random queries and streams, late files; about ten minutes.
+# Live queries on real Spark: more random queries and streams, late files, folders of odd names; about ten minutes.
 live: setup
-	$(PY) -m pytest tests/spark/test_live_query.py -m "heavy or not heavy"
+	$(PY) -m pytest tests/spark/test_live_query.py tests/spark/test_names.py -m "heavy or not heavy"
 
 # 20,000 random statements over all that the grammar has: one pass against the definition; and 500 on Spark, in one
 # session. Twenty to thirty minutes.
@@ -64,7 +64,7 @@ fuzz: setup
 api-fuzz: setup
 	$(PY) -m pytest -q tests/dags/test_pages_api.py -m "heavy or not heavy" -k random
 
-# kill -9 at forty random moments, each followed by a retry; then nights of a real Airflow, two of them killed,
+# kill -9 at sixty random moments, each followed by a retry; then nights of a real Airflow, two of them killed,
 # and one of the caches' benchmark with everything, submitted: about 25 minutes.
 crash: setup
 	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP

@@ -13,10 +13,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from streambound.errors import DataError
+
+# Of a folder's name: what Delta's addresses cannot hold (as names that are no text), or would decode.
+_NOT_DELTAS = re.compile(r"[\[\]|^\\\x00-\x1f\x7f\ud800-\udfff]|%[0-9A-Fa-f]{2}")
+CHECKPOINTS = (
+    "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
+)
 
 
 def project_root() -> Path:
@@ -81,8 +90,41 @@ def live_root() -> Path:
 
 
 def checkpoints() -> str:
-    """Folder or address of the checkpoints: one Delta table a query."""
-    return os.environ.get("STREAMBOUND_CHECKPOINTS") or str(home() / "checkpoints")
+    """Folder or address of the checkpoints: one Delta table a query.
+
+    Raises:
+        DataError: the folder has a name under which Delta would keep them elsewhere, or not at all.
+    """
+    return plain(os.environ.get("STREAMBOUND_CHECKPOINTS") or str(home() / "checkpoints"))
+
+
+def plain(address: str) -> str:
+    """The folder or address, if Delta keeps a table there and nowhere else.
+
+    Raises:
+        DataError: it decodes a part of the folder's name, or cannot take it.
+    """
+    scheme, _, rest = address.rpartition("://")
+    if scheme in ("", "file"):
+        # A link is followed before the name is looked at.
+        folder = os.path.realpath(unquote(rest) if scheme else rest)
+        require_named(folder, _NOT_DELTAS, "checkpoints", CHECKPOINTS)
+    return address
+
+
+def require_named(path: str, odd: re.Pattern[str], kept: str, fix: str) -> None:
+    """Refuse a folder whose name what writes there would take for another, or for a pattern.
+
+    Raises:
+        DataError: naming what is odd about it.
+    """
+    if found := odd.search(path):
+        raise DataError(
+            f"{kept} cannot be kept in a folder with {found[0]!r} in its name",
+            subject=ascii(path)[1:-1],
+            accepted="letters, digits, spaces and most other characters",
+            fix=fix,
+        )
 
 
 def checkpoints_of(answers: Path | None) -> str | None:
@@ -116,8 +158,17 @@ def alerts() -> str | None:
 
 
 def database_url() -> str:
-    """SQLAlchemy address of the results database."""
-    return os.environ.get("STREAMBOUND_DATABASE_URL") or f"sqlite:///{home() / 'results.db'}"
+    """SQLAlchemy address of the results database.
+
+    Raises:
+        DataError: the folder has a name that an address cannot hold.
+    """
+    if given := os.environ.get("STREAMBOUND_DATABASE_URL"):
+        return given
+    # From there on an address has options.
+    fix = "set STREAMBOUND_DATABASE_URL, or STREAMBOUND_HOME to another folder"
+    require_named(str(home()), re.compile(r"\?"), "results", fix)
+    return f"sqlite:///{home() / 'results.db'}"
 
 
 def history_path(path: str) -> str:

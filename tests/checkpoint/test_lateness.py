@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streambound.checkpoint.lateness import keep, too_late
+from streambound.checkpoint import lock
+from streambound.checkpoint.lateness import DRAFT, keep, too_late
 from streambound.errors import StorageError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
@@ -57,7 +58,20 @@ def test_a_late_partition_is_kept_whole_and_once(tmp_path: Path) -> None:
     source.write_bytes(b"newer rows")
     assert keep([source], tmp_path / "quarantine", "S", "2026-03-01", "abc") == kept
     assert (kept / "part-0.parquet").read_bytes() == b"rows"
-    assert [p.name for p in kept.parent.iterdir()] == ["abc"]
+    assert in_quarantine(kept.parent) == ["abc"]
+
+
+def in_quarantine(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name != lock.NAME)
+
+
+def test_what_a_killed_run_left_half_kept_is_removed_by_the_next(tmp_path: Path) -> None:
+    source, left = tmp_path / "a.parquet", tmp_path / "q" / "S" / "2026-03-01" / DRAFT
+    source.write_bytes(b"rows")
+    left.mkdir(parents=True)
+    (left / "half.parquet").write_bytes(b"ro")
+    kept = keep([source], tmp_path / "q", "S", "2026-03-01", "abc")
+    assert [path.name for path in kept.iterdir()] == ["a.parquet"] and in_quarantine(kept.parent) == ["abc"]
 
 
 def test_a_disk_that_refuses_leaves_nothing_half_kept(tmp_path: Path) -> None:
@@ -65,4 +79,4 @@ def test_a_disk_that_refuses_leaves_nothing_half_kept(tmp_path: Path) -> None:
     source.write_bytes(b"rows")
     with pytest.raises(StorageError, match="a late partition cannot be kept"):
         keep([source, tmp_path / "gone.parquet"], tmp_path / "q", "S", "2026-03-01", "abc")
-    assert [*(tmp_path / "q" / "S" / "2026-03-01").iterdir()] == []
+    assert in_quarantine(tmp_path / "q" / "S" / "2026-03-01") == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.checkpoint.rows import checkpoint, late
 
-from streambound.checkpoint.table import COMPACT_EVERY, CheckpointTable, address_of
+from streambound.checkpoint.table import COMPACT_EVERY, RETENTION_HOURS, CheckpointTable, address_of
 from streambound.errors import StorageError
 
 DAYS = [f"2026-01-{day:02}" for day in range(1, 6)]
@@ -89,6 +90,20 @@ def test_files_of_single_nights_are_put_together(tmp_path: Path) -> None:
     again = opened(tmp_path)
     assert list(again.rows) == days or sorted(again.rows) == days
     assert again.faults == [] and len(DeltaTable(str(tmp_path / "q")).file_uris()) <= COMPACT_EVERY
+
+
+def test_files_of_a_killed_commit_are_removed_in_the_end(tmp_path: Path) -> None:
+    table = opened(tmp_path)
+    table.commit("f", [checkpoint("00000")], [])
+    orphan, fresh = (tmp_path / "q" / f"part-{name}.zstd.parquet" for name in ("old", "fresh"))
+    for file in (orphan, fresh):
+        file.write_bytes(b"half")
+    long_ago = time.time() - 3_600 * (RETENTION_HOURS + 1)
+    os.utime(orphan, (long_ago, long_ago))
+    for number in range(1, COMPACT_EVERY):
+        table.commit("f", [checkpoint(f"{number:05}")], [])
+    assert fresh.exists() and not orphan.exists(), "another run may be writing the fresh one"
+    assert len(opened(tmp_path).load(opened(tmp_path).rows)) == COMPACT_EVERY
 
 
 def test_a_commit_of_another_run_in_between(folder: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 from tests.spark.conftest import run_here
 
 from streambound import settings
-from streambound.checkpoint import fingerprint
-from streambound.checkpoint.inspection import CHANGED_PLAN
+from streambound.checkpoint import fingerprint, kept
+from streambound.checkpoint.inspection import CHANGED_PLAN, DAMAGED
 from streambound.cli import main
 from streambound.query.registry import load_registry
-from streambound.spark import history
+from streambound.spark import emit, history
 from streambound.spark.history import evaluate_history
 
 CATALOG = """streams:
@@ -162,6 +162,42 @@ def test_what_is_late_and_what_is_damaged_are_findings(
     next((home / "checkpoints" / "few" / "_delta_log").glob("*0.json")).write_text("{")
     code, found = lines(capsys)
     assert code == 1 and found[0]["kind"] == "damaged" and "log cannot be read" in found[0]["why"]
+
+
+def test_a_damaged_answer_file_is_a_finding(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate()
+    flip(home / "answers" / "few" / f"date={DAYS[1]}" / "part-00000.parquet")
+    code, found = lines(capsys)
+    assert code == 1 and [one["why"] for one in found] == [None, DAMAGED, "an earlier partition has changed"]
+    assert f"few: the answer file of partition {DAYS[1]} is damaged" in "".join(evaluate())
+    assert lines(capsys)[0] == 0
+
+
+def test_verify_reads_also_what_nobody_seems_to_have_touched(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untouched(path: Path | str) -> str:
+        return "untouched" if os.path.exists(path) else ""
+
+    monkeypatch.setattr(kept, "identity_of", untouched)
+    monkeypatch.setattr(emit, "identity_of", untouched)
+    evaluate()
+    file = home / "answers" / "few" / f"date={DAYS[1]}" / "part-00000.parquet"
+    written = file.read_bytes()
+    assert state(capsys, "--verify")[0] == 0
+    flip(file)
+    assert state(capsys)[0] == 0, "a disk that lies is not asked every time"
+    assert "nothing read" in evaluate()[-1] and file.read_bytes() != written
+    code, out = state(capsys, "--verify")
+    assert code == 1 and f"not valid: {DAMAGED}" in out
+    evaluate()
+    assert file.read_bytes() == written and state(capsys, "--verify")[0] == 0
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
 
 
 def test_an_unknown_query_is_invalid_input(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

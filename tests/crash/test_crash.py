@@ -1,8 +1,10 @@
-"""kill -9 of the driver, its JVM, a Python worker, or the Airflow task above them, then a plain retry.
+"""kill -9 of the driver, its JVM, a worker, all of them, or the Airflow task above, then a plain retry.
 
-What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints. A
-moment is its name, which seeds it. ``make crash`` tries all; the ordinary run of the tests takes three.
-A task that is killed leaves the driver behind, which goes on; the retry begins at once, and waits for it.
+What is left must equal what an undisturbed run leaves: rows, digests of answers, digests of checkpoints; and
+who survives a kill says in one sentence what has ended, with the exit code of an outside cause. A moment is
+its name, which seeds it. ``make crash`` tries all; the ordinary run of the tests takes some.
+A task that is killed leaves the driver behind, which goes on; the retry begins at once, and waits for it. The
+JVM is also killed at any age, and a live query in the midst of its micro-batches.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +35,11 @@ from tests.spark.nights import left
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("driver", "jvm", "worker")
-MOMENTS = [f"{kind}-{number}" for number in range(10) for kind in (*KINDS, "task")]
+# How many moments of each kind; an age is one of the JVM's.
+MOMENTS = {"driver": 8, "jvm": 6, "worker": 8, "task": 8, "family": 8, "age": 14}
+SAMPLE = ("driver-0", "worker-0", "task-0", "age-0")
+LIVE = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(2)]
+LIVE_SAMPLE = ("jvm-0",)
 STREAMS = """streams:
   S:
     columns: {A: int, B: int}
@@ -68,11 +74,15 @@ TIMED_ROWS = 1_000
 
 @dataclass(frozen=True)
 class Scene:
-    """A home as the first night left it, what the second finds, and what it leaves undisturbed."""
+    """A home as the first night left it, what the second finds, and what it leaves undisturbed.
+
+    ``starts`` is how long it takes until a session is there, and ``seconds`` how long a night works then.
+    """
 
     home: Path
     saved: Path
     seconds: float
+    starts: float
     expected: dict[str, dict[str, Any]]
 
     def reset(self) -> None:
@@ -125,12 +135,13 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         for day in CHANGED:
             arrive(streams, day, 1)
         shutil.copytree(home, folder / "saved")
+        before = time.monotonic()
         undisturbed = Night()
         undisturbed.at_work.wait(120)
         began = time.monotonic()
         assert undisturbed.wait() == 0
         expected = {query: left(home, query) for query in QUERIES}
-        yield Scene(home, folder / "saved", time.monotonic() - began, expected)
+        yield Scene(home, folder / "saved", time.monotonic() - began, began - before, expected)
 
 
 def as_airflow_does(patch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -153,7 +164,13 @@ class Night:
     def __init__(self, kind: str = "driver") -> None:
         application = ROOT / "spark_apps" / "evaluate_history.py"
         command = [sys.executable, *(["-m", "tests.crash.task"] if kind == "task" else [str(application)])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self._start(command)
+
+    def _start(self, command: list[str]) -> None:
+        # A group of its own, to be killed as one.
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+        )
         self.at_work = threading.Event()
         self.told: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -174,12 +191,32 @@ class Night:
 
     def victim(self, kind: str) -> int | None:
         """The process of a kind that runs now."""
-        if kind in ("driver", "task"):
+        if kind in ("driver", "task", "family"):
             return self.process.pid
-        mark = "SparkSubmit" if kind == "jvm" else "pyspark.daemon"
+        mark = "SparkSubmit" if kind in ("jvm", "age") else "pyspark.daemon"
         found = [pid for pid, line in descendants(self.process.pid).items() if mark in line]
         # Workers are forked by the daemon, so they are the younger ones.
         return max(found, default=None)
+
+
+class Live(Night):
+    """A live query over what is there, three files of a stream at a time."""
+
+    def __init__(self, streams: Path, output: Path, epochs: int = 0) -> None:
+        command = ["run", "counts", "--live", "--available-now", "--files", "3"]
+        places = ["--input", str(streams), "--output", str(output)]
+        self.epochs, self.output = epochs, output
+        self._start([sys.executable, "-c", CLI, *command, *places])
+
+    def reach(self) -> None:
+        """Wait until answers of so many micro-batches are written."""
+        while self.process.poll() is None:
+            if len(list(self.output.glob("counts/epoch=*/*.parquet"))) >= self.epochs:
+                return
+            time.sleep(0.05)
+
+
+CLI = "import sys; from streambound.cli import main; sys.exit(main())"
 
 
 def kill(night: Night, kind: str, after: float) -> set[int]:
@@ -189,7 +226,7 @@ def kill(night: Night, kind: str, after: float) -> set[int]:
         family, victim = set(descendants(night.process.pid)), night.victim(kind)
         if victim is not None:
             try:
-                os.kill(victim, signal.SIGKILL)
+                (os.killpg if kind == "family" else os.kill)(victim, signal.SIGKILL)
             except ProcessLookupError:
                 continue
             return family
@@ -207,23 +244,86 @@ def retry(kind: str) -> int:
     return code
 
 
-def moments() -> list[Any]:
-    sample = ("driver-0", "worker-0", "task-0")
-    return [pytest.param(m, marks=() if m in sample else pytest.mark.heavy) for m in MOMENTS]
+def some(moments: Iterable[str], sample: Iterable[str]) -> list[Any]:
+    return [pytest.param(m, marks=() if m in sample else pytest.mark.heavy) for m in moments]
 
 
-@pytest.mark.parametrize("moment", moments())
+def tells(night: Night, kind: str, killed: bool, code: int) -> None:
+    """What is left of a killed application says so, and what is not says nothing."""
+    told = "".join(night.told)
+    assert "Traceback (most recent call last)" not in told, told
+    if kind in ("driver", "family", "task"):
+        assert code in ((-signal.SIGKILL,) if killed else (0,))
+        return
+    said = [line for line in night.told if "Spark has ended " in line or "Spark failed while " in line]
+    # Spark may have had no more use for a worker.
+    assert (code, len(said)) == (3, 1) or (code == 0 and (not killed or kind == "worker")), (code, told)
+
+
+EVERY = [f"{kind}-{number}" for kind, count in MOMENTS.items() for number in range(count)]
+
+
+@pytest.mark.parametrize("moment", some(EVERY, SAMPLE))
 def test_a_killed_night_and_a_retry_leave_what_an_undisturbed_one_leaves(moment: str, scene: Scene) -> None:
     kind = moment.split("-")[0]
     scene.reset()
-    night = Night(kind)
-    night.at_work.wait(120)
-    family = kill(night, kind, random.Random(moment).uniform(0, scene.seconds))
+    night, chance = Night(kind), random.Random(moment)
+    if kind == "age":
+        # From the first tenth of a second of the JVM on, half of them before it is at work.
+        while night.process.poll() is None and night.victim(kind) is None:
+            time.sleep(0.01)
+        after = (
+            0.0
+            if moment == "age-0"
+            else chance.uniform(0.1, chance.choice([1.0, scene.starts, scene.seconds]))
+        )
+    else:
+        night.at_work.wait(120)
+        after = chance.uniform(0, scene.seconds)
+    family = kill(night, kind, after)
     code = night.wait()
     if kind != "task":
         wait_until_gone(family)
+        tells(night, kind, bool(family), code)
     print(f"{moment}: {'killed' if family else 'done before'}, exit code {code}; {''.join(night.told[-3:])}")
     assert retry(kind) == 0
     wait_until_gone(family)
     for query in QUERIES:
         assert left(scene.home, query) == scene.expected[query], (moment, query)
+
+
+def answered(output: Path) -> dict[Any, int]:
+    """The answers of all micro-batches, each with its multiplicity."""
+    found: Counter[Any] = Counter()
+    for file in sorted(output.glob("counts/epoch=*/*.parquet")):
+        found.update({row["A"]: int(row["count"]) for row in pq.ParquetFile(file).read().to_pylist()})
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def live(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[Any, int]:
+    """What a live query answers that nothing disturbs."""
+    output = tmp_path_factory.mktemp("undisturbed")
+    undisturbed = Live(scene.home.parent / "streams", output)
+    assert undisturbed.wait() == 0, undisturbed.told
+    return answered(output)
+
+
+@pytest.mark.parametrize("moment", some(LIVE, LIVE_SAMPLE))
+def test_a_live_query_that_is_killed_goes_on_and_answers_once(
+    moment: str, scene: Scene, live: dict[Any, int], tmp_path: Path
+) -> None:
+    kind, chance = moment.split("-")[0], random.Random(moment)
+    streams = scene.home.parent / "streams"
+    query = Live(streams, tmp_path, chance.randint(1, 4))
+    query.reach()
+    family = kill(query, kind, chance.uniform(0, 1.5))
+    code = query.wait()
+    wait_until_gone(family)
+    told, how = "".join(query.told), "killed" if family else "done before"
+    print(f"live {moment}: {how}, exit code {code}; {''.join(query.told[-3:])}")
+    assert "Traceback (most recent call last)" not in told, told
+    assert code in ((-signal.SIGKILL,) if kind in ("driver", "family") and family else (0, 3)), told
+    again = Live(streams, tmp_path)
+    assert again.wait() == 0, again.told
+    assert answered(tmp_path) == live

@@ -172,6 +172,6 @@ def test_every_kind_of_query(home: Path, server: str) -> None:
 @pytest.mark.parametrize("address", ["sc://127.0.0.1:1/;token=secret", "sc://127.0.0.1:port"])
 def test_no_server(address: str) -> None:
     with pytest.raises(PlatformError) as caught:
-        session("none", master=address)
+        session("none", master=address).__enter__()
     told = str(caught.value)
     assert f"no session on the Spark Connect server {address.split(';')[0]}" in told and "secret" not in told

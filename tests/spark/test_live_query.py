@@ -27,7 +27,7 @@ from streambound.query.catalog import Catalog
 from streambound.spark import emit, history
 from streambound.spark.history import evaluate_history
 from streambound.spark.live import epochs
-from streambound.spark.live.answers import LiveAnswer
+from streambound.spark.live.answers import NOTE, LiveAnswer, require_written
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.timed import TimedPlan
 
@@ -224,3 +224,26 @@ def test_files_of_one_time_may_come_in_any_order_and_the_error_says_so(spark: An
     assert (
         live(spark, Registered("q", case.sql), catalog, output=tmp_path / "live", recompute=True).rows == 12
     )
+
+
+def test_damaged_answers_of_a_micro_batch_are_named_at_the_next_start(spark: Any, tmp_path: Path) -> None:
+    case, query = two(PAIRS), Registered("q", PAIRS)
+    catalog = flat(case.catalog, tmp_path)
+    arrive(case, catalog, EVENTS[:10], 0)
+    answer = live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+    files = sorted((tmp_path / "live" / "q").glob("epoch=*/*.parquet"))
+    require_written(tmp_path / "live" / "q", answer.epochs)
+    for file in (files[0], files[0].with_name(NOTE), files[-1]):
+        content = file.read_bytes()
+        file.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+        with pytest.raises(StorageError, match=file.parent.name):
+            live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+        file.write_bytes(content)
+    summary = tmp_path / "live" / "q" / emit.SUMMARY
+    content = summary.read_bytes()
+    summary.write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match="not what a live query noted"):
+        live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+    summary.write_bytes(content)
+    again = live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
+    assert again.answer_count == answer.answer_count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 
@@ -138,14 +139,17 @@ def test_a_server_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch, said: st
     monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", refused)
     monkeypatch.setattr(sessions, "_require_server", lambda address: None)
     with pytest.raises(PlatformError) as caught:
-        sessions.session("none", master="sc://somewhere")
+        sessions.session("none", master="sc://somewhere").__enter__()
     assert f"no session on the Spark Connect server sc://somewhere{told}" in str(caught.value)
 
 
 def test_stagings_of_one_folder_are_apart(tmp_path: Path) -> None:
     """Also where drivers on two machines have the same process id."""
-    with staging(tmp_path) as one, staging(tmp_path) as other:
-        assert one != other and one.parent == other.parent == tmp_path
+    with ExitStack() as held:
+        one, other = staging(held, tmp_path), staging(held, tmp_path)
+        assert list(tmp_path.iterdir()) == [], "none is made that nobody needs"
+        assert one() == one() != other() and one().parent == other().parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_real_session_is_local_and_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

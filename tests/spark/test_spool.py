@@ -72,7 +72,7 @@ def full_disk(folder: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_with_its_place(
     reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(framed, "spooling", lambda: full_disk(tmp_path))
+    monkeypatch.setattr(framed, "scratch", lambda: full_disk(tmp_path))
     (found,) = mapped(reading, rows)
     error = found.error
     assert isinstance(error, StorageError) and found.query == "counts" and found.partition == "1"
@@ -85,7 +85,8 @@ def test_a_task_without_any_disk_for_its_rows_says_so(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     (found,) = mapped(reading)
-    assert isinstance(found.error, StorageError) and "cannot spool rows" in found.error.message
+    assert isinstance(found.error, StorageError)
+    assert "no folder for temporary files" in found.error.message
 
 
 def test_an_engine_that_spills_to_a_full_disk_blames_no_data() -> None:
@@ -164,7 +165,7 @@ def test_a_java_process_that_ends_is_an_outside_cause() -> None:
         def ending(kind: type[Exception] = kind) -> Any:
             raise kind("the answer from the Java side is empty")
 
-        with pytest.raises(StorageError, match="the Spark job failed"):
+        with pytest.raises(StorageError, match="Spark failed while tasks ran"):
             collected(SimpleNamespace(toArrow=ending))
-    with pytest.raises(StorageError, match="the Spark job failed"):
+    with pytest.raises(StorageError, match="Spark failed while tasks ran"):
         cores(Gone())  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 """A checkpoint: what is known at the boundary after one partition.
 
 Its digest covers all that a re-run must reproduce. Not covered is what differs between equal runs: times of
-input files (a wrong identity only makes the partition be read again), and which folder holds the answers.
+input files (a wrong identity only makes the partition be read again), and the file with the answers: another
+release of Parquet's writer gives the same rows other bytes, and a wrong digest only costs writing them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from streambound.checkpoint.inputs import Input
+from streambound.checkpoint.kept import Kept
 from streambound.synopsis.serial import digest as digest_of
 
 _MODULUS = 1 << 256
@@ -43,8 +45,8 @@ class Checkpoint:
     ``segment`` is what the plan keeps of this partition alone and ``state`` of all up to it, both None where
     they have not been loaded; ``chain`` digests all segments up to here; ``units`` and ``peak_units`` are
     of the state here and of the largest so far; ``rows`` are input rows so far; ``new`` are the answers of
-    this partition, ``total`` those so far; ``size`` is that of the answer file in bytes (0: there is none),
-    and ``answers`` the token of the folder that holds it.
+    this partition, ``total`` those so far; ``file`` is that with the answers of this
+    partition, and ``answers`` the token of the folder that holds it.
     """
 
     query: str
@@ -60,7 +62,7 @@ class Checkpoint:
     rows: int
     new: Tally
     total: Tally
-    size: int
+    file: Kept
     answers: str
     segment: bytes | None = field(default=None, repr=False)
     state: bytes | None = field(default=None, repr=False)
@@ -140,7 +142,7 @@ def to_row(checkpoint: Checkpoint) -> dict[str, Any]:
         "rows": checkpoint.rows,
         "new": _tally_text(checkpoint.new),
         "total": _tally_text(checkpoint.total),
-        "size": checkpoint.size,
+        "file": f"{checkpoint.file.digest} {checkpoint.file.identity}",
         "answers": checkpoint.answers,
         "digest": checkpoint.digest,
         "segment": checkpoint.segment,
@@ -165,7 +167,7 @@ def from_row(query: str, row: Mapping[str, Any]) -> Checkpoint | None:
             rows=int(row["rows"]),
             new=_tally(row["new"]),
             total=_tally(row["total"]),
-            size=int(row["size"]),
+            file=Kept(*row["file"].split(" ")),
             answers=row["answers"],
             segment=row.get("segment"),
             state=row.get("state"),

@@ -9,12 +9,12 @@ removes it.
 from __future__ import annotations
 
 import json
-import os
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streambound.errors import StorageError
+from streambound.durable import remove, write_text
 
 NAME = "_checkpointed.json"
 
@@ -57,17 +57,17 @@ def write_holder(folder: Path, holder: Holder) -> None:
         "version": holder.version,
         "unsettled": sorted(holder.unsettled),
     }
-    draft = folder / f".{NAME}.{os.getpid()}.draft"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(body), encoding="utf-8")
-        os.replace(draft, folder / NAME)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write: {error.strerror or error}",
-            subject=str(folder / NAME),
-            fix="free space or permit writing there",
-        ) from None
+    write_text(folder / NAME, json.dumps(body))
+
+
+def unsettle(folder: Path, partitions: Iterable[str]) -> None:
+    """Let the answers of some partitions count as missing.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    if (holder := read_holder(folder)) is not None:
+        write_holder(folder, replace(holder, unsettled=holder.unsettled | frozenset(partitions)))
 
 
 def forget_holder(folder: Path) -> None:
@@ -76,7 +76,4 @@ def forget_holder(folder: Path) -> None:
     Raises:
         StorageError: the disk refuses.
     """
-    try:
-        (folder / NAME).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot remove: {error.strerror or error}", subject=str(folder / NAME)) from None
+    remove(folder / NAME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
 from streambound.checkpoint.holder import Holder, read_holder
 from streambound.checkpoint.inputs import identity
+from streambound.checkpoint.kept import as_written
 from streambound.checkpoint.table import CheckpointTable
 
+DAMAGED = "its answer file is not what was written"
 # A fingerprint does not tell which.
 CHANGED_PLAN = "the query, its catalog or the release of streambound has changed"
 
@@ -62,6 +64,11 @@ class Inspection:
         """Whether there is nothing to tell."""
         return not (self.faults or self.late or any(one.why for one in self.boundaries))
 
+    @property
+    def damaged(self) -> list[str]:
+        """The partitions whose answer files are not what was written."""
+        return [one.checkpoint.partition for one in self.boundaries if one.why == DAMAGED]
+
     def to_json(self) -> list[dict[str, Any]]:
         """The objects that ``state --format json`` prints, one a line."""
         late = [{"query": self.query, "kind": "late", **vars(one), "why": one.reason} for one in self.late]
@@ -69,7 +76,14 @@ class Inspection:
         return [*(one.to_json() for one in self.boundaries), *late, *damaged]
 
 
-def inspect(table: CheckpointTable, fingerprint: str | None, files: Files, answers: Path) -> Inspection:
+def inspect(
+    table: CheckpointTable,
+    fingerprint: str | None,
+    files: Files,
+    answers: Path,
+    file_of: Callable[[str], Path],
+    verify: bool = False,
+) -> Inspection:
     """The checkpoints of a query, each with the first reason for which an evaluation would not rely on it.
 
     Args:
@@ -77,6 +91,8 @@ def inspect(table: CheckpointTable, fingerprint: str | None, files: Files, answe
         fingerprint: of its plan now; None if it has none any more.
         files: the histories of its streams.
         answers: the folder of its answers.
+        file_of: where the answers of a partition lie.
+        verify: read all answer files, also those that nobody seems to have touched.
 
     Raises:
         StorageError: the disk or the object storage refuses.
@@ -91,6 +107,8 @@ def inspect(table: CheckpointTable, fingerprint: str | None, files: Files, answe
     for name in names:
         row = rows[name]
         why = _why(row, name in sound, fingerprint, holder) or _changed(row, files, late)
+        if why is None and as_written(file_of(name), row.file, verify) is None:
+            why = DAMAGED
         if why is None and broken:
             why = "an earlier partition has changed"
         chain = chained(chain, name, row.inputs, row.segment_digest)

@@ -11,15 +11,17 @@ from __future__ import annotations
 import datetime as dt
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
+from streambound.checkpoint.lock import alone
+from streambound.durable import flushed, remove
 from streambound.errors import StorageError
 from streambound.query.model import Relation
 from streambound.query.partitions import DAYS, day_of
 
+DRAFT = ".draft"
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
@@ -55,17 +57,22 @@ def keep(files: Iterable[Path], root: Path, stream: str, partition: str, identit
         StorageError: the disk refuses.
     """
     folder = root / stream / partition / identity
-    if folder.is_dir():
-        return folder
+    draft = folder.parent / DRAFT
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder.parent))
-        try:
-            for file in files:
-                shutil.copy2(file, draft / file.name)
-            os.replace(draft, folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        # Another query may be keeping it as well; what a run left that was killed is nobody's.
+        with alone(folder.parent, lambda: None):
+            if folder.is_dir():
+                return folder
+            remove(draft)
+            draft.mkdir()
+            try:
+                for file in files:
+                    shutil.copy2(file, draft / file.name)
+                flushed(sorted(draft.iterdir()))
+                os.replace(draft, folder)
+                flushed([folder])
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise StorageError(
             f"a late partition cannot be kept: {error.strerror or error}",

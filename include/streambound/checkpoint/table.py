@@ -21,6 +21,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 
+from streambound import settings
 from streambound.checkpoint.boundary import (
     Checkpoint,
     Late,
@@ -47,7 +48,7 @@ SCHEMA = pa.schema(
         ("rows", pa.int64()),
         ("new", pa.string()),
         ("total", pa.string()),
-        ("size", pa.int64()),
+        ("file", pa.string()),
         ("answers", pa.string()),
         ("digest", pa.string()),
         ("segment", pa.binary()),
@@ -67,9 +68,13 @@ COMPACT_BYTES = 16 << 20
 
 
 def address_of(root: str, query: str) -> str:
-    """The address of a query's table below a folder or an address."""
+    """The address of a query's table below a folder or an address.
+
+    Raises:
+        DataError: Delta cannot keep a table under such a name.
+    """
     name = quote(query, safe="") if "://" in root else query
-    return f"{root.rstrip('/')}/{name}"
+    return settings.plain(f"{root.rstrip('/')}/{name}")
 
 
 class CheckpointTable:
@@ -240,7 +245,8 @@ class CheckpointTable:
         # The commit is done: what fails here is tried again after some others.
         with suppress(DeltaError, OSError):
             self._table.optimize.compact(target_size=COMPACT_BYTES)
-            self._table.vacuum(RETENTION_HOURS, dry_run=False, enforce_retention_duration=False)
+            # Also of files that no commit names: those of runs that were killed.
+            self._table.vacuum(RETENTION_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
             self._table.cleanup_metadata()
             self.version = self._table.version()
 
@@ -287,4 +293,13 @@ def refused(address: str) -> Iterator[None]:
             f"the checkpoints cannot be read or written: {_first_line(error)}",
             subject=address,
             fix="free space, permit writing there, or correct STREAMBOUND_CHECKPOINTS",
+        ) from None
+    except BaseException as error:
+        # A panic of Delta's own code is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StorageError(
+            f"Delta cannot read or write the checkpoints: {str(error)[:200]}",
+            subject=address,
+            fix="move them away, or name another folder with STREAMBOUND_CHECKPOINTS",
         ) from None

@@ -87,6 +87,8 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     from streambound.spark.session import require_installed, session
 
     require_installed()
+    # Of histories that lie elsewhere no checkpoints are kept.
+    checkpoints = None if options.input else settings.checkpoints()
     if options.recompute or not noted(query.name, options.output):
         # Before Spark starts, which takes a while; what was taken in before is not read again.
         require_fitting(draft(query.name, query.sql, catalog), present_partitions)
@@ -103,8 +105,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
             query,
             catalog,
             output=options.output,
-            # Of histories that lie elsewhere no checkpoints are kept.
-            checkpoints=None if options.input else settings.checkpoints(),
+            checkpoints=checkpoints,
             recompute=options.recompute,
             pace=Pace(
                 seconds=None if options.available_now else options.every or SECONDS,

@@ -136,6 +136,8 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
+    # Of histories and answers that lie elsewhere no checkpoints are kept.
+    checkpoints = None if options.input else settings.checkpoints_of(options.output)
     require_installed()
     chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
@@ -150,8 +152,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
             first=options.first,
             last=options.last,
             output=options.output,
-            # Of histories and answers that lie elsewhere no checkpoints are kept.
-            checkpoints=None if options.input else settings.checkpoints_of(options.output),
+            checkpoints=checkpoints,
             recompute=options.recompute,
             memory=None if memory is None else {query.name: memory},
             progress=_tell,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from streambound import settings
@@ -14,23 +18,43 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "state", _state, "show the checkpoints of a query")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read all answer files; damaged ones are computed by the next run",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def _state(options: argparse.Namespace) -> int:
+    from streambound.checkpoint.holder import unsettle
     from streambound.checkpoint.inspection import inspect
     from streambound.checkpoint.table import CheckpointTable, address_of
     from streambound.cli.queries import one
     from streambound.report.checkpoints import checkpoints_text
-    from streambound.spark.fingerprints import fingerprint_and_files
+    from streambound.spark.fingerprints import grounds
 
     query, catalog = one(options.query, options.catalog)
-    fingerprint, files = fingerprint_and_files(query.name, query.sql, catalog)
-    table = CheckpointTable(address_of(settings.checkpoints(), query.name), query.name)
-    found = inspect(table, fingerprint, files, settings.answers_root() / query.name)
+    now = grounds(query.name, query.sql, catalog)
+    answers = settings.answers_root() / query.name
+    with _still(answers) if options.verify else nullcontext():
+        table = CheckpointTable(address_of(settings.checkpoints(), query.name), query.name)
+        file_of = partial(now.answer_file, answers)
+        found = inspect(table, now.fingerprint, now.files, answers, file_of, options.verify)
+        if options.verify and found.damaged:
+            # Of a file that looks untouched the next run would not know.
+            unsettle(answers, found.damaged)
     if options.format == "json":
         for line in found.to_json():
             print(json.dumps(line, ensure_ascii=False))
     else:
         print(checkpoints_text(found))
     return 0 if found.sound else 1
+
+
+def _still(answers: Path) -> AbstractContextManager[None]:
+    """While no run changes the answers of a query."""
+    from streambound.checkpoint.lock import alone
+
+    waits = f"streambound: a run is evaluating {answers.name}; waiting for its end"
+    return alone(answers, partial(print, waits, file=sys.stderr, flush=True))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.cli.options import command, refuse_file, refuse_ignored
+from streambound.durable import write_text
 from streambound.errors import DataError, QueryError, StreamboundError
 
 if TYPE_CHECKING:
@@ -103,9 +103,6 @@ def _written(folder: Path, name: str, lines: Iterable[str]) -> Path:
     """Write lines to ``folder/name.jsonl``, whole or not at all."""
     if Path(name).name != name:
         raise DataError(f"the id {name} names no file", accepted="an id without slashes", fix="rename it")
-    folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.jsonl"
-    draft = folder / f".{target.name}.{os.getpid()}.draft"
-    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    os.replace(draft, target)
+    write_text(target, "".join(f"{line}\n" for line in lines))
     return target

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from streambound.errors import StorageError
+from streambound.durable import replaced
 
 
 def answers_file(folder: Path, query: str) -> Path:
@@ -24,20 +24,10 @@ def written(target: Path) -> Iterator[TextIO]:
     Raises:
         StorageError: the disk refuses.
     """
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8") as file:
-            yield file
-        os.replace(draft, target)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write: {error.strerror or error}",
-            subject=str(target),
-            fix="free space or permit writing there",
-        ) from None
-    finally:
-        draft.unlink(missing_ok=True)
+    with replaced(target) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
+        yield text
+        text.detach()
 
 
 def write_document(found: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from it, ``streambound cache advise`` its answer, and reports their pictures.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from streambound.caching.keys import KeyModel
-from streambound.errors import DataError, StorageError
+from streambound.durable import write_text
+from streambound.errors import DataError
 from streambound.kmemory.benchmark import (
     STANDING,
     Case,
@@ -229,19 +229,8 @@ def write(folder: Path, night: Night) -> None:
     Raises:
         StorageError: the disk refuses.
     """
-    path = path_of(folder, night.query)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(night.to_json(), ensure_ascii=False, allow_nan=False)
-        draft.write_text(text + "\n", encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write: {error.strerror or error}",
-            subject=str(path),
-            fix="free space or permit writing there",
-        ) from None
+    text = json.dumps(night.to_json(), ensure_ascii=False, allow_nan=False)
+    write_text(path_of(folder, night.query), text + "\n")
 
 
 def read(folder: Path, query: str) -> Night | None:

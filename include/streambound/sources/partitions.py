@@ -6,19 +6,18 @@ lists, then renamed over the old one.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streambound.errors import StorageError
+from streambound.durable import remove, replaced
 
 FILE_NAME = "part-00000.parquet"
 COMPRESSION = "snappy"
+FIX = "free space or permit writing there, or set STREAMBOUND_HOME to another folder"
 
 
 @contextmanager
@@ -28,17 +27,8 @@ def atomic_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     Raises:
         StorageError: the disk refuses.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(draft, schema, compression=COMPRESSION) as writer:
-            yield writer
-        os.replace(draft, path)
-    except OSError as error:
-        raise _refused(path, error) from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with replaced(path, fix=FIX) as file, pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
+        yield writer
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -52,15 +42,4 @@ def drop_stale(folder: Path, names: Iterable[str], keep: Collection[str]) -> Non
     for name in names:
         stale = folder / name
         if name not in keep and stale.is_dir():
-            try:
-                shutil.rmtree(stale)
-            except OSError as error:
-                raise _refused(stale, error) from None
-
-
-def _refused(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"cannot write: {error.strerror or error}",
-        subject=str(path),
-        fix="free space or permit writing there, or set STREAMBOUND_HOME to another folder",
-    )
+            remove(stale)

@@ -52,6 +52,7 @@ def run_application(
     queries = registry.chosen(name.strip() for name in names)
     excluded = read_excluded(exclude)
     memory, refused = memories(queries)
+    checkpoints = settings.checkpoints_of(output)
     with session("streambound evaluate_history") as spark:
         evaluated = evaluate_history(
             spark,
@@ -61,7 +62,7 @@ def run_application(
             last=last or None,
             excluded=excluded,
             output=output,
-            checkpoints=settings.checkpoints_of(output),
+            checkpoints=checkpoints,
             recompute=recompute,
             publish=publish,
             memory=memory,

@@ -1,22 +1,24 @@
 """The checkpoints of one job while it is evaluated: which boundaries still hold, and what is to be committed.
 
 Reading is decided by the identities of input files (``needs``), evaluating by the chain of what the plan
-keeps of
-them: a partition that was written again with the same rows is read once more, and changes nothing.
+keeps of them: a partition that was written again with the same rows is read once more, and changes nothing.
 Without a table no checkpoints are kept: everything is read and evaluated.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
+from streambound.checkpoint.holder import NAME as NOTE
 from streambound.checkpoint.holder import Holder, forget_holder, new_holder, read_holder, write_holder
 from streambound.checkpoint.inputs import Input
+from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.checkpoint.table import CheckpointTable
+from streambound.durable import flushed
 from streambound.spark import emit, states
 from streambound.spark.needs import Need, Needs, read_all
 from streambound.spark.prepare import Job
@@ -53,11 +55,13 @@ class Book:
     ) -> None:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
-        # Asked of every partition, where a path takes longer than the disk.
-        self._below = str(folder)
         self.rows: dict[str, Checkpoint] = {}
         self._pending: list[Checkpoint] = []
         self._loaded: dict[str, Checkpoint] = {}
+        self._unflushed: list[Path] = []
+        # By partition, the answer files that are as they were written; and what is told of the others.
+        self._files: dict[str, Kept] = {}
+        self.faults: list[str] = []
         self._anew = recompute
         self.fingerprint = ""
         if table is None:
@@ -68,6 +72,7 @@ class Book:
         if not recompute:
             self.rows = {n: row for n, row in table.rows.items() if row.fingerprint == self.fingerprint}
         self.holder = self._held(table)
+        self.faults += [*table.faults, *self._look()]
         boundary = max((n for n, row in self.rows.items() if row.scope == scope), default=None)
         quarantined = () if recompute else table.late
         self.needs = Needs(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
@@ -85,7 +90,21 @@ class Book:
             # Answers may be newer than the checkpoints that are left.
             table.faults.append("the newest entries of the table's log are gone")
             found = None
+        elif found is None and not self._anew and (self.folder / NOTE).exists():
+            self.faults.append("the note beside its answers is damaged, or that of another folder")
         return found or new_holder()
+
+    def _look(self) -> Iterator[str]:
+        """Which answer files are as they were written; says which are not, though they are there."""
+        # Of every partition, where a path takes longer than the disk.
+        below, names = f"{self.folder}{os.sep}", set(self.job.names)
+        for name, row in self.rows.items():
+            if name in names and row.answers == self.holder.token and name not in self.holder.unsettled:
+                path = below + emit.answer_place(self.job.key, name)
+                if (found := as_written(path, row.file)) is not None:
+                    self._files[name] = found
+                elif os.path.lexists(path):
+                    yield f"the answer file of partition {name} is damaged"
 
     @property
     def names(self) -> list[str]:
@@ -118,7 +137,7 @@ class Book:
         row = self.rows.get(partition)
         known = {s for s in streams if self.needs[s, partition] is Need.KNOWN}
         if row is not None and known == set(streams) == set(row.inputs):
-            return Segment(partition, row.inputs, row.segment_digest, None, emit.digest_of(row.new))
+            return self._as_before(row, row.inputs)
         if self.job.segments is not None:
             return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
@@ -157,7 +176,12 @@ class Book:
         if set(row.inputs) != set(streams) or Need.READ in needs.values():
             raise irretrievable(partition, replaced)
         mine = {s: one if s in replaced else inputs.get(s, one) for s, one in row.inputs.items()}
-        return Segment(partition, mine, row.segment_digest, None, emit.digest_of(row.new))
+        return self._as_before(row, mine)
+
+    def _as_before(self, row: Checkpoint, inputs: Mapping[str, Input]) -> Segment:
+        """What a checkpoint holds of a partition."""
+        file = self._files.get(row.partition, row.file)
+        return Segment(row.partition, inputs, row.segment_digest, None, emit.digest_of(row.new), file)
 
     def _from_checkpoint(
         self, row: Checkpoint, streams: Iterable[str], inputs: dict[str, Input], tables: dict[str, bytes]
@@ -185,8 +209,9 @@ class Book:
             if (old.rows, row.segment_digest) != (found.rows, digest(kept)):
                 self._quarantine(stream, partition)
                 found = old
-            return Segment(partition, {stream: found}, row.segment_digest, None, emit.digest_of(row.new))
-        return Segment(partition, {stream: found}, digest(kept), kept, answered)
+            return self._as_before(row, {stream: found})
+        file = next((x.file for x in summaries if x.answers is not None), NO_FILE)
+        return Segment(partition, {stream: found}, digest(kept), kept, answered, file)
 
     def _quarantine(self, stream: str, partition: str) -> None:
         part = next(p for p in self.job.partitions[stream] if p.name == partition)
@@ -199,16 +224,14 @@ class Book:
         row = self.rows.get(segment.partition)
         if row is None or row.chain != chain or not self._written(row):
             return None
-        if dict(row.inputs) != dict(segment.inputs):
-            # Files were written again with the same rows: only their identities are new.
-            self.add(replace(self._full(row.partition), inputs=segment.inputs))
+        file = self._files[row.partition]
+        if dict(row.inputs) != dict(segment.inputs) or file != row.file:
+            # Files were written again with the same content: only their identities are new.
+            self.add(replace(self._full(row.partition), inputs=segment.inputs, file=file))
         return row
 
     def _written(self, row: Checkpoint) -> bool:
-        if row.answers != self.holder.token or row.partition in self.holder.unsettled:
-            return False
-        place = emit.answer_place(self.job.key, row.partition)
-        return row.size == emit.size_of(f"{self._below}{os.sep}{place}")
+        return row.partition in self._files and row.partition not in self.holder.unsettled
 
     def kept(self, segment: Segment) -> bytes:
         """What the plan keeps of a partition.
@@ -260,6 +283,8 @@ class Book:
         Raises:
             StorageError: the disk or the object storage refuses.
         """
+        if row.file.digest:
+            self._unflushed.append(emit.answer_path(self.folder, self.job.key, row.partition))
         if self.table is None:
             return
         self._pending.append(replace(row, answers=self.holder.token))
@@ -267,11 +292,13 @@ class Book:
             self.commit()
 
     def commit(self) -> None:
-        """Commit what is new; the answers of these partitions are settled then.
+        """Commit what is new; the answers of these partitions are on the disk and settled then.
 
         Raises:
             StorageError: the disk or the object storage refuses.
         """
+        flushed(self._unflushed)
+        self._unflushed = []
         if self.table is None:
             return
         gone = filter(self.job.gone, self.table.rows)

@@ -6,7 +6,6 @@ way of every history: summarised by tasks, merged and answered by the driver.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
 from streambound.spark.emit import arrow_type
 from streambound.spark.history import evaluate_history
+from streambound.spark.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +37,8 @@ def run_corpus(session: SparkSession, lines: Iterable[CorpusLine]) -> Iterator[t
     """The object and the exit code of each line, as ``evaluation.corpus.run_line`` gives them."""
     for line in lines:
         try:
-            with tempfile.TemporaryDirectory(prefix="streambound-corpus-") as folder:
-                yield _evaluated(session, line, Path(folder)), 0
+            with scratch() as folder:
+                yield _evaluated(session, line, folder), 0
         except StreamboundError as error:
             yield failed(line.id, error), error.exit_code
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.errors import StorageError
+from streambound.checkpoint.kept import Kept
+from streambound.errors import StorageError, StreamboundError
 from streambound.spark import emit
+from streambound.spark.ended import told
 from streambound.spark.engine import MEMORY_MB, Engine, opened
 from streambound.spark.joint import Joint, summarise_joint
 from streambound.spark.summarise import Reading, Summary, Task, error_of, error_text, summarise
@@ -47,6 +49,8 @@ FIELDS = pa.schema(
         ("answer_rows", pa.int64()),
         ("answer_count", pa.string()),
         ("answer_hash", pa.string()),
+        ("answer_digest", pa.string()),
+        ("answer_identity", pa.string()),
         ("error", pa.string()),
     ]
 )
@@ -94,21 +98,9 @@ def collected(frame: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@contextmanager
-def spark_jobs() -> Iterator[None]:
-    """Errors of Spark's jobs, and of a Spark that is not there any more, as this project's own.
-
-    Raises:
-        StorageError: Spark lost the job.
-    """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    # A classic session reports a failed job as an error of its Java gateway, which may itself be gone.
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        raise _lost(error) from None
+def spark_jobs() -> AbstractContextManager[None]:
+    """Errors of Spark's jobs as this project's own (see ``ended.told``)."""
+    return told("while tasks ran")
 
 
 def require_session(session: SparkSession, failure: Exception) -> None:
@@ -133,14 +125,6 @@ def require_session(session: SparkSession, failure: Exception) -> None:
             f"Spark has ended while histories were read: {failure}",
             fix="look into the logs of the cluster and the driver, and run it again",
         ) from None
-
-
-def _lost(error: Exception) -> StorageError:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return StorageError(
-        f"the Spark job failed: {' '.join(lines[:2])[:500]}",
-        fix="look into the executors' logs; give executors more memory if they were killed",
-    )
 
 
 def _cost(task: Task) -> int:
@@ -202,9 +186,26 @@ def summarise_group(
     group: Iterable[Sequence[Task]], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
     """A record batch (see FIELDS) for each batch of partitions."""
-    with opened(memory_mb) as engine:
+    with ExitStack() as held:
+        try:
+            engine = held.enter_context(opened(memory_mb))
+        except StorageError as error:
+            # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
+            yield from (rows_of(failed(readings[t.stream], t, error)) for batch in group for t in batch)
+            return
         for batch in group:
             yield rows_of(_summaries(engine, readings[batch[0].stream], batch))
+
+
+def failed(reading: Reading | Joint, task: Task, error: StreamboundError) -> Iterator[Summary]:
+    """The summaries of a task that came to nothing."""
+    if isinstance(reading, Reading):
+        for reader in reading.by(task).readers:
+            yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
+        return
+    for stream in task.streams:
+        for alias in reading.aliases(stream):
+            yield Summary(reading.query.name, alias, stream, task.partition, error=error)
 
 
 def rows_of(summaries: Iterable[Summary]) -> pa.RecordBatch:
@@ -230,6 +231,8 @@ def _row(summary: Summary) -> dict[str, Any]:
         "answer_rows": None if answers is None else answers.rows,
         "answer_count": None if answers is None else str(answers.count),
         "answer_hash": None if answers is None else str(answers),
+        "answer_digest": summary.file.digest,
+        "answer_identity": summary.file.identity,
         "error": None if summary.error is None else error_text(summary.error),
     }
 
@@ -247,6 +250,7 @@ def summary_of(row: Mapping[str, Any]) -> Summary:
         rows=row["rows"],
         table=row["summary"],
         answers=answers,
+        file=Kept(row["answer_digest"], row["answer_identity"]),
         error=None if row["error"] is None else error_of(row["error"]),
     )
 
@@ -271,10 +275,12 @@ def _watch(session: SparkSession, groups: int, tell: Callable[[int], None], done
         tracker = session.sparkContext.statusTracker()
     except PySparkAttributeError:
         return
-    told = 0
-    while not done.wait(POLL_SECONDS):
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        finished = max((s.numCompletedTasks for s in stages if s and s.numTasks == groups), default=0)
-        if finished > told:
-            told = finished
-            tell(told)
+    shown = 0
+    # That Spark has ended is told by whoever waits for the job.
+    with suppress(StorageError), spark_jobs():
+        while not done.wait(POLL_SECONDS):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            finished = max((s.numCompletedTasks for s in stages if s and s.numTasks == groups), default=0)
+            if finished > shown:
+                shown = finished
+                tell(shown)

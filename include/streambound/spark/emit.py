@@ -20,15 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import types
 
 from streambound.checkpoint.boundary import Tally
-from streambound.errors import CountOverflow, StorageError
+from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
+from streambound.durable import refused, remove, replaced, write_text
+from streambound.errors import CountOverflow
 from streambound.evaluation.events import Answer
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type, digits_of
-from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
+from streambound.sources.partitions import COMPRESSION, FILE_NAME, drop_stale
 from streambound.spark.ordered import DIGITS
 from streambound.synopsis.serial import compact_text
 
@@ -188,8 +191,14 @@ def _plain(array: pa.Array) -> list[Any]:
     return found
 
 
-def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Digest:
-    """Write a partition's answer rows, and their digest; no rows give no file and remove an older one.
+# The digest of answer rows, and the file that holds them.
+Written = tuple[Digest, Kept]
+
+
+def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Written:
+    """Write a partition's answer rows; no rows give no file and remove an older one.
+
+    The file is not flushed to the disk (``durable.flushed``): there are many, and the commit comes later.
 
     Raises:
         StorageError: the disk refuses.
@@ -197,15 +206,17 @@ def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
     total, pending = Digest(), iter(batches)
     first = next((batch for batch in pending if batch.num_rows), None)
     if first is None:
+        remove(path)
         with suppress(OSError):
-            path.unlink(missing_ok=True)
             path.parent.rmdir()
-        return total
-    with atomic_writer(path, schema) as writer:
-        for batch in chain([first], pending):
-            total += digest([batch])
-            writer.write_batch(batch)
-    return total
+        return total, NO_FILE
+    with replaced(path, flush=False) as file:
+        with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
+            for batch in chain([first], pending):
+                total += digest([batch])
+                writer.write_batch(batch)
+        written = file.digest
+    return total, Kept(written, identity_of(path))
 
 
 def total_path(folder: Path) -> Path:
@@ -221,14 +232,6 @@ def answer_path(folder: Path, key: str | None, partition: str) -> Path:
 def answer_place(key: str | None, partition: str) -> str:
     """The same, below the folder."""
     return FILE_NAME if key is None else f"{key}={partition}/{FILE_NAME}"
-
-
-def size_of(path: Path | str) -> int:
-    """The size of a partition's answer file in bytes; 0 if there is none."""
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def aside(folder: Path) -> Path:
@@ -252,10 +255,13 @@ def drop_others(folder: Path, kept: Iterable[str]) -> None:
         StorageError: the disk refuses.
     """
     keep = {place.split("/")[0] for place in kept}
-    present = os.listdir(folder) if folder.is_dir() else []
+    try:
+        present = os.listdir(folder) if folder.is_dir() else []
+    except OSError as error:
+        raise refused(folder, error) from None
     drop_stale(folder, [name for name in present if "=" in name], keep)
     if FILE_NAME not in keep:
-        (folder / FILE_NAME).unlink(missing_ok=True)
+        remove(folder / FILE_NAME)
 
 
 def write_summary(folder: Path, body: Mapping[str, Any]) -> None:
@@ -273,14 +279,4 @@ def write_json(path: Path, body: Mapping[str, Any]) -> None:
     Raises:
         StorageError: the disk refuses.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write: {error.strerror or error}",
-            subject=str(path),
-            fix="free space or permit writing there",
-        ) from None
+    write_text(path, json.dumps(body, indent=1, ensure_ascii=False) + "\n")

@@ -9,13 +9,11 @@ from __future__ import annotations
 import errno
 import glob
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -26,6 +24,7 @@ from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
 from streambound.spark import ordered
 from streambound.spark.clauses import Lookup
+from streambound.spark.scratch import scratch
 from streambound.spark.statements import PART, TUPLES
 
 FILES = "files"
@@ -197,21 +196,17 @@ def opened(memory_mb: int = MEMORY_MB) -> Iterator[Engine]:
 
     Its tables and files are gone afterwards; the connection may serve the process's next task.
     """
-    spill = Path(tempfile.mkdtemp(prefix="streambound-"))
-    try:
-        with ExitStack() as unfit:
-            connection = _connection(memory_mb)
-            unfit.callback(connection.close)
-            folder = exp.Literal.string(str(spill)).sql(dialect=ordered.DIALECT)
-            connection.execute(f"SET temp_directory = {folder}")
-            connection.execute(f"ATTACH ':memory:' AS {TASK}; USE {TASK}")
-            yield Engine(connection)
-            # Once it has spilled, a connection cannot be given another folder.
-            if _emptied(connection) and not os.listdir(spill):
-                unfit.pop_all()
-                _left[:] = [(memory_mb, connection)]
-    finally:
-        shutil.rmtree(spill, ignore_errors=True)
+    with scratch() as own, ExitStack() as unfit:
+        connection, spill = _connection(memory_mb), own / "spilled"
+        unfit.callback(connection.close)
+        folder = exp.Literal.string(str(spill)).sql(dialect=ordered.DIALECT)
+        connection.execute(f"SET temp_directory = {folder}")
+        connection.execute(f"ATTACH ':memory:' AS {TASK}; USE {TASK}")
+        yield Engine(connection)
+        # Once it has spilled, a connection cannot be given another folder.
+        if _emptied(connection) and not spill.exists():
+            unfit.pop_all()
+            _left[:] = [(memory_mb, connection)]
 
 
 def _emptied(connection: duckdb.DuckDBPyConnection) -> bool:

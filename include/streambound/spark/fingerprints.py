@@ -1,21 +1,41 @@
-"""The fingerprint of a query as it is now, and the files that its checkpoints would rest on."""
+"""What the checkpoints of a query would rest on as it is now: its fingerprint, files, and answers."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
 
 from streambound.checkpoint.inspection import Files
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
+from streambound.spark import emit
 from streambound.spark.prepare import draft, prepare
 
 
-def fingerprint_and_files(name: str, sql: str, catalog: Catalog) -> tuple[str | None, Files]:
-    """The fingerprint (None: the query is not bounded) and the files of each stream's partitions.
+@dataclass(frozen=True)
+class Grounds:
+    """The fingerprint (None: the query is not bounded), and the files of each stream's partitions.
+
+    ``key`` is that of the partitions, by which answer files are found.
+    """
+
+    fingerprint: str | None
+    files: Files
+    key: str | None = None
+
+    def answer_file(self, folder: Path, partition: str) -> Path:
+        """Where the answers of a partition lie, below the folder of the query's answers."""
+        return emit.answer_path(folder, self.key, partition)
+
+
+def grounds(name: str, sql: str, catalog: Catalog) -> Grounds:
+    """What an evaluation of a query would find.
 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
     job = prepare(draft(name, sql, catalog), Range(), {})
     if job.plan is None:
-        return None, {}
+        return Grounds(None, {})
     files = {(stream, part.name): part.files for stream, parts in job.partitions.items() for part in parts}
-    return job.plan.fingerprint(job.static), files
+    return Grounds(job.plan.fingerprint(job.static), files, job.key)

@@ -24,6 +24,7 @@ from streambound.spark.distribute import (
     SCHEMA,
     collected,
     cores,
+    failed,
     require_session,
     rows_of,
     spark_jobs,
@@ -33,7 +34,8 @@ from streambound.spark.distribute import (
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.joint import Joint
 from streambound.spark.pushed import pushed
-from streambound.spark.spool import ROWS, STREAM, Source, Spool, spooling
+from streambound.spark.scratch import scratch
+from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
@@ -90,18 +92,8 @@ def run_framed(
         except StreamboundError as error:
             # Then nothing can be read, and no query is at fault.
             require_session(session, error)
-            found += [one for task in mine for one in _failed(reading, task, error)]
+            found += [one for task in mine for one in failed(reading, task, error)]
     return found
-
-
-def _failed(reading: Reading | Joint, task: Task, error: StreamboundError) -> Iterator[Summary]:
-    if isinstance(reading, Reading):
-        for reader in reading.by(task).readers:
-            yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
-        return
-    for stream in task.streams:
-        for alias in reading.aliases(stream):
-            yield Summary(reading.query.name, alias, stream, task.partition, error=error)
 
 
 def _read(
@@ -167,7 +159,7 @@ def _mapper(
             return
         task = tasks[part]
         try:
-            with spooling() as folder:
+            with scratch() as folder:
                 spool = Spool(folder, sources)
                 spool.take(batches)
                 for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
@@ -175,7 +167,7 @@ def _mapper(
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
         except StorageError as error:
             # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
-            yield rows_of(_failed(reading, task, error))
+            yield rows_of(failed(reading, task, error))
         settle()
 
     return mapped
@@ -191,4 +183,4 @@ def _unasked(
         accepted=", ".join(sorted(tasks)[:5]),
         fix="correct partition_by, or register the files as a table and name it with table",
     )
-    return _failed(reading, replace(next(iter(tasks.values())), partition=part), error)
+    return failed(reading, replace(next(iter(tasks.values())), partition=part), error)

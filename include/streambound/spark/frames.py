@@ -11,14 +11,13 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
-from uuid import uuid4
 
 import pyarrow.parquet as pq
 
@@ -31,6 +30,8 @@ from streambound.query.partitions import (
     find_partitions,
     folder_partitions,
 )
+from streambound.spark.ended import first_lines, told
+from streambound.spark.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -45,18 +46,20 @@ _GLOB, _ESCAPED = re.compile(r"([{}\[\]*?\\])"), r"\\\1"
 _MERGED = {"mergeSchema": "true"}
 
 
-def listing(session: SparkSession, staging: Path) -> Callable[[Relation], tuple[Partition, ...]]:
+def listing(
+    session: SparkSession, staging: Callable[[], Path]
+) -> Callable[[Relation], tuple[Partition, ...]]:
     """What lists histories, whoever reads them; each partition with its identity.
 
     Args:
-        staging: the rows of static relations that only Spark reads are written below it, as Parquet.
+        staging: makes the folder for the rows of static relations that only Spark reads, as Parquet.
     """
 
     def listed(relation: Relation) -> tuple[Partition, ...]:
         if relation.history is None or relation.history.direct:
             return _identified(find_partitions(relation))
         if relation.kind is Kind.STATIC:
-            return (Partition(WHOLE, (_staged(session, relation, staging),)),)
+            return (Partition(WHOLE, (_staged(session, relation, staging()),)),)
         if relation.history.format == TABLE:
             return _in_table(session, relation)
         found = folder_partitions(relation)
@@ -71,18 +74,17 @@ def _identified(found: Sequence[Partition]) -> tuple[Partition, ...]:
     return tuple(replace(part, content=identity(part.files)) for part in found)
 
 
-@contextmanager
-def staging(folder: Path) -> Iterator[Path]:
-    """A folder below another one, to be made when it is needed, and removed in the end.
+def staging(held: ExitStack, folder: Path) -> Callable[[], Path]:
+    """Makes a folder below another one when it is first needed; it is held as long as ``held`` is.
 
-    Its name is by chance: drivers on several machines may share the other folder, and executors of another
-    user have to read it, which they could not in one that ``tempfile`` makes.
+    Executors of another user have to read it.
     """
-    path = folder / f".static-{uuid4().hex}"
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+
+    def made() -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        return held.enter_context(scratch(folder, ".static-", 0o755))
+
+    return cache(made)
 
 
 def frame_of(session: SparkSession, relation: Relation, parts: Sequence[Partition]) -> DataFrame:
@@ -117,16 +119,16 @@ def spark_reads(relation: Relation) -> Iterator[None]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    try:
-        yield
-    # Where files are looked into a classic session fails with an error of its Java gateway.
-    except (PySparkException, Py4JJavaError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise DataError(
-            f"Spark cannot read {where(relation)}: {' '.join(lines[:2])[:300]}",
-            subject=f"stream {relation.name}",
-            fix="register the table in Spark, mend the files, or correct history in the stream catalog",
-        ) from None
+    with told("while a history was read"):
+        try:
+            yield
+        # Where files are looked into a classic session fails with an error of its Java gateway.
+        except (PySparkException, Py4JJavaError) as error:
+            raise DataError(
+                f"Spark cannot read {where(relation)}: {first_lines(error)}",
+                subject=f"stream {relation.name}",
+                fix="register the table in Spark, mend the files, or correct history in the stream catalog",
+            ) from None
 
 
 def where(relation: Relation) -> str:
@@ -246,7 +248,6 @@ def _staged(session: SparkSession, relation: Relation, staging: Path) -> Path:
         rows = frame.toArrow()
     path = staging / f"{relation.name}.parquet"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path)
     except OSError as error:
         raise StorageError(f"cannot write: {error.strerror or error}", subject=str(path)) from None

@@ -20,7 +20,8 @@ from streambound.checkpoint.inspection import CHANGED_PLAN
 from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
-from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.durable import drop_drafts
+from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
 from streambound.spark import emit
@@ -114,7 +115,7 @@ def evaluate_history(
         mine = _alone(held, folder, found, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
-        listed = cache(listing(session, held.enter_context(staging(folder))))
+        listed = cache(listing(session, staging(held, folder)))
         waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
@@ -137,6 +138,9 @@ def evaluate_history(
                         progress(told(done[name], walk.book.table is not None, publish))
                 except Damaged:
                     damaged.add(name)
+                except StreamboundError as error:
+                    # The disk refused the last of it: the others are not concerned.
+                    found[name] = error.about(name)
             waiting = [job for job in waiting if job.name in damaged]
             rows_read = {name: walks[name].rows_read for name in damaged}
     return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
@@ -155,6 +159,7 @@ def _alone(
         waits = f"{name}: another run is evaluating it; waiting for its end"
         try:
             held.enter_context(alone(folder / name, partial(progress, waits)))
+            drop_drafts(folder / name)
             mine.add(name)
         except StreamboundError as error:
             found[name] = error.about(name)
@@ -170,6 +175,12 @@ def _jobs(
             jobs.append(prepare(one, chosen, excluded, listing=listed))
         except StreamboundError as error:
             found[one.name] = error.about(one.name)
+        except OSError as error:
+            found[one.name] = StorageError(
+                f"a history cannot be listed: {error.strerror or error}",
+                subject=f"{one.name}: {error.filename or 'its streams'}",
+                fix="permit reading there, or mend the disk",
+            )
     return jobs
 
 
@@ -184,7 +195,7 @@ def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]
 
 def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
     for name, book in books.items():
-        for fault in book.table.faults if book.table is not None else ():
+        for fault in book.faults:
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
         if book.outdated:
             progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")

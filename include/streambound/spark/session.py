@@ -7,14 +7,14 @@ missing or old Java, are refused before a session starts, with the cure.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
+from streambound.spark.ended import hush, silence, stop, told
 from streambound.spark.shipping import packed, ship
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ SHORT_LIVED = (
 )
 # Where the launcher of Spark's Java takes options besides those of the settings, which come later and win.
 JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
+START = "run it again, or look at what Java printed; correct STREAMBOUND_SPARK_MASTER if it is set"
 REINSTALL = "remove .venv and run scripts/setup again"
 
 
@@ -131,8 +133,9 @@ def jars_version(jars: Path) -> str:
     return versions[0]
 
 
-def session(app_name: str, master: str | None = None, **conf: str) -> SparkSession:
-    """A Spark session; use it in a ``with`` statement, which stops it. Executors get this library.
+@contextmanager
+def session(app_name: str, master: str | None = None, **conf: str) -> Iterator[SparkSession]:
+    """A Spark session, which is stopped in the end. Executors get this library.
 
     Args:
         app_name: shown in Spark's pages and logs.
@@ -142,7 +145,19 @@ def session(app_name: str, master: str | None = None, **conf: str) -> SparkSessi
 
     Raises:
         PlatformError: Spark cannot work here.
+        StorageError: Spark does not start, or it ends before the block does, however that shows.
     """
+    silence()
+    with told("while it started", START):
+        spark = _started(app_name, master, conf)
+    try:
+        with told("while it was in use"):
+            yield spark
+    finally:
+        stop(spark)
+
+
+def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> SparkSession:
     settings_given = {name.replace("__", "."): value for name, value in conf.items()}
     address = master or os.environ.get("STREAMBOUND_SPARK_MASTER") or os.environ.get("SPARK_REMOTE") or ""
     if address.startswith(CONNECT) and "PYSPARK_GATEWAY_PORT" not in os.environ:
@@ -172,13 +187,12 @@ def session(app_name: str, master: str | None = None, **conf: str) -> SparkSessi
                 "spark.sql.shuffle.partitions": "8",
             }
         )
-    # The gateway says at INFO that it closes, also when the interpreter has closed its streams.
-    logging.getLogger("py4j").setLevel(logging.WARNING)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):
             builder = builder.config(name, value)
     spark = _of_one_version(builder.getOrCreate())
+    hush(spark)
     ship(spark.sparkContext)
     return spark
 

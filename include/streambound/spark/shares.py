@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streambound.checkpoint.inputs import Input
+from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import DataError
 from streambound.spark import emit, states
 from streambound.spark.plans import StatementPlan
@@ -19,7 +20,8 @@ Share = tuple[Input, Mapping[str, bytes]]
 class Segment:
     """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it.
 
-    ``tables`` are what ``kept`` was made of, where that has just been done.
+    ``answered`` are the answers that tasks have written, and ``file`` where; ``tables`` are what ``kept`` was
+    made of, where that has just been done.
     """
 
     partition: str
@@ -27,6 +29,7 @@ class Segment:
     digest: str
     kept: bytes | None
     answered: emit.Digest | None = None
+    file: Kept = NO_FILE
     tables: Mapping[str, bytes] | None = None
 
     @property

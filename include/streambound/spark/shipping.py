@@ -7,15 +7,16 @@ the driver, of its release, whatever is installed where they run.
 from __future__ import annotations
 
 import atexit
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from streambound.spark.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -36,9 +37,9 @@ def ship(context: SparkContext) -> None:
 @cache
 def packed() -> Path:
     """The archive of this library's modules; removed when the process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="streambound-library-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / ARCHIVE
+    held = ExitStack()
+    path = held.enter_context(scratch()) / ARCHIVE
+    atexit.register(held.close)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, module in _modules(files("streambound"), "streambound"):
             archive.writestr(name, module.read_bytes())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,21 +38,6 @@ class Source:
     def prefix(self) -> str:
         """What its columns begin with in the union."""
         return f"{self.number} "
-
-
-@contextmanager
-def spooling() -> Iterator[Path]:
-    """A folder of the task's own, as long as it is needed.
-
-    Raises:
-        StorageError: there is no disk for it.
-    """
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="streambound-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise _cannot_spool(error, os.environ.get("TMPDIR") or "the temporary folder") from None
-    with folder as path:
-        yield Path(path)
 
 
 def _cannot_spool(error: OSError, place: str) -> StorageError:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from streambound import errors
+from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import StreamboundError
 from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
@@ -82,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one reader got of one partition: a table (canonical bytes), a digest of answers, or an error."""
+    """What one reader got of a partition: a table (canonical bytes), answers and their file, or an error."""
 
     query: str
     alias: str
@@ -91,6 +92,7 @@ class Summary:
     rows: int = 0
     table: bytes | None = None
     answers: emit.Digest | None = None
+    file: Kept = NO_FILE
     error: StreamboundError | None = None
 
 
@@ -174,8 +176,8 @@ def _of_reader(
         made = shares(session, reader, len(found))
         results = [replace(one, table=data) for one, data in zip(base, made, strict=True)]
     else:
-        digests = _answers(session, reading, reader, [task.partition for task, _ in found])
-        results = [replace(one, answers=d) for one, d in zip(base, digests, strict=True)]
+        written = _answers(session, reading, reader, [task.partition for task, _ in found])
+        results = [replace(one, answers=d, file=file) for one, (d, file) in zip(base, written, strict=True)]
     return [
         result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
         for result, error in zip(results, errors, strict=True)
@@ -221,21 +223,19 @@ def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Seque
 
 def _answers(
     session: Engine, reading: Reading, reader: Reader, partitions: Sequence[str]
-) -> list[emit.Digest]:
-    """Write the answers of each partition; what was written is told by its digest."""
+) -> list[emit.Written]:
+    """Write the answers of each partition; returns what was written."""
     assert reader.answers is not None
     _define_statics(session, reader)
     schema, folder = emit.answer_schema(reader.outputs), Path(reader.answers)
     paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
-    digests = [emit.Digest() for _ in paths]
+    written: dict[int, emit.Written] = {}
     with translated(None), closing(session.batches(reader.statements[0])) as found:
         for part, batches in groupby(_runs(found), key=lambda run: run[0]):
             rows = (emit.projected_batch(reader.query, reader.outputs, batch) for _, batch in batches)
-            digests[part] = emit.write_answers(paths[part], schema, rows)
-    for path, digest in zip(paths, digests, strict=True):
-        if not digest.rows:
-            emit.write_answers(path, schema, ())
-    return digests
+            written[part] = emit.write_answers(paths[part], schema, rows)
+    # Of a partition without answers there is no run.
+    return [written.get(part) or emit.write_answers(path, schema, ()) for part, path in enumerate(paths)]
 
 
 def _define_statics(session: Engine, reader: Reader) -> None:

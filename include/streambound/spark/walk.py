@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from streambound.checkpoint.boundary import Checkpoint
+from streambound.checkpoint.kept import Kept
+from streambound.durable import remove
 from streambound.errors import CountOverflow, StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
@@ -96,18 +98,18 @@ class Walk:
         path = emit.answer_path(self.folder, self.job.key, found.partition)
         kept = self.book.kept(found)
         if found.answered is not None and self.plan.stateless:
-            new = found.answered
+            new, file = found.answered, found.file
         else:
             tables = states.tables_of(kept) if found.tables is None else found.tables
-            new = self._advance(path, found.partition, tables)
+            new, file = self._advance(path, found.partition, tables)
         self.digest += new
         self.rows += found.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)
         # Before it is checkpointed.
         require_units(self.job.name, self.plan.units, self.peak_units)
-        self._check(found, kept, new, emit.size_of(path))
+        self._check(found, kept, new, file)
 
-    def _check(self, found: Segment, kept: bytes, new: emit.Digest, size: int) -> None:
+    def _check(self, found: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
         """The boundary after a partition, as a checkpoint."""
         state = self.book.dumped(self.evaluation.dump)
         self.at = Checkpoint(
@@ -124,7 +126,7 @@ class Walk:
             rows=self.rows,
             new=emit.tally(new),
             total=replace(emit.tally(self.digest), rows=0),
-            size=size,
+            file=file,
             answers="",
             segment=kept,
             state=state,
@@ -138,7 +140,7 @@ class Walk:
         self.evaluation.load(self.book.state(self.at), self.at.peak_units)
         self.live = True
 
-    def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Digest:
+    def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
         counts = self.evaluation.advance(partition, given)
         table = emit.answer_table(self.statement, answers(self.statement, partition, counts))
         return emit.write_answers(path, table.schema, table.to_batches())
@@ -181,7 +183,7 @@ class Walk:
         emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
         if self.error is not None or self.evaluation.total is None:
             # That of an earlier evaluation must not pass for this one's.
-            emit.total_path(self.folder).unlink(missing_ok=True)
+            remove(emit.total_path(self.folder))
         done = self._answer(seconds)
         emit.write_summary(self.folder, done.to_json())
         return done

@@ -15,6 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from streambound.checkpoint.kept import NO_FILE, Kept, as_written
+from streambound.durable import flushed
+from streambound.errors import StorageError
 from streambound.evaluation.events import Answer, answers
 from streambound.query.statement import Statement
 from streambound.query.values import Type
@@ -23,6 +26,8 @@ from streambound.synopsis.serial import value_of
 
 EPOCH = "epoch"
 MARKER = "marker"
+# Beside the answers of a micro-batch: what was written.
+NOTE = "_written.json"
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,46 @@ def live_schema(query: Statement, timed: bool) -> pa.Schema:
     return schema.insert(len(schema) - 1, pa.field(name, emit.arrow_type(marker_type(query))))
 
 
-def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]) -> None:
+def note_epoch(folder: Path, epoch: int, file: Kept) -> None:
+    """Put the new answers of a micro-batch on the disk, and note beside them what was written.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    path = epoch_path(folder, epoch)
+    if file.digest:
+        flushed([path])
+        emit.write_json(path.with_name(NOTE), vars(file))
+
+
+def require_written(folder: Path, epochs: int) -> None:
+    """Refuse to go on where the answers of a micro-batch are not what was written: they cannot be had again.
+
+    Args:
+        epochs: how many micro-batches are done.
+
+    Raises:
+        StorageError: naming the file.
+    """
+    for path in (epoch_path(folder, epoch) for epoch in range(epochs)):
+        note = path.with_name(NOTE)
+        try:
+            body = json.loads(note.read_text(encoding="utf-8"))
+            found = as_written(path, Kept(**body))
+        except FileNotFoundError:
+            # Of a micro-batch without answers there is neither.
+            found = None if path.exists() else NO_FILE
+        except (OSError, ValueError, TypeError):
+            found = None
+        if found is None:
+            raise StorageError(
+                "the answers of this micro-batch are not what was written",
+                subject=str(path),
+                fix="put file and note back from a copy, or begin anew with --recompute",
+            )
+
+
+def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]) -> Kept:
     """Write the new answers that ``processor`` told of a micro-batch; none give no file.
 
     Raises:
@@ -106,7 +150,8 @@ def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portion
         rows.update((tuple(map(value_of, row)), count) for row, count in body["rows"])
     schema = live_schema(query, timed)
     tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items(), key=_in_time))
-    emit.write_answers(epoch_path(folder, epoch), schema, (b for table in tables for b in table.to_batches()))
+    batches = (batch for table in tables for batch in table.to_batches())
+    return emit.write_answers(epoch_path(folder, epoch), schema, batches)[1]
 
 
 def _in_time(found: tuple[int | None, Any]) -> tuple[bool, int]:

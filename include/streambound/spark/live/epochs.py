@@ -11,10 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.errors import StreamboundError
+from streambound.errors import DataError, StreamboundError
 from streambound.spark import emit
 from streambound.spark.distribute import run_tasks
-from streambound.spark.live.answers import EPOCH, LiveAnswer, epoch_path, write_epoch
+from streambound.spark.live.answers import (
+    EPOCH,
+    LiveAnswer,
+    epoch_path,
+    note_epoch,
+    require_written,
+    write_epoch,
+)
 from streambound.spark.live.places import Place, at_one_time
 from streambound.spark.live.start import Start, beginning_of
 from streambound.spark.live.step import LATE
@@ -61,9 +68,19 @@ class Epochs:
         )
         try:
             body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            known = replace(
+                fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN}
+            )
+            require_written(self.folder, known.epochs)
+            return known
+        except FileNotFoundError:
             return fresh
-        return replace(fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(
+                f"not what a live query noted of itself: {type(error).__name__}: {error}",
+                subject=str(self.folder / emit.SUMMARY),
+                fix="begin anew with --recompute, or choose another --output",
+            ) from None
 
     def took(self, frame: DataFrame, epoch: int) -> None:
         """Write what a micro-batch gave; only then Spark counts it as done."""
@@ -85,7 +102,7 @@ class Epochs:
             if row["kind"] == ERROR:
                 raise error_of(row["body"])
         portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
-        write_epoch(self.folder, self.query, self.timed, epoch, portions)
+        note_epoch(self.folder, epoch, write_epoch(self.folder, self.query, self.timed, epoch, portions))
         told: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
         if not told:
             return {}
@@ -100,13 +117,14 @@ class Epochs:
         if not files:
             emit.write_answers(path, schema, ())
             return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
-        size = sum(map(emit.size_of, map(Path, files)))
+        size = sum(file.stat().st_size for file in map(Path, files) if file.exists())
         task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent)[stream], key=EPOCH)
         (summary,) = run_tasks(self.session, [task], {stream: reading}, _silent, self.memory_mb)
         if summary.error is not None:
             raise summary.error
         assert summary.answers is not None
+        note_epoch(self.folder, epoch, summary.file)
         new = {"files": len(files), "rows": summary.rows, "answer_count": summary.answers.count}
         return self._counted(epoch, new)
 

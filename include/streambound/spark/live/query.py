@@ -21,6 +21,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
 from streambound.spark import emit
 from streambound.spark.distribute import Progress
+from streambound.spark.ended import first_lines
 from streambound.spark.engine import MEMORY_MB
 from streambound.spark.history import Registered
 from streambound.spark.live.answers import LiveAnswer, said
@@ -252,9 +253,8 @@ def configured(session: SparkSession, stopped: Callable[[], bool]) -> Iterator[N
 
 
 def _lost(error: Exception, name: str) -> StorageError:
-    lines = [line for line in str(error).splitlines() if line.strip()]
     return StorageError(
-        f"Spark lost the live query: {' '.join(lines[:2])[:500]}",
+        f"Spark lost the live query: {first_lines(error)}",
         subject=name,
         fix="start it again: it goes on where it was; if it fails again, begin anew with --recompute",
     )

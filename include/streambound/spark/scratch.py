@@ -1,0 +1,88 @@
+"""Folders for what is spilled, spooled or staged: gone with whoever needs them, also if that is killed.
+
+A folder is held by a lock on a file in it, which ends with the process. Whoever makes the next one beside it
+removes those that nobody holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+from streambound.errors import StorageError
+
+LOCK = "_held"
+PREFIX = "streambound-"
+
+
+@contextmanager
+def scratch(parent: Path | None = None, prefix: str = PREFIX, mode: int = 0o700) -> Iterator[Path]:
+    """A new folder, which is there as long as it is needed.
+
+    Args:
+        parent: the folder that it is made in; by default that for temporary files.
+        prefix: its name begins with it; folders of other names are nobody's business.
+        mode: who may use it.
+
+    Raises:
+        StorageError: there is no disk for it.
+    """
+    place = parent or Path(tempfile.gettempdir())
+    _sweep(place, prefix)
+    path, held = _made(place, prefix, mode)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(held)
+
+
+def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
+    name = uuid4().hex
+    # Under a name that nobody sweeps until it is held.
+    draft, path = place / f".{name}", place / f"{prefix}{name}"
+    try:
+        draft.mkdir(mode=mode)
+        held = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        os.rename(draft, path)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise StorageError(
+            f"no folder for temporary files: {error.strerror or error}",
+            subject=f"{place} on {socket.gethostname()}",
+            fix="free space there, permit writing, or set TMPDIR of driver and executors to a larger disk",
+        ) from None
+    return path, held
+
+
+@cache
+def _sweep(place: Path, prefix: str) -> None:
+    """Remove the folders that nobody holds; once a process is enough."""
+    with suppress(OSError):
+        for name in os.listdir(place):
+            if name.startswith(prefix) and _abandoned(place / name / LOCK):
+                shutil.rmtree(place / name, ignore_errors=True)
+
+
+def _abandoned(lock: Path) -> bool:
+    try:
+        opened = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        # Another user's, or just removed by its own.
+        return False
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(opened)
+    return True

@@ -1,0 +1,68 @@
+"""Histories, answers, states and live queries below folders of any name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from tests.spark.histories import Registered
+
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.spark.history import evaluate_history
+from streambound.spark.live.query import Pace, live
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NAMES = [
+    "g[ab] {c,d} #1?*:;&=+",
+    "a%20b%2e%2e%2f 100% é",
+    "back\\slash 'and' \"quotes\"",
+    "é e\u0301 ☃ 😀",
+    "$HOME ~ !@^|<>`",
+]
+FILTER = Registered("filter", "SELECT A FROM S WHERE A > 1")
+DISTINCT = Registered("distinct", "SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 3")
+ORC = Registered("orc", "SELECT DISTINCT O.A FROM O, R WHERE O.A = R.A AND R.A BETWEEN 1 AND 3")
+
+
+def catalog(folder: Path) -> Catalog:
+    columns = {"columns": {"A": "int"}}
+    for day, value in (("2026-01-01", 1), ("2026-01-02", 2)):
+        for stream, write in (("S", pq.write_table), ("O", orc.write_table)):
+            file = folder / stream / f"date={day}" / "part-0"
+            file.parent.mkdir(parents=True)
+            with file.with_suffix(".parquet" if stream == "S" else ".orc").open("wb") as opened:
+                write(pa.table({"A": [value]}), opened)
+    (folder / "R").mkdir()
+    with (folder / "R" / "rows.orc").open("wb") as opened:
+        orc.write_table(pa.table({"A": [2, 3]}), opened)
+    return catalog_from_mapping(
+        {
+            "S": {**columns, "history": {"path": str(folder / "S"), "partition_by": "date"}},
+            "O": {**columns, "history": {"path": str(folder / "O"), "partition_by": "date", "format": "orc"}},
+            "R": {**columns, "kind": "static", "history": {"path": str(folder / "R"), "format": "orc"}},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", [*NAMES[:2], *(pytest.param(n, marks=pytest.mark.heavy) for n in NAMES[2:])])
+def test_everything_is_in_the_folder_that_was_named(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    streams, told = catalog(folder), list[str]()
+    found = evaluate_history(
+        spark, [FILTER, DISTINCT, ORC], streams, output=folder / "answers", progress=told.append
+    )
+    assert [(a.error, a.answer_count) for a in found] == [(None, 1), (None, 2), (None, 1)]
+    # The second goes on from what the first has kept.
+    for query, count in ((FILTER, 1), (DISTINCT, 2), (DISTINCT, 2)):
+        answer = live(spark, query, streams, output=folder / "live", pace=Pace(files=1))
+        assert answer.answer_count == count
+    assert len(list((folder / "live").glob("distinct/epoch=*/*.parquet"))) == 2
+    assert [path.name for path in tmp_path.iterdir()] == [name]
