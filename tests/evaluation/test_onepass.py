@@ -23,7 +23,7 @@ from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.onepass import OnePass, static_values
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import read_corpus
+from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
 from streambound.synopsis.planner import plan
 from streambound.synopsis.state import fresh
@@ -166,3 +166,18 @@ def test_a_dense_column_that_only_a_list_of_values_bounds() -> None:
     arriving = list(batches(query, tuples))
     assert exact(query).bounded
     assert list(OnePass(query, {}).run(arriving)) == list(reference(query, arriving, {}))
+
+
+@pytest.mark.parametrize("streams", [38, 39])
+def test_a_count_has_as_many_digits_as_an_answer_file_holds(streams: int) -> None:
+    # Ten tuples of a stream joined with itself: a count of 10 to the number of its occurrences.
+    sql = f"SELECT 1 FROM {', '.join(f'S s{n}' for n in range(streams - 1))}"
+    catalog = {"S": {"A": "int"}}
+    line = CorpusLine(
+        "q", sql, catalog_from_mapping(catalog), tuple({"stream": "S", "A": 1} for _ in range(10))
+    )
+    found, code = run_line(line, "onepass")
+    if streams == 38:
+        assert code == 0 and sum(answer["count"] for answer in found["answers"]) == 10**37
+    else:
+        assert code == 2 and "multiplicity of more than 38 digits" in found["error"]

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from streambound.certificate.splices import Member, Splice, members, spliced
+from streambound.query.parse import trees
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Draft:
 
 def _tree(sql: str) -> exp.Query | None:
     try:
-        found = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+        found = trees(sql)
     except SqlglotError:
         return None
     return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None

@@ -115,9 +115,7 @@ def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Exam
     return found["answer"]["verdict"], found["answer"]["formed"]
 
 
-def _undecided(
-    one: _Asked, form: str, criterion: str, error: StreamboundError | NotDecided
-) -> _Decided:
+def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> _Decided:
     from streambound.boundedness.verdict import Reason
     from streambound.compiler import Report
     from streambound.examination.forms import formed
@@ -126,7 +124,9 @@ def _undecided(
         report = Report(one.name, "invalid", criterion, error=error)
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
-        report = Report(one.name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
+        report = Report(
+            one.name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),)
+        )
     return report.verdict, formed(form, report, one.path, one.sql)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,12 +22,15 @@ from sqlglot.errors import SqlglotError
 from streambound.errors import Place, QueryError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.model import Query
-from streambound.query.select import keyword_place
+from streambound.query.select import blanked, keyword_place
 from streambound.query.statement import Statement
 from streambound.query.union import outputs, united
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
+# Parentheses within each other. sqlglot calls some thirty functions within each other for one.
+MAX_NESTING = 100
+FRAMES = 80 * MAX_NESTING
 
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
@@ -45,7 +49,12 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
         error.text = error.text or sql
         raise error.about(name) from None
     except RecursionError:
-        raise QueryError("the conditions are nested too deeply", subject=name, fix="flatten them") from None
+        raise QueryError(
+            "the conditions are nested too deeply",
+            subject=name,
+            accepted=f"{MAX_NESTING} parentheses within each other",
+            fix="flatten them",
+        ) from None
 
 
 def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
@@ -75,9 +84,10 @@ def metadata(sql: str) -> tuple[tuple[str, str], ...]:
 def _parsed(sql: str) -> exp.Expr:
     if len(sql) > MAX_SQL_CHARACTERS:
         raise QueryError(f"the text has {len(sql):,} characters", accepted=f"at most {MAX_SQL_CHARACTERS:,}")
+    _refuse_nesting(sql)
     try:
         with _quiet():
-            statements = [s for s in sqlglot.parse(sql, dialect="spark") if s is not None]
+            statements = trees(sql)
     except SqlglotError as error:
         raise _syntax_error(sql, error) from None
     if len(statements) != 1:
@@ -85,6 +95,27 @@ def _parsed(sql: str) -> exp.Expr:
     if (place := keyword_place(sql, ", FROM")) is not None:
         raise QueryError("syntax error: nothing stands between the comma and FROM", place=place, fix=_FIX)
     return statements[0]
+
+
+def trees(sql: str) -> list[exp.Expr]:
+    """The statements of a text as sqlglot reads them, nested to the limit."""
+    # Never lowered again: another thread may be within a text.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
+    return [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+
+
+def _refuse_nesting(sql: str) -> None:
+    depth = 0
+    for position, character in enumerate(blanked(sql)):
+        depth += (character == "(") - (character == ")")
+        if depth > MAX_NESTING:
+            line_start = sql.rfind("\n", 0, position)
+            raise QueryError(
+                "the conditions are nested too deeply",
+                place=Place(sql.count("\n", 0, position) + 1, position - line_start),
+                accepted=f"{MAX_NESTING} parentheses within each other",
+                fix="flatten them",
+            )
 
 
 @contextmanager

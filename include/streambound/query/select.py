@@ -61,16 +61,20 @@ def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
     """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
     start_of_word = r"\b" if keyword[0].isalnum() else ""
     pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
-    match = re.compile(pattern, re.IGNORECASE).search(_blanked(sql), after)
+    match = re.compile(pattern, re.IGNORECASE).search(blanked(sql), after)
     if match is None:
         return None
     start = match.start()
     return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), len(match[0]))
 
 
-def _blanked(sql: str) -> str:
-    """The text without comments and literals: a keyword in them is not one."""
-    return re.sub(r"--[^\n]*|'(?:[^'\\]|\\.)*'", lambda m: " " * len(m[0]), sql)
+def blanked(sql: str) -> str:
+    """The text without comments and what is in literals: a keyword in them is not one.
+
+    A literal is still something that stands there.
+    """
+    literal = r"--[^\n]*|'(?:[^'\\]|\\.)*'"
+    return re.sub(literal, lambda m: (" " if m[0][0] == "-" else "'") * len(m[0]), sql)
 
 
 def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
@@ -102,7 +106,7 @@ def _select_place(node: exp.Expr, sql: str) -> Place | None:
     """The SELECT that a part of a statement belongs to: the last one before it."""
     found = keyword_place(sql, "SELECT")
     position = 0
-    while (start := _blanked(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
+    while (start := blanked(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
         found, position = keyword_place(sql, "SELECT", start), start + 1
     return found
 

@@ -23,13 +23,12 @@ import pyarrow as pa
 from pyarrow import types
 
 from streambound.checkpoint.boundary import Tally
-from streambound.errors import CountOverflow, StorageError
-from streambound.evaluation.events import Answer
+from streambound.errors import StorageError
+from streambound.evaluation.events import COUNT_DIGITS, Answer, refuse_overflow
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type
 from streambound.sources.partitions import FILE_NAME, atomic_writer, drop_stale
-from streambound.spark.ordered import DIGITS
 from streambound.synopsis.serial import compact_text
 
 COUNT = "count"
@@ -38,7 +37,7 @@ TOTAL = "_total.parquet"
 ASIDE = "_aside"
 # Name and type of each answer column.
 Outputs = Sequence[tuple[str, Type]]
-COUNTS = pa.decimal128(DIGITS, 0)
+COUNTS = pa.decimal128(COUNT_DIGITS, 0)
 _MODULUS = 1 << 256
 
 
@@ -87,12 +86,7 @@ def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
 
 
 def _counts(query: Query | Statement, counts: Sequence[int]) -> pa.Array:
-    if any(count >= 10**DIGITS for count in counts):
-        raise CountOverflow(
-            f"an answer row has a multiplicity of more than {DIGITS} digits",
-            subject=query.name,
-            fix="evaluate fewer partitions, or use SELECT DISTINCT",
-        )
+    refuse_overflow(query, counts)
     return pa.array([Decimal(count) for count in counts], COUNTS)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streambound.checkpoint.boundary import Checkpoint
-from streambound.errors import CountOverflow, StreamboundError
+from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.sources.partitions import write_table
 from streambound.spark import emit, states
@@ -21,7 +21,6 @@ from streambound.spark.book import Book
 from streambound.spark.distinct import distinct_rows
 from streambound.spark.k_memory import KMemory
 from streambound.spark.needs import Need
-from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.shares import Segment
 from streambound.spark.summarise import Summary
@@ -189,12 +188,6 @@ class Walk:
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()
-        if any(count >= 10**DIGITS for count in self.evaluation.total.values()):
-            raise CountOverflow(
-                f"an answer row has, over all partitions, a multiplicity of more than {DIGITS} digits",
-                subject=self.statement.name,
-                fix="evaluate fewer partitions, or use SELECT DISTINCT",
-            )
         table = emit.answer_table(self.statement, answers(self.statement, None, self.evaluation.total))
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))
