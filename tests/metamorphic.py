@@ -91,7 +91,7 @@ Condition: TypeAlias = Compared | Between | Listed | Null | Joined | Not
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT: its columns (or 1), the relations of its occurrences, and its conditions, all of which hold."""
+    """A SELECT: its columns (or literals), the relations of its occurrences, and conditions that all hold."""
 
     distinct: bool
     outputs: tuple[Column | str, ...]

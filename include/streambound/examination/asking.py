@@ -42,7 +42,7 @@ class _Ended(Exception):
 
 
 class Examiner:
-    """One process, which decides one query at a time; started when it is first asked, and again after it ended.
+    """One process, which decides one query at a time; started when first asked, and again after it ended.
 
     A thread at a time may use it.
     """

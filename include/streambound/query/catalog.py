@@ -60,9 +60,10 @@ class _Loader(yaml.SafeLoader):
     What aliases stand for is refused as well if it is much, or within itself.
     """
 
-    def compose_document(self) -> yaml.Node:
-        root: yaml.Node = super().compose_document()
-        _expanded(root, {})
+    def compose_document(self) -> yaml.Node | None:
+        root: yaml.Node | None = super().compose_document()
+        if root is not None:
+            _expanded(root, {})
         return root
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:

@@ -95,7 +95,7 @@ def _entry(name: str, document: Any) -> CorpusLine:
         raise DataError("events is no list of objects", accepted='[{"stream": "S", "ts": 0, ...}, ...]')
     if not isinstance(static, dict) or not all(_rows(rows) for rows in static.values()):
         raise DataError("static is no mapping to lists of objects", accepted='{"R": [{"K": 1}, ...]}')
-    return CorpusLine(name, document["sql"], catalog, tuple(events), static, streams=document.get("streams"))
+    return CorpusLine(name, document["sql"], catalog, tuple(events), static, streams=document["streams"])
 
 
 def _rows(rows: Any) -> bool:
