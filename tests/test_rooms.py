@@ -45,7 +45,8 @@ ALLOWED: dict[str, list[str]] = {
     "quality": ["query", "synopsis", "results"],
     "report": [room for room in ALL if room not in ("spark", "quality", "report")],
     "api": [*BELOW_CERTIFICATE, "certificate", "compiler", "caching"],
-    "cli": ALL,
+    "examination": ["query", "compiler", "report"],
+    "cli": [*ALL, "examination"],
     "__init__": ["api"],
 }
 ONLY_IN = {

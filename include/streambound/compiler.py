@@ -40,7 +40,7 @@ from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
-OPEN_CODES = ("disjunction", "union-member")
+OPEN_CODES = ("disjunction", "union-member", "self-join")
 CERTIFIED_SIZE = 4
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
@@ -81,7 +81,8 @@ class Compilation:
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if there is no number."""
-        planned = self.verdict is not None and self.verdict.bounded and len(self.plans) == len(self.parts)
+        decided = self.verdict is not None and self.verdict.bounded and self.unplanned is None
+        planned = decided and len(self.plans) == len(self.parts)
         sizes = [plan.units for plan in self.plans]
         known = [size for size in sizes if size is not None]
         return sum(known) if planned and len(known) == len(sizes) else None
@@ -170,6 +171,8 @@ def planned(job: Compilation) -> Compilation:
     assert job.decision is not None and job.verdict is not None
     if not job.verdict.bounded:
         return job
+    if job.decision.unplanned is not None:
+        return replace(job, unplanned=job.decision.unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")

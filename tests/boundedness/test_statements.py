@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambound.compiler import check
+from streambound.constraints.closure import Closure
 from streambound.query.catalog import catalog_from_mapping
 
 CATALOG = catalog_from_mapping(
@@ -67,9 +68,49 @@ def test_units_of_a_product_are_two_counts() -> None:
 
 
 def test_too_many_cases_are_named() -> None:
-    columns = {f"c{i}": "int" for i in range(16)}
-    catalog = catalog_from_mapping({"S": columns, "T": columns})
-    where = " AND ".join(f"(S.c{i} < 1 OR S.c{i + 1} > 4)" for i in range(0, 16, 2))
-    report = check(f"SELECT DISTINCT S.c0 FROM S, T WHERE S.c0 < T.c0 AND {where}", catalog)
+    columns = [f"c{i}" for i in range(24)]
+    catalog = catalog_from_mapping({"S": dict.fromkeys(columns, "int"), "T": {"c0": "int"}})
+    where = " AND ".join(f"(S.c{i} < 1 OR S.c{i + 1} > 4)" for i in range(0, 24, 2))
+    sql = f"SELECT DISTINCT {{}} FROM S, T WHERE S.c0 < T.c0 AND {where}"
+    # All columns count: each is projected.
+    report = check(sql.format(", ".join(f"S.{c}" for c in columns)), catalog)
     assert (report.verdict, report.reasons[0].code) == ("unknown", "search-limit")
     assert "OR splits" in report.reasons[0].message
+    # None counts but for one: the others only have to have some values.
+    assert check(sql.format("S.c0"), catalog).verdict == "unbounded"
+    assert check(sql.format("1"), catalog).verdict == "bounded"
+
+
+@pytest.mark.parametrize("word", ["", "DISTINCT "])
+@pytest.mark.parametrize("columns", [12, 30])
+def test_a_filter_on_one_tuple_takes_no_case_for_each_of_its_alternatives(
+    columns: int, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    assume = Closure.assume
+    monkeypatch.setattr(Closure, "assume", lambda *given: (made.append(1), assume(*given))[1])
+    names = [f"C{i}" for i in range(columns)]
+    catalog = catalog_from_mapping({name: dict.fromkeys(names, "int") for name in "ST"})
+    either = " OR ".join(f"S.{c} = {i}" for i, c in enumerate(names))
+    sql = f"SELECT {word}1 FROM S, T WHERE S.C0 < T.C0 AND ({either})"
+    report = check(sql, catalog, suggest=False)
+    assert report.verdict == ("bounded" if word else "unbounded")
+    assert len(made) < 100 * columns
+
+
+def test_what_a_bag_keeps_in_too_many_parts_is_bounded_without_a_plan() -> None:
+    names = [f"C{i}" for i in range(12)]
+    catalog = catalog_from_mapping({name: dict.fromkeys(names, "int") for name in "ST"})
+    either = " OR ".join(f"S.{c} = {i}" for i, c in enumerate(names))
+    report = check(f"SELECT 1 FROM S, T WHERE S.C0 < T.C0 AND S.C0 > 0 AND T.C0 < 9 AND ({either})", catalog)
+    assert (report.verdict, report.units) == ("bounded", None)
+    assert report.unplanned is not None and "parts" in report.unplanned
+
+
+@pytest.mark.parametrize("word", ["", "DISTINCT "])
+def test_filters_of_many_parts_that_hold_together_are_told_apart_by_their_columns(word: str) -> None:
+    # A disjunction of filters on one tuple, in conjunction with 60 others, and one beside a comparison.
+    catalog = catalog_from_mapping({name: {"A": "int", "B": "int", "C": "int"} for name in "ST"})
+    many = " AND ".join(f"(S.B = {i} OR S.C > {i})" for i in range(60))
+    sql = f"SELECT {word}1 FROM S, T WHERE (S.A < T.A OR S.B = 1 OR S.C = 2 OR S.B IS NULL) AND {many}"
+    assert check(sql, catalog, suggest=False).verdict == ("bounded" if word else "unbounded")

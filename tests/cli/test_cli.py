@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streambound.cli import main
+from streambound.examination.asking import Examiner
 
 CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
 BOUNDED = "SELECT A FROM S WHERE A > 10"
@@ -119,6 +121,67 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(
     assert "not UTF-8" in latin["error"] and "missing.sql: cannot be read" in missing["error"]
     assert run(folder, "check", *paths) == 2
     assert "1 bounded, 2 invalid" in capsys.readouterr().out
+
+
+def _given_up(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """One query gets no time, whatever the clock of this machine; the others get all they need."""
+    ask = Examiner.ask
+
+    def asked(examiner: Examiner, question: Any, seconds: float) -> dict[str, Any]:
+        return ask(examiner, question, 0.0 if question["name"] == name else 600.0)
+
+    monkeypatch.setattr(Examiner, "ask", asked)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_a_query_that_is_not_decided_in_time_does_not_stop_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    _given_up(monkeypatch, "b")
+    write(folder, "a", UNBOUNDED), write(folder, "b", BOUNDED), write(folder, "c", BOUNDED)
+    assert run(folder, "check", "--format", form, str(folder)) == 1
+    out = capsys.readouterr().out
+    if form == "text":
+        assert "unbounded  a\n" in out and "bounded    c" in out
+        assert "unknown    b\n  search-limit: the query was not decided within" in out
+        assert "--timeout SECONDS gives it more time" in out and "1 bounded, 1 unbounded, 1 unknown" in out
+    elif form == "json":
+        found = [json.loads(line) for line in out.splitlines()]
+        assert [one["verdict"] for one in found] == ["unbounded", "unknown", "bounded"]
+        assert [reason["code"] for reason in found[1]["reasons"]] == ["search-limit"]
+    else:
+        results = json.loads(out)["runs"][0]["results"]
+        told = {(r["properties"]["query"], r["ruleId"], r["level"]) for r in results}
+        assert told == {("a", "unbounded-projection", "error"), ("b", "search-limit", "warning")}
+
+
+def test_of_a_corpus_and_the_registry_too_only_one_query_is_given_up(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _given_up(monkeypatch, "b")
+    lines = [{"id": name, "streams": {"S": {"A": "int"}}, "sql": "SELECT A FROM S"} for name in "abc"]
+    (folder / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (folder / "queries").mkdir()
+    for name in "abc":
+        write(folder / "queries", name, BOUNDED)
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(folder))
+    for arguments in (["--corpus", str(folder / "x.jsonl")], ["--format", "json"]):
+        assert main(["check", *arguments]) == 1
+        found = [json.loads(line)["verdict"] for line in capsys.readouterr().out.splitlines()]
+        assert found == ["bounded", "unknown", "bounded"]
+
+
+def test_the_time_of_a_query_is_an_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", BOUNDED)
+    assert run(folder, "check", "--timeout", "3600", path) == 0
+    # Less than a process takes to answer.
+    assert run(folder, "check", "--timeout", "1e-9", path) == 1
+    assert "not decided within 1e-09 seconds" in capsys.readouterr().out
+    for text in ("0", "-1", "nan", "inf", "x", "1e9"):
+        with pytest.raises(SystemExit) as ended:
+            run(folder, "check", f"--timeout={text}", path)
+        assert ended.value.code == 2
+        assert f"'{text}' is no number of seconds above 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["explain", "run"])

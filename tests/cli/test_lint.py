@@ -34,6 +34,13 @@ before = set(sys.modules)
 from streambound import settings
 from streambound.cli import main
 main(sys.argv[1:])
+# What check starts to decide in.
+from streambound.examination.__main__ import examined
+for name in ("bounded", "unbounded"):
+    path = f"queries/{name}.sql"
+    question = {"sql": open(path).read(), "name": name, "path": path, "criterion": "exact"}
+    for form in ("text", "json", "sarif"):
+        assert examined({**question, "catalog": "streams.yml", "form": form})["verdict"] == name
 modules = {name.split(".")[0] for name in set(sys.modules) - before}
 print(json.dumps(sorted(modules - set(sys.stdlib_module_names))))
 """

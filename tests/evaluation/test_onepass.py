@@ -23,7 +23,7 @@ from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.onepass import OnePass, static_values
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import read_corpus
+from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
 from streambound.synopsis.planner import plan
 from streambound.synopsis.state import fresh
@@ -196,3 +196,16 @@ def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
     engine = OnePass(query, {})
     assert list(engine.run(arriving)) == list(reference(query, arriving, {}))
     assert engine.peak_units <= engine.plan.units
+
+
+@pytest.mark.parametrize("streams", [38, 39])
+def test_a_count_has_as_many_digits_as_an_answer_file_holds(streams: int) -> None:
+    names = [f"S{n}" for n in range(streams)]
+    catalog = catalog_from_mapping({name: {"A": "int"} for name in names})
+    # Ten tuples of each: every one of the last stream completes ten to the number of the other streams.
+    events = tuple({"stream": name, "A": 1} for name in names for _ in range(10))
+    found, code = run_line(CorpusLine("q", f"SELECT 1 FROM {', '.join(names)}", catalog, events), "onepass")
+    if streams == 38:
+        assert code == 0 and [answer["count"] for answer in found["answers"]] == [10**37] * 10
+    else:
+        assert code == 2 and "multiplicity of more than 38 digits" in found["error"]

@@ -209,6 +209,12 @@ def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
     assert str(path) in str(caught.value) and "line 3" in str(caught.value)
 
 
+BOMB = "l0: &l0 [A, A, A, A, A, A, A, A, A, A]\n" + "".join(
+    f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 10)
+)
+MERGED = "l0: &l0 {A: int}\n" + "".join(f"l{n}: &l{n} {{<<: [*l{n - 1}, *l{n - 1}]}}\n" for n in range(1, 20))
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
@@ -223,6 +229,11 @@ def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
         (f"streams:\n  S:\n    columns: {{A: int}}\n    x: {'9' * 6000}\n", 4, "4300 digits"),
         ("streams:\n  S: {A: !!bool x}\n", 2, "not a value of bool"),
         ('streams:\n  S: {A: "\\uD800"}\n', 2, "lone surrogate"),
+        # In not_null, by merged mappings, and where nothing is read; without end.
+        (f"{BOMB}streams: {{S: {{columns: {{A: int}}, not_null: *l9}}}}\n", 5, "more than 100,000 values"),
+        (f"{BOMB}streams: *l9\n", 5, "more than 100,000 values"),
+        (f"{MERGED}streams: *l19\n", 16, "more than 100,000 values"),
+        ("streams:\n  S: {columns: {A: int}, not_null: &a [A, *a]}\n", 2, "itself a part of"),
     ],
 )
 def test_yaml_that_is_no_catalog_names_the_line(tmp_path: Path, text: str, line: int, message: str) -> None:

@@ -13,7 +13,7 @@ from streambound.compiler import check, compile
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Constant
-from streambound.query.parse import MAX_SQL_CHARACTERS, parse, statement
+from streambound.query.parse import MAX_NESTING, MAX_SQL_CHARACTERS, parse, statement
 
 CATALOG = catalog_from_mapping(
     {
@@ -212,3 +212,29 @@ def test_any_text_raises_only_typed_errors(text: str) -> None:
             parse(sql, CATALOG)
         except StreamboundError as error:
             assert error.message
+
+
+@pytest.mark.parametrize("kind", ["(", "NOT (", "(A = 2 OR NOT (B = 1 AND ", "(SELECT"])
+def test_parentheses_are_read_to_a_named_depth(kind: str) -> None:
+    def nested(depth: int) -> str:
+        if kind == "(SELECT":
+            return "(" * depth + "SELECT A FROM S" + ")" * depth
+        times, inner = depth // kind.count("("), kind.count("(")
+        return f"SELECT A FROM S WHERE {kind * times}A = 1{')' * inner * times}"
+
+    catalog = catalog_from_mapping({"S": {"A": "int", "B": "int"}})
+    assert statement(nested(MAX_NESTING), catalog).outputs
+    with pytest.raises(QueryError, match="nested too deeply") as refused:
+        statement(nested(MAX_NESTING + 2), catalog)
+    assert refused.value.place is not None and f"{MAX_NESTING} parentheses" in str(refused.value)
+    # What nests without parentheses ends at Python's own limit.
+    with pytest.raises(QueryError, match="nested too deeply"):
+        statement(f"SELECT A FROM S WHERE {'NOT ' * 20_000}A = 1", catalog)
+
+
+def test_literals_follow_each_other_in_a_list() -> None:
+    catalog = catalog_from_mapping({"S": {"A": "string"}})
+    assert len(statement("SELECT 'a', 'b' FROM S", catalog).outputs) == 2
+    for sql in ("SELECT 'a', FROM S", "SELECT 'a', -- 'b'\n FROM S"):
+        with pytest.raises(QueryError, match="between the comma and FROM"):
+            statement(sql, catalog)

@@ -21,7 +21,7 @@ STREAMS = {"S": {"A": "int", "B": "int"}, "T": {"D": "int", "E": "int"}}
 QUERIES = {
     "bounded": "SELECT A FROM S WHERE A > 10",
     "unbounded": "-- größer: ja\nSELECT S.A\nFROM S, T\nWHERE S.A = T.D\n",
-    "unknown": "SELECT DISTINCT x.A FROM S x, S y WHERE x.A < y.B AND x.B < y.A",
+    "unknown": "SELECT DISTINCT 1 FROM S x, S y, S z WHERE x.A < y.B AND y.A < z.B",
     "invalid": "SELECT A\nFROM S\nWHERE Z = 1",
     "unsupported": "SELECT count(*) FROM S",
     "syntax": "SELECT",

@@ -107,10 +107,10 @@ CODES: dict[str, Code] = {
         "bounded members make a union bounded, and conversely if they share no answers",
     ),
     "search-limit": Code(
-        "The conditions leave more cases than are searched.",
-        "Use fewer <> and IN conditions, or shorter lists.",
-        "a named limit: <> between bounded columns can encode graph colouring",
-        "a named limit: <> between bounded columns can encode graph colouring",
+        "The conditions leave more cases than are searched, or than there is time for.",
+        "Use fewer <>, IN and OR conditions, or shorter lists; or give check more --timeout SECONDS.",
+        "a named limit: conditions can encode graph colouring",
+        "a named limit: conditions can encode graph colouring",
     ),
     "not-applicable": Code(
         "The chosen criterion does not speak of this query.",

@@ -52,17 +52,21 @@ COMPOSITES_DECIDED = 5
 NAME = "exact"
 
 
-def exact(query: Query) -> Verdict:
-    """The verdict on a query; UNKNOWN only past the search limit or for DISTINCT self-joins."""
+def exact(query: Query, witnessed: bool = False) -> Verdict:
+    """The verdict on a query; UNKNOWN only past the search limit or for DISTINCT self-joins.
+
+    Args:
+        witnessed: a witness was replayed: what obstructs a self-join does.
+    """
     try:
         reduced = folded(query)
-        return _decided(reduced, system(reduced))
+        return _decided(reduced, system(reduced), witnessed)
     except SearchLimit:
         message = f"the <> and IN conditions need more than {SEARCH_LIMIT:,} search steps"
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", message),))
 
 
-def _decided(query: Query, facts: System) -> Verdict:
+def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
     if not facts.satisfiable():
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
@@ -74,7 +78,7 @@ def _decided(query: Query, facts: System) -> Verdict:
     if not reasons:
         return _unobstructed(time)
     repeated = _repeated(query)
-    if repeated and query.distinct and not filters_apart(query):
+    if repeated and query.distinct and not witnessed and not filters_apart(query):
         message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
@@ -180,7 +184,7 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
 
 def _preserving(time: TimeOrder) -> Iterator[Reason]:
     facts, reported = time.facts, set[frozenset[Attribute]]()
-    for crossing in crossings(time):
+    for crossing in _told(facts, crossings(time)):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
@@ -193,6 +197,25 @@ def _preserving(time: TimeOrder) -> Iterator[Reason]:
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
             where = branch(facts, unequal.zones[0], *atom.attributes)
             yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
+
+
+def _told(facts: System, found: list[Crossing]) -> list[Crossing]:
+    """The crossings without equalities that follow from others: a class of equal columns is told once.
+
+    Of n columns n - 1 are told, if possible those that the query compares.
+    """
+    assert facts.closure is not None
+    compared = {frozenset(atom.attributes) for atom in facts.query.comparisons}
+    equal = [c for c in found if facts.closure.equates(c.low, c.high)]
+    classes: dict[Attribute, frozenset[Attribute]] = {}
+    kept = set[frozenset[Attribute]]()
+    for crossing in sorted(equal, key=lambda c: frozenset((c.low, c.high)) not in compared):
+        one, other = (classes.get(a, frozenset((a,))) for a in (crossing.low, crossing.high))
+        if crossing.high not in one:
+            kept.add(frozenset((crossing.low, crossing.high)))
+            classes.update(dict.fromkeys(one | other, one | other))
+    implied = {frozenset((c.low, c.high)) for c in equal} - kept
+    return [crossing for crossing in found if frozenset((crossing.low, crossing.high)) not in implied]
 
 
 def _linked(facts: System, crossing: Crossing) -> Reason:
@@ -216,7 +239,7 @@ def _eliminating(time: TimeOrder) -> Iterator[Reason]:
     found = crossings(time)
     equal = [c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high)]
     if equal:
-        yield from (_linked(facts, crossing) for crossing in equal)
+        yield from (_linked(facts, crossing) for crossing in _told(facts, equal))
         return
     for alias in time.infinite:
         pair = next(two_groups(facts, found, time.down(alias), {alias}), None)

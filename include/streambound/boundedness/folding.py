@@ -9,8 +9,8 @@ only asks for a tuple with A > 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations
 
 from streambound.constraints.closure import Difference, at_least, at_most
 from streambound.constraints.search import Choice
@@ -21,29 +21,29 @@ from streambound.query.renaming import renamed, renamed_atom
 
 def folded(query: Query) -> Query:
     """The duplicate-eliminating query without occurrences that fold; others as they are."""
-    if not query.distinct:
+    if not query.distinct or not any(_pairs(query)):
         return query
-    while True:
-        facts = system(query)
-        pair = next((p for p in _pairs(query) if _folds(facts, *p)), None)
-        # From what contradicts itself everything follows: nothing of it may be left out.
-        if pair is None or not facts.satisfiable():
-            return query
+    # What is implied between the occurrences that are left is what the whole query implies: a tuple that
+    # plays both parts is one match. From what contradicts itself everything follows: nothing may be left out.
+    facts = system(query)
+    if not facts.satisfiable():
+        return query
+    while (pair := next((p for p in _pairs(query) if _folds(facts, query, *p)), None)) is not None:
         query = _substituted(query, *pair)
+    return query
 
 
-def _pairs(query: Query) -> list[tuple[str, str]]:
-    return [
-        (one.alias, other.alias)
-        for one, other in permutations(query.occurrences, 2)
-        if one.relation == other.relation
-    ]
+def _pairs(query: Query) -> Iterator[tuple[str, str]]:
+    by_name: dict[str, list[str]] = {}
+    for occurrence in query.occurrences:
+        by_name.setdefault(occurrence.relation.name, []).append(occurrence.alias)
+    for one in query.occurrences:
+        yield from ((one.alias, other) for other in by_name[one.relation.name] if other != one.alias)
 
 
-def _folds(facts: System, gone: str, kept: str) -> bool:
-    query = facts.query
+def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
     for atom in query.where:
-        if gone not in {a.occurrence for a in atom.attributes}:
+        if not any(a.occurrence == gone for a in atom.attributes):
             continue
         moved = renamed_atom(atom, {gone: kept})
         if not entailed(facts, moved):

@@ -8,20 +8,24 @@ answers: of such a statement this module only says which parts are not bounded, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import permutations, product
 
 from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.cases import CASE_LIMIT, Case, cases, refined
+from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.query.formula import Formula, all_of, any_of
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
 from streambound.query.statement import Block, Selection, Statement
+
+TOO_MANY = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
+UNPLANNED = f"OR splits what makes the answer into more than {PART_LIMIT:,} parts"
 
 
 @dataclass(frozen=True)
@@ -33,23 +37,6 @@ class Part:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The verdict on a statement, and the parts whose answers make its answer.
-
-    ``open`` are the parts that are not known to be bounded; the statement is UNKNOWN if it has some
-    and no part of it alone proves it unbounded: then a witness on the whole statement would.
-    """
-
-    verdict: Verdict
-    parts: tuple[Part, ...]
-
-    @property
-    def open(self) -> tuple[Part, ...]:
-        """The parts that are not bounded."""
-        return tuple(part for part in self.parts if not part.verdict.bounded)
-
-
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement."""
     if statement.simple is not None:
@@ -58,8 +45,7 @@ def decide(statement: Statement) -> Decision:
     try:
         return _decided(statement)
     except SearchLimit:
-        message = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
-        return Decision(Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", message),)), ())
+        return Decision(Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", TOO_MANY),)), ())
 
 
 @dataclass(frozen=True)
@@ -69,6 +55,7 @@ class _Judged:
     block: int
     selection: Selection
     cases: tuple[tuple[Case, tuple[Verdict, ...]], ...]
+    refined: bool = False
 
     @property
     def parts(self) -> Iterator[Part]:
@@ -76,26 +63,83 @@ class _Judged:
             for query, verdict in zip(case.parts, verdicts, strict=True):
                 yield Part(self.block, query, verdict)
 
+    @property
+    def wide(self) -> Iterator[Query]:
+        return (query for case, _ in self.cases for query in case.wide)
+
+    @property
+    def bounded(self) -> bool:
+        return all(part.verdict.bounded for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a statement, and the parts that decide it.
+
+    The statement is UNKNOWN if some parts are not known to be bounded and none of them alone proves it
+    unbounded: then a witness on the whole statement would.
+    """
+
+    verdict: Verdict
+    deciding: tuple[Part, ...]
+    judged: tuple[_Judged, ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts whose answers make the statement's if it is bounded; else those that decide it."""
+        if not self.verdict.bounded:
+            return self.deciding
+        try:
+            parts = (
+                Part(one.block, query, self.verdict)
+                for one in self.judged
+                for case in (refined if one.refined else cases)(one.selection, whole=True)
+                for query in case.parts
+            )
+            return (*self.deciding, *parts)
+        except SearchLimit:
+            return ()
+
+    @property
+    def unplanned(self) -> str | None:
+        """Why a bounded statement that has answers has no parts."""
+        return UNPLANNED if self.judged and not self.parts else None
+
 
 def _decided(statement: Statement) -> Decision:
-    merged = _joined(tuple(replace(b, selections=_merged(b.selections)) for b in statement.blocks))
-    judged = [
-        found
-        for number, block in enumerate(merged)
-        for selection in block.selections
-        if (found := _judged(number, selection)).cases
-    ]
-    judged = _needed(judged)
+    merged = _joined(replace(b, selections=_merged(b.selections)) for b in _possible(statement))
+    judged = [_judged(number, s, False) for number, block in enumerate(merged) for s in block.selections]
+    judged = _needed([one for one in judged if one.cases])
+    proof = _proof(judged)
+    if proof is None and any(_refinable(one) for one in judged):
+        judged = [_judged(one.block, one.selection, True) if _refinable(one) else one for one in judged]
+        judged = _needed(judged)
+        proof = _proof(judged)
     parts = tuple(part for one in judged for part in one.parts)
-    open_parts = [part for part in parts if not part.verdict.bounded]
     if not parts:
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Decision(Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),)), ())
-    if not open_parts:
-        return Decision(Verdict(Outcome.BOUNDED, NAME, _reasons(parts)), parts)
-    if (proof := _proof(judged)) is not None:
+    if all(one.bounded for one in judged):
+        return Decision(Verdict(Outcome.BOUNDED, NAME, _reasons(parts)), (), tuple(judged))
+    if len(parts) == 1 and judged[0].cases[0][0].exact:
+        return Decision(parts[0].verdict, parts)
+    if proof is not None:
         return Decision(proof, parts)
-    return Decision(_unknown(judged, open_parts), parts)
+    return Decision(_unknown(judged, [part for part in parts if not part.verdict.bounded]), parts)
+
+
+def _possible(statement: Statement) -> Iterator[Block]:
+    """The blocks without the SELECTs that have no answers; as they are if there is one SELECT."""
+    if len(statement.selections) == 1:
+        yield from statement.blocks
+        return
+    for block in statement.blocks:
+        if selections := tuple(s for s in block.selections if cases(s)):
+            yield replace(block, selections=selections)
+
+
+def _refinable(one: _Judged) -> bool:
+    return any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in one.cases)
 
 
 def _needed(judged: list[_Judged]) -> list[_Judged]:
@@ -104,7 +148,7 @@ def _needed(judged: list[_Judged]) -> list[_Judged]:
     for one in judged:
         rest = [other for other in found if other is not one and other.block == one.block]
         queries = [part.query for other in rest for part in other.parts]
-        if all(p.query.distinct and any(contained(p.query, q) for q in queries) for p in one.parts):
+        if all(wide.distinct and any(contained(wide, q) for q in queries) for wide in one.wide):
             found = [other for other in found if other is not one]
     return found
 
@@ -114,15 +158,9 @@ def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:
     return tuple(dict.fromkeys(reason for part in parts for reason in part.verdict.reasons))
 
 
-def _judged(block: int, selection: Selection) -> _Judged:
-    found = _Judged(block, selection, _with_verdicts(cases(selection)))
-    if any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in found.cases):
-        return replace(found, cases=_with_verdicts(refined(selection)))
-    return found
-
-
-def _with_verdicts(found: tuple[Case, ...]) -> tuple[tuple[Case, tuple[Verdict, ...]], ...]:
-    return tuple((case, tuple(map(exact, case.parts))) for case in found)
+def _judged(block: int, selection: Selection, finer: bool) -> _Judged:
+    found = (refined if finer else cases)(selection)
+    return _Judged(block, selection, tuple((case, tuple(map(exact, case.parts))) for case in found), finer)
 
 
 def _proof(judged: list[_Judged]) -> Verdict | None:
@@ -131,39 +169,52 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
     If only such tuples arrive as pass the part's conditions on single tuples, and none on streams
     that it does not read, the statement's answer is the part's.
     """
-    parts = [part for one in judged for part in one.parts]
     for one in judged:
         for case, verdicts in one.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
-            (mine,) = case.parts
-            others = [part.query for part in parts if part.query is not mine]
-            if not any(_lives(mine, other) for other in others):
+            (mine,), (wide,) = case.parts, case.wide
+            others = ((q, other is one and not one.refined) for other in judged for q in other.wide)
+            if not any(_lives(mine, other, same) for other, same in others if other is not wide):
                 return verdicts[0]
     return None
 
 
-def _lives(mine: Query, other: Query) -> bool:
+def _lives(mine: Query, other: Query, same: bool) -> bool:
     """Whether ``other`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
 
-    The filters are the conditions on single tuples.
+    The filters are the conditions on single tuples. Of ``same``, other cases of one SELECT, a match whose
+    tuples pass the filters of ``mine`` each in its own place is one of ``mine``.
     """
-    same = _same_rows(mine, other)
-    if same is None:
+    rows = _same_rows(mine, other)
+    if rows is None:
         return False
-    filters = {
-        o.alias: [
-            tuple(renamed_atom(a, {p.alias: o.alias}) for a in mine.where if _local(a, p.alias))
-            for p in mine.occurrences
-            if p.relation == o.relation
-        ]
-        for o in other.occurrences
-    }
-    for choice in product(*filters.values()):
-        where = (*other.where, *same, *(atom for atoms in choice for atom in atoms))
+    filters = [list(_passing(mine, other, o)) for o in other.occurrences]
+    own = tuple(o.alias for o in other.occurrences)
+    for choice in product(*filters):
+        if same and tuple(alias for alias, _ in choice) == own:
+            continue
+        where = (*other.where, *rows, *(atom for _, atoms in choice for atom in atoms))
         if system(replace(other, where=where)).satisfiable():
             return True
     return False
+
+
+def _passing(mine: Query, other: Query, occurrence: Occurrence) -> Iterator[tuple[str, tuple[Atom, ...]]]:
+    """The occurrences of ``mine`` whose filters a tuple may pass at one of ``other``, and those filters."""
+    alias = occurrence.alias
+    own = tuple(a for a in other.where if _local(a, alias))
+    for partner in mine.occurrences:
+        if partner.relation == occurrence.relation:
+            names = {partner.alias: alias}
+            theirs = tuple(renamed_atom(a, names) for a in mine.where if _local(a, partner.alias))
+            if _met(occurrence, (*own, *theirs)):
+                yield partner.alias, theirs
+
+
+@lru_cache(maxsize=4096)
+def _met(occurrence: Occurrence, atoms: tuple[Atom, ...]) -> bool:
+    return system(Query("", "", False, (), (occurrence,), atoms)).satisfiable()
 
 
 def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
@@ -221,7 +272,7 @@ def _merged(selections: tuple[Selection, ...]) -> tuple[Selection, ...]:
     return tuple(found)
 
 
-def _joined(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
     """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
     found: list[Block] = []
     for block in blocks:

@@ -45,11 +45,15 @@ def directed(numbers: Numbers, turns: tuple[Turn, ...], number: Fraction) -> boo
 
 @dataclass(frozen=True)
 class Layout:
-    """One assignment of a query and the turns that its copies take."""
+    """One assignment of a query and the turns that its copies take.
+
+    ``still``: what lies in a gap where no turn is taken is the same in each copy.
+    """
 
     time: TimeOrder
     numbers: Numbers
     turns: tuple[Turn, ...]
+    still: bool = False
 
     def copies(self, count: int) -> list[Copy] | None:
         """The values of ``count`` copies, application timestamps aside; None if a gap has no room."""
@@ -81,10 +85,13 @@ class Layout:
         space = self.time.facts.space
         constants = {Fraction(c): space.value(family, c) for c in space.constants(family)}
         grid = [a for a in attributes if space.step(a) is not None]
+        moving = {a for turn in self.turns for a in (turn.low, turn.high)}
         lasting = [a for a in attributes if a.occurrence not in self.time.infinite]
+        if self.still:
+            gaps = _by_gap(attributes, self.numbers, sorted(constants)).values()
+            lasting += [a for members in gaps if not moving & set(members) for a in members]
         known = {**constants, **self._on_grid(family, (a for a in lasting if a in grid))}
         walls = sorted({*known, *(self.numbers[a] for a in lasting)})
-        moving = {a for turn in self.turns for a in (turn.low, turn.high)}
         for gap, members in _by_gap(grid, self.numbers, walls).items():
             # Between two known values a grid has finitely many others, unless a turn is to be taken there.
             if None not in gap and not moving & set(members):

@@ -23,6 +23,7 @@ from streambound.boundedness.exact import unbounded_projections
 from streambound.boundedness.pending import Clash, apart, two_groups
 from streambound.certificate.layout import Turn
 from streambound.constraints.assignment import Wish
+from streambound.constraints.cases import self_joined
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.space import Space
 from streambound.constraints.system import system
@@ -113,10 +114,14 @@ def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
 def _projections(time: TimeOrder) -> Iterator[Obstruction]:
     query = time.facts.query
     for _, attribute, zone in unbounded_projections(time):
-        suffix = Suffix.AGAIN if time.completes(attribute.occurrence) else Suffix.REST
         place = Place(Turn(attribute, attribute, True), zone)
         places = () if query.is_timestamp(attribute) else (place,)
-        yield Obstruction(query, attribute.occurrence, places, (), suffix)
+        suffixes = [Suffix.AGAIN if time.completes(attribute.occurrence) else Suffix.REST]
+        if query.distinct and self_joined(query):
+            # A tuple that was its own partner has been answered: its row must be remembered.
+            suffixes = [*suffixes, Suffix.AGAIN]
+        for suffix in dict.fromkeys(suffixes):
+            yield Obstruction(query, attribute.occurrence, places, (), suffix)
 
 
 def _equalities(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice, product
+from itertools import combinations, islice, product
 from typing import Any
 
 from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
 from streambound.boundedness.statements import Decision, Part
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.verdict import Verdict
 from streambound.certificate.verification import Evaluator, Witness, definition
-from streambound.certificate.witness import Judge, verified, witness
+from streambound.certificate.witness import Judge, promising, verified, witness
 from streambound.errors import WitnessError
 from streambound.evaluation.events import timed
 from streambound.query.formula import untrue
@@ -44,7 +44,7 @@ def statement_witness(
     judge = Judge(evaluator or definition(statement), timed(statement))
     if statement.simple is not None:
         return witness(statement.simple, size, judge)
-    for query, _ in _candidates(decision):
+    for query in _candidates(decision):
         try:
             found = _with_all_statics(statement, witness(query, size, judge))
             return replace(found, query=statement.name)
@@ -64,18 +64,37 @@ def _with_all_statics(statement: Statement, found: Witness) -> Witness:
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
     """The verdict of a part of which a witness holds on the whole statement; None if none was found."""
     judge = Judge(definition(statement), timed(statement))
-    found = ((verified(query, size, judge), verdict) for query, verdict in _candidates(decision))
-    return next((verdict for proof, verdict in found if proof is not None), None)
+    found = (query for query in _candidates(decision) if verified(query, size, judge) is not None)
+    return next((exact(query, witnessed=True) for query in found), None)
 
 
-def _candidates(decision: Decision) -> Iterator[tuple[Query, Verdict]]:
-    """Unbounded conjunctions within the parts, whole parts first, each with the verdict on it."""
-    unbounded = [part for part in decision.parts if part.verdict.outcome is Outcome.UNBOUNDED]
-    yield from ((part.query, part.verdict) for part in unbounded)
-    narrower = (found for part in unbounded for found in _narrowed(part, decision.parts))
-    for query in islice(narrower, TRIED):
-        if (verdict := exact(query)).outcome is Outcome.UNBOUNDED:
-            yield query, verdict
+def _candidates(decision: Decision) -> Iterator[Query]:
+    """Conjunctions within the parts that may have a witness, whole parts first."""
+    open_parts = [part for part in decision.parts if promising(part.verdict)]
+    yield from (part.query for part in open_parts)
+    parted = (found for part in open_parts for found in _in_roles(part.query))
+    yield from islice(parted, TRIED)
+    narrower = (found for part in open_parts for found in _narrowed(part, decision.parts))
+    yield from (query for query in islice(narrower, TRIED) if promising(exact(query)))
+
+
+def _in_roles(query: Query) -> Iterator[Query]:
+    """A self-join in which no tuple passes the filters of two occurrences."""
+    ways = []
+    for one, other in combinations(query.occurrences, 2):
+        if one.relation == other.relation:
+            pairs = ((one.alias, other.alias), (other.alias, one.alias))
+            ways.append([way for here, there in pairs for way in _failed(query, here, there)])
+    for choice in product(*ways) if ways else ():
+        atoms = (*query.where, *(atom for way in choice for atom in way))
+        yield replace(query, where=tuple(dict.fromkeys(atoms)))
+
+
+def _failed(query: Query, here: str, there: str) -> Iterator[tuple[Atom, ...]]:
+    """The ways in which the tuple of one occurrence fails a filter of another one."""
+    for atom in query.where:
+        if {a.occurrence for a in atom.attributes} == {here}:
+            yield from untrue(renamed_atom(atom, {here: there}), query.nullable)
 
 
 def _narrowed(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:

@@ -27,8 +27,9 @@ SUGGESTIONS = 3
 DECISIONS, LEAST_DECISIONS, PAIRS_DECIDED = 48, 12, 1_600
 # How many drafts with one edit are taken further, the most promising first; none with two.
 BEAMS = (3, 0)
-# Decisions for what needs more than two edits, and which of the edits for a reason is taken then.
-WALK = 24
+# Decisions for what needs more than two edits, how many edits anyone would read, and which of the edits for a
+# reason is taken then.
+WALK, EDITS = 24, 12
 FIRST = (Change.INTERVAL, Change.LIST, Change.BOUND, Change.PROJECTION, Change.WINDOW, Change.DISTINCT)
 
 
@@ -135,6 +136,8 @@ class _Search:
 
     def _edited(self, state: _State) -> Iterator[_State]:
         for edit in self._further(state, state.reasons):
+            if self._left == 0:
+                return
             further = self._decided((*state.made, edit), edit.apply(state.draft))
             if further is not None:
                 yield further
@@ -165,6 +168,8 @@ class _Search:
                 if fitting:
                     edit = min(fitting, key=lambda e: FIRST.index(e.change))
                     made, draft = (*made, edit), edit.apply(draft)
+                if len(made) > EDITS:
+                    return []
             further = self._decided(made, draft)
             if further is None:
                 return []

@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, combinations
 
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.certificate.layout import Layout
 from streambound.certificate.obstructions import Obstruction, Suffix, obstructions
 from streambound.certificate.slots import Builder
@@ -36,7 +37,8 @@ from streambound.certificate.verification import (
     verify,
 )
 from streambound.constraints.assignment import Wish, assignment
-from streambound.constraints.closure import Difference, at_least
+from streambound.constraints.cases import self_joined
+from streambound.constraints.closure import Difference, at_least, below
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
@@ -76,7 +78,7 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     """
     refuse_size(size, "the size of a witness", SIZE_LIMIT)
     verdict = exact(query)
-    if verdict.outcome is not Outcome.UNBOUNDED:
+    if not promising(verdict):
         message = f"there is no witness: the query is {verdict.outcome.value}; {verdict.reasons[0].message}"
         raise WitnessError(message, subject=query.name, fix="ask for the witness of an unbounded query")
     try:
@@ -87,6 +89,11 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
         message = f"the values of its columns have no room for a witness of size {size}"
         raise WitnessError(message, subject=query.name, fix="ask for a smaller one")
     return found
+
+
+def promising(verdict: Verdict) -> bool:
+    """Whether a query of this verdict may have a witness: one of an open self-join proves it unbounded."""
+    return verdict.outcome is Outcome.UNBOUNDED or verdict.reasons[0].code == "self-join"
 
 
 def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | None:
@@ -106,14 +113,42 @@ def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
     time = TimeOrder(facts)
     tried = min(size, _TRIED)
     for obstruction in obstructions(time):
-        for wish in obstruction.wishes(facts.space, _room(time, size)):
-            build = partial(_built, time, obstruction, wish, judge.dated)
+        wishes = obstruction.wishes(facts.space, _room(time, size))
+        for wish, still in chain.from_iterable(_variants(time, wish) for wish in wishes):
+            build = partial(_built, time, obstruction, wish, still, judge.dated)
             sample = build(tried)
             if sample is None or not _holds(query, sample, judge.evaluator):
                 continue
             found = sample if tried == size else build(size)
             if found is not None and _fits(query, found):
                 yield found
+
+
+def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, bool]]:
+    """A wish, and whether the copies stand still where no turn is taken.
+
+    For self-joins also that tuples of one stream differ wherever they may, either way round, and that copies
+    stand still: then a tuple is less often taken for one of another copy or of another occurrence.
+    """
+    yield wish, False
+    query = time.facts.query
+    if not self_joined(query):
+        return
+    yield wish, True
+    pairs = [
+        (one, other)
+        for one, other in combinations(query.mentioned, 2)
+        if one.column == other.column and not query.is_timestamp(one)
+        if query.occurrence(one.occurrence).relation == query.occurrence(other.occurrence).relation
+    ]
+    for turned in (False, True):
+        choices = list(wish.choices)
+        for low, high in (pair[::-1] if turned else pair for pair in pairs):
+            further = [*choices, (below(low, high), below(high, low))]
+            if time.facts.satisfiable(wish.literals, further):
+                choices = further
+        if len(choices) > len(wish.choices):
+            yield from ((replace(wish, choices=tuple(choices)), still) for still in (False, True))
 
 
 def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
@@ -139,7 +174,9 @@ def _room(time: TimeOrder, size: int) -> int:
     return (size + 2) * len(attributes) * max(space.scale, *(space.step(a) or 1 for a in attributes))
 
 
-def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, dated: bool, size: int) -> Witness | None:
+def _built(
+    time: TimeOrder, obstruction: Obstruction, wish: Wish, still: bool, dated: bool, size: int
+) -> Witness | None:
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
@@ -147,7 +184,7 @@ def _built(time: TimeOrder, obstruction: Obstruction, wish: Wish, dated: bool, s
     numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
     if numbers is None:
         return None
-    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns)
+    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, still)
     copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
     if copies is None:
         return None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streambound.cli.options import command, exit_code, refuse_ignored
-
-if TYPE_CHECKING:
-    from streambound.compiler import Report
-    from streambound.query.catalog import Catalog
-    from streambound.query.registry import RegisteredQuery
+from streambound.errors import CatalogError, PlatformError, StreamboundError
+from streambound.examination.asking import Examiner, NotDecided, Unanswered
 
 FORMATS = ("text", "json", "sarif")
+# Seconds that a query may take to be decided; --timeout says otherwise.
+TIMEOUT = 60.0
 
 
 def add_parser(commands: Any) -> None:
@@ -26,6 +27,39 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
     parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"that each query may take; unknown past it (default: {TIMEOUT:g})",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    # A day: more than anyone waits, and no more than a clock of the system takes.
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and at most 86,400")
+    return seconds
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A query, the file that it is in, and its catalog: a file, or the streams of a line of a corpus."""
+
+    name: str
+    sql: str
+    path: Path
+    catalog: str | Mapping[str, Any]
+    error: StreamboundError | None
+
+
+# A verdict, and what is printed of it.
+_Decided = tuple[str, Any]
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -36,61 +70,92 @@ def _check(options: argparse.Namespace) -> int:
             f"--format {options.format}": options.format in ("text", "sarif"),
         }
         refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
-        return exit_code(_print_json(_corpus_reports(options.corpus, options.criterion)))
+    with Examiner() as examiner:
+        # It makes itself ready while the queries are read.
+        examiner.start()
+        if options.corpus is not None:
+            asked, form = _lines(options.corpus), "json"
+        else:
+            asked, form = _files(options.paths, options.catalog), options.format or "text"
+        decided = (_decided(one, form, options, examiner) for one in asked)
+        return exit_code(_PRINTED[form](decided))
+
+
+def _files(paths: list[Path], catalog_file: Path | None) -> Iterator[_Asked]:
     from streambound.cli.queries import queries
 
-    found, catalog = queries(options.paths, options.catalog)
-    reports = _reports(found, catalog, options.criterion)
-    if options.format == "json":
-        return exit_code(_print_json(report for report, _ in reports))
-    if options.format == "sarif":
-        return exit_code(_print_sarif(reports))
-    return exit_code(_print_text(reports))
+    found, catalog = queries(paths, catalog_file)
+    for query in found:
+        yield _Asked(query.name, query.sql, query.path, catalog.source, query.error)
 
 
-def _reports(
-    queries: Iterable[RegisteredQuery], catalog: Catalog, criterion: str
-) -> Iterable[tuple[Report, RegisteredQuery]]:
-    from streambound.compiler import Report, check
-
-    for query in queries:
-        if query.error is not None:
-            yield Report(query.name, "invalid", criterion, error=query.error), query
-        else:
-            yield check(query.sql, catalog, query.name, criterion), query
-
-
-def _corpus_reports(path: Path, criterion: str) -> Iterable[Report]:
-    from streambound.compiler import Report, check
+def _lines(path: Path) -> Iterator[_Asked]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
-        if line.error is not None or line.catalog is None:
-            yield Report(line.id, "invalid", criterion, error=line.error)
-        else:
-            yield check(line.sql, line.catalog, line.id, criterion)
+        yield _Asked(line.id, line.sql, path, line.streams, line.error)
 
 
-def _print_json(reports: Iterable[Report]) -> Iterable[str]:
-    for report in reports:
-        print(json.dumps(report.to_json(), ensure_ascii=False))
-        yield report.verdict
+def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> _Decided:
+    """The verdict on a query; unknown if it is not decided in time."""
+    if one.error is not None:
+        return _undecided(one, form, options.criterion, one.error)
+    question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
+    try:
+        found = examiner.ask({**question, "form": form, "path": str(one.path)}, options.timeout)
+    except NotDecided as error:
+        return _undecided(one, form, options.criterion, error)
+    except Unanswered as error:
+        raise PlatformError(str(error), subject=one.name, fix="run it again") from None
+    if "defect" in found:
+        raise RuntimeError(found["defect"]["traceback"])
+    if "refused" in found:
+        # The catalog was read before: it has been changed, or is gone.
+        raise CatalogError(found["refused"]["message"])
+    return found["answer"]["verdict"], found["answer"]["formed"]
 
 
-def _print_sarif(reports: Iterable[tuple[Report, RegisteredQuery]]) -> Iterable[str]:
-    from streambound.report.sarif import Checked, sarif
+def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> _Decided:
+    from streambound.boundedness.verdict import Reason
+    from streambound.compiler import Report
+    from streambound.examination.forms import formed
 
-    found = [Checked(report, query.path, query.sql) for report, query in reports]
-    print(json.dumps(sarif(found), ensure_ascii=False, indent=2))
-    return [one.report.verdict for one in found]
+    if isinstance(error, StreamboundError):
+        report = Report(one.name, "invalid", criterion, error=error)
+    else:
+        fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
+        report = Report(
+            one.name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),)
+        )
+    return report.verdict, formed(form, report, one.path, one.sql)
 
 
-def _print_text(reports: Iterable[tuple[Report, RegisteredQuery]]) -> Iterable[str]:
-    from streambound.report.verdicts import verdict_text
+def _print_json(decided: Iterable[_Decided]) -> Iterator[str]:
+    for verdict, found in decided:
+        print(json.dumps(found, ensure_ascii=False))
+        yield verdict
 
+
+def _print_sarif(decided: Iterable[_Decided]) -> Iterable[str]:
+    from streambound.report.sarif import sarif
+
+    found = list(decided)
+    log = sarif(result for _, results in found for result in results)
+    print(json.dumps(log, ensure_ascii=False, indent=2))
+    return [verdict for verdict, _ in found]
+
+
+def _print_text(decided: Iterable[_Decided]) -> Iterator[str]:
     counts: dict[str, int] = {}
-    for report, query in reports:
-        print(verdict_text(report, query.sql))
-        counts[report.verdict] = counts.get(report.verdict, 0) + 1
-        yield report.verdict
+    for verdict, text in decided:
+        print(text)
+        counts[verdict] = counts.get(verdict, 0) + 1
+        yield verdict
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
+
+
+_PRINTED: dict[str, Callable[[Iterable[_Decided]], Iterable[str]]] = {
+    "text": _print_text,
+    "json": _print_json,
+    "sarif": _print_sarif,
+}

@@ -1,17 +1,21 @@
 """OR, taken apart: from a SELECT to conjunctions (theory of the exact criterion, section 0).
 
-Conditions on single tuples are split first, into *cases* of which each match is in exactly one: a
-query without self-joins is bounded iff every case is. What crosses streams is not split but merged:
-in a case only comparisons between streams are left under OR, and their truth is a table over how
-each pair compares (<, =, >, or the intervals between the offsets of two timestamps). If the table is that of
-one conjunction the case is that conjunction, so ``S.A < T.A OR S.A >= T.A`` is a product. Otherwise
-several cover it: for bags no two have a match in common, for sets each is as wide as it can be.
+Conditions on single tuples are split first, into *cases*: where only tuples arrive that pass the
+conditions of one, the answer is the case's, so a query without self-joins is bounded iff every case
+is. Conditions on *idle* columns, which nothing else depends on, are not split: one way to meet them
+stands for all. Plans need every match in a case (``whole``), and for bags in exactly one. What crosses
+streams is not split but merged: in a case only comparisons between streams are left under OR, and their
+truth is a table over how each pair compares (<, =, >, or the intervals between the offsets of two
+timestamps). If the table is that of one conjunction the case is that conjunction, so
+``S.A < T.A OR S.A >= T.A`` is a product. Otherwise several cover it: for bags no two have a match in
+common, for sets each is as wide as it can be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
@@ -26,6 +30,7 @@ from streambound.query.formula import (
     AnyOf,
     Formula,
     all_of,
+    any_of,
     assumed,
     atoms_of,
     untrue,
@@ -33,8 +38,9 @@ from streambound.query.formula import (
 from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
 from streambound.query.statement import Selection
 
-# Cases of one SELECT. Conditions that people write have a handful.
-CASE_LIMIT = 1_000
+# Cases of one SELECT that decide it, those that make its answer, and steps to them. Conditions that people
+# write have a handful.
+CASE_LIMIT, PART_LIMIT, STEP_LIMIT = 1_000, 256, 10_000
 
 T = TypeVar("T")
 
@@ -44,10 +50,12 @@ class Case:
     """Matches that are told from the others by conditions on single tuples.
 
     ``parts`` are conjunctions that together have exactly these matches: one, or several that
-    overlap at most where duplicates are eliminated.
+    overlap at most where duplicates are eliminated. ``wide`` are the same without conditions on idle columns,
+    of which the parts meet one way.
     """
 
     parts: tuple[Query, ...]
+    wide: tuple[Query, ...]
 
     @property
     def exact(self) -> bool:
@@ -57,12 +65,19 @@ class Case:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """What is known of the tuples of a case, and what is left under OR: comparisons between streams."""
+    """What is known of the tuples of a case, and what is left under OR: comparisons between streams.
+
+    ``whole``: every match is in a leaf; ``apart``: in one only.
+    """
 
     selection: Selection
     known: tuple[Atom, ...]
     rest: Formula
     facts: System
+    whole: bool
+    apart: bool
+    # How the conditions on idle columns are met.
+    met: tuple[Atom, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -73,6 +88,19 @@ class _Leaf:
         """Whether some tuples meet what is known."""
         return not contradicts(self.query) and self.facts.satisfiable()
 
+    @cached_property
+    def _nulls(self) -> tuple[frozenset[Attribute], frozenset[Attribute]]:
+        """What is known to be NULL, and not to be."""
+        return self.query.nulls, self.query.present
+
+    def allows(self, atoms: tuple[Atom, ...]) -> bool:
+        """Whether some tuples meet what is known and more atoms."""
+        more = replace(self.selection.base, where=atoms)
+        nulls, present = self._nulls
+        if contradicts(more) or not nulls.isdisjoint(more.present) or not present.isdisjoint(more.nulls):
+            return False
+        return self.facts.satisfiable(*conditions_of(self.facts.space, atoms))
+
     def narrowed(self, atoms: tuple[Atom, ...]) -> _Leaf:
         """The leaf in which more atoms are known to be true; what is left under OR stays as it is."""
         constraints, choices = conditions_of(self.facts.space, atoms)
@@ -81,17 +109,19 @@ class _Leaf:
         return replace(self, known=tuple(dict.fromkeys((*self.known, *atoms))), facts=facts)
 
 
-def cases(selection: Selection) -> tuple[Case, ...]:
-    """The satisfiable cases of a SELECT.
+@lru_cache(maxsize=16)
+def cases(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
+    """The satisfiable cases of a SELECT: those that decide it, or with ``whole`` those that make its answer.
 
     Raises:
         SearchLimit: more than CASE_LIMIT cases, or more ways to compare than a table holds.
     """
-    found = (_case(leaf) for leaf in _limited(_leaves(selection)))
+    leaves = _limited(_leaves(selection, whole), PART_LIMIT if whole else CASE_LIMIT)
+    found = (_case(leaf) for leaf in leaves)
     return tuple(case for case in found if case.parts)
 
 
-def refined(selection: Selection) -> tuple[Case, ...]:
+def refined(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
     """The cases, split further where several conjunctions are left: by the zones of what they compare.
 
     In a zone branch constants decide every comparison but those of one zone, and so there may be
@@ -101,7 +131,7 @@ def refined(selection: Selection) -> tuple[Case, ...]:
         SearchLimit: as ``cases``.
     """
     found = []
-    for leaf in _limited(_leaves(selection)):
+    for leaf in _limited(_leaves(selection, whole, apart=True)):
         case = _case(leaf)
         if case.exact or not case.parts:
             found.append(case)
@@ -110,24 +140,35 @@ def refined(selection: Selection) -> tuple[Case, ...]:
     return tuple(case for case in found if case.parts)
 
 
-def _limited(found: Iterable[T]) -> Iterator[T]:
+def _limited(found: Iterable[T], limit: int = CASE_LIMIT) -> Iterator[T]:
     for number, item in enumerate(found):
-        if number >= CASE_LIMIT:
+        if number >= limit:
             raise SearchLimit
         yield item
 
 
-def _leaves(selection: Selection) -> Iterator[_Leaf]:
-    pending = [_Leaf(selection, (), selection.formula, within(selection.base, atoms_of(selection.formula)))]
+def self_joined(query: Query) -> bool:
+    """Whether a relation occurs twice: then a tuple can pass the conditions of several occurrences."""
+    return len({o.relation.name for o in query.occurrences}) < len(query.occurrences)
+
+
+def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[_Leaf]:
+    facts = within(selection.base, atoms_of(selection.formula))
+    # A match that is in two parts of a bag would count twice.
+    apart = apart or (whole and not selection.base.distinct)
+    pending, steps = [_Leaf(selection, (), selection.formula, facts, whole, apart)], 0
     while pending:
+        steps += 1
+        if steps > STEP_LIMIT:
+            raise SearchLimit
         leaf = _propagated(pending.pop())
         if leaf.rest == NOWHERE or not leaf.possible:
             continue
         ways = _ways(leaf)
-        if ways is None:
-            yield leaf
-        else:
+        if ways is not None:
             pending.extend(reversed(ways))
+        elif (met := _idle_met(leaf)) is not None:
+            yield met
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:
@@ -159,17 +200,144 @@ def _known(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
 
 
 def _ways(leaf: _Leaf) -> list[_Leaf] | None:
-    """The leaf split by a condition on one tuple that is under OR; None if there is none."""
-    base = leaf.selection.base
-    for atom in atoms_of(leaf.rest):
-        if len({a.occurrence for a in atom.attributes}) < 2:
-            return _split(leaf, atom)
-    if _simple(leaf):
+    """The leaf split by conditions on one tuple that are under OR; None if there are none that matter."""
+    parts = _conjuncts(leaf.rest)
+    for part in parts:
+        if not _local(part) and (local := _local_part(part)) is not None:
+            return _told(leaf, local)
+    busy = _busy(leaf)
+    for part in filter(_local, parts):
+        if (atom := next((a for a in atoms_of(part) if busy.touched(a)), None)) is not None:
+            return _split(leaf, atom) if leaf.apart else _alternatives(leaf, part, busy)
+    crossing = replace(leaf, rest=all_of(part for part in parts if not _local(part)))
+    if _simple(crossing):
         return None
-    for attribute in (a for atom in atoms_of(leaf.rest) for a in atom.attributes):
-        if base.nullable(attribute) and attribute not in leaf.query.present:
+    for attribute in (a for atom in atoms_of(crossing.rest) for a in atom.attributes):
+        if leaf.selection.base.nullable(attribute) and attribute not in leaf.query.present:
             return _split(leaf, NullTest(attribute, True))
     return None
+
+
+def _conjuncts(formula: Formula) -> tuple[Formula, ...]:
+    return formula.parts if isinstance(formula, AllOf) else (formula,)
+
+
+def _local(formula: Formula) -> bool:
+    """Whether every comparison in it is one on a single tuple."""
+    return all(len({a.occurrence for a in atom.attributes}) < 2 for atom in atoms_of(formula))
+
+
+def _local_part(formula: Formula) -> Formula | None:
+    """A largest part of a formula that is local; what stands under one AND or OR is one part."""
+    if not isinstance(formula, (AllOf, AnyOf)):
+        return None
+    join = all_of if isinstance(formula, AllOf) else any_of
+    if local := [part for part in formula.parts if _local(part)]:
+        return join(local)
+    return next((found for part in formula.parts if (found := _local_part(part)) is not None), None)
+
+
+def _told(leaf: _Leaf, local: Formula) -> list[_Leaf]:
+    """Where a part of what is left under OR is true, and where it is not."""
+    return [
+        replace(leaf, rest=all_of((local, _replaced(leaf.rest, local, ALWAYS)))),
+        replace(leaf, rest=all_of((_untrue(leaf, local), _replaced(leaf.rest, local, NOWHERE)))),
+    ]
+
+
+def _replaced(formula: Formula, local: Formula, value: Formula) -> Formula:
+    if formula == local:
+        return value
+    if not isinstance(formula, (AllOf, AnyOf)):
+        return formula
+    join = all_of if isinstance(formula, AllOf) else any_of
+    rest = [part for part in formula.parts if not _local(part)]
+    if len(rest) < len(formula.parts) and join(p for p in formula.parts if _local(p)) == local:
+        return join((value, *(_replaced(part, local, value) for part in rest)))
+    return join(_replaced(part, local, value) for part in formula.parts)
+
+
+def _untrue(leaf: _Leaf, formula: Formula) -> Formula:
+    """That a formula is not true: false or NULL."""
+    if isinstance(formula, (AllOf, AnyOf)):
+        join = any_of if isinstance(formula, AllOf) else all_of
+        return join(_untrue(leaf, part) for part in formula.parts)
+    return any_of(all_of(way) for way in untrue(formula, leaf.selection.base.nullable))
+
+
+@dataclass(frozen=True)
+class _Busy:
+    """The columns, by relation, on which more depends than conditions on single tuples; None: all of them."""
+
+    base: Query
+    columns: frozenset[tuple[str, str]] | None
+
+    def touched(self, formula: Formula) -> bool:
+        """Whether a formula mentions one."""
+        if self.columns is None:
+            return True
+        return any(
+            _column(self.base, a) in self.columns for atom in atoms_of(formula) for a in atom.attributes
+        )
+
+
+def _column(base: Query, attribute: Attribute) -> tuple[str, str]:
+    return base.occurrence(attribute.occurrence).relation.name, attribute.column
+
+
+def _busy(leaf: _Leaf) -> _Busy:
+    """Those projected or compared between streams, timestamps, and what is compared with any of them."""
+    base = leaf.selection.base
+    if leaf.whole:
+        return _Busy(base, None)
+    found = {_column(base, a) for a in base.projected}
+    links = []
+    for atom in (*leaf.known, *atoms_of(leaf.rest)):
+        columns = {_column(base, a) for a in atom.attributes}
+        if not _local(atom) or any(base.is_timestamp(a) for a in atom.attributes):
+            found |= columns
+        elif len(columns) > 1:
+            links.append(columns)
+    while linked := [columns for columns in links if not columns.isdisjoint(found) and not columns <= found]:
+        found = found.union(*linked)
+    return _Busy(base, frozenset(found))
+
+
+def _alternatives(leaf: _Leaf, part: Formula, busy: _Busy) -> list[_Leaf]:
+    """The leaf by the alternatives of a part on single tuples; those on idle columns alone are one."""
+    rest = all_of(other for other in _conjuncts(leaf.rest) if other != part)
+    options: list[Formula] = []
+    for option in part.parts if isinstance(part, AnyOf) else (part,):
+        if not isinstance(option, (AllOf, AnyOf)):
+            if not leaf.allows((option,)):
+                continue
+            if not any(map(leaf.allows, untrue(option, leaf.selection.base.nullable))):
+                return [replace(leaf, rest=rest)]
+        options.append(option)
+    idle = [option for option in options if not busy.touched(option)]
+    if len(idle) > 1:
+        options = [*(option for option in options if busy.touched(option)), any_of(idle)]
+    return [replace(leaf, rest=all_of((option, rest))) for option in options]
+
+
+def _idle_met(leaf: _Leaf) -> _Leaf | None:
+    """The leaf with one way to meet the conditions on idle columns; None if there is none."""
+    parts = _conjuncts(leaf.rest)
+    crossing = all_of(part for part in parts if not _local(part))
+    pending = [replace(leaf, rest=all_of(part for part in parts if _local(part)))]
+    for _ in range(STEP_LIMIT):
+        if not pending:
+            return None
+        found = _propagated(pending.pop())
+        if found.rest == NOWHERE or not found.possible:
+            continue
+        if found.rest == ALWAYS:
+            met = tuple(atom for atom in found.known if atom not in leaf.known)
+            return replace(leaf, rest=crossing, met=met)
+        first, *others = _conjuncts(found.rest)
+        options = first.parts if isinstance(first, AnyOf) else (first,)
+        pending.extend(replace(found, rest=all_of((option, *others))) for option in reversed(options))
+    raise SearchLimit
 
 
 def _simple(leaf: _Leaf) -> bool:
@@ -180,7 +348,7 @@ def _simple(leaf: _Leaf) -> bool:
 def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
     """Where an atom is true, and each way in which it is not; fewer ways where some are impossible."""
     ways = [((atom,), True), *((way, False) for way in untrue(atom, leaf.selection.base.nullable))]
-    possible = [(way, true) for way, true in ways if leaf.narrowed(way).possible]
+    possible = [(way, true) for way, true in ways if leaf.allows(way)]
     found = []
     for way, true in possible:
         rest = assumed(leaf.rest, lambda other, true=true: true if other == atom else None)  # type: ignore[misc]
@@ -191,11 +359,14 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
 
 
 def _case(leaf: _Leaf) -> Case:
-    if leaf.rest == ALWAYS:
-        return Case((leaf.selection.part(leaf.known),))
-    table = _table(leaf)
-    boxes = table.cover(disjoint=not leaf.selection.base.distinct)
-    return Case(tuple(leaf.selection.part((*leaf.known, *table.atoms(box))) for box in boxes))
+    found: list[tuple[Atom, ...]] = [()]
+    if leaf.rest != ALWAYS:
+        table = _table(leaf)
+        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.distinct)]
+    wide = tuple(leaf.selection.part((*leaf.known, *atoms)) for atoms in found)
+    if not leaf.met:
+        return Case(wide, wide)
+    return Case(tuple(leaf.selection.part((*leaf.known, *leaf.met, *atoms)) for atoms in found), wide)
 
 
 def _table(leaf: _Leaf) -> PairTable:

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.errors import DataError, meant
+from streambound.errors import CountOverflow, DataError, meant
 from streambound.evaluation.promises import Rate, fault
 from streambound.query.model import Column, Kind, Query, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
 
 Encoded = dict[str, Any]
+# What the column of an answer file holds; one limit for every engine.
+COUNT_DIGITS = 38
 
 
 @dataclass(frozen=True)
@@ -180,13 +182,32 @@ def encode_static(
 
 
 def answers(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
-    """Encoded answer rows of one marker, decoded and in canonical order (NULL first)."""
+    """Encoded answer rows of one marker, decoded and in canonical order (NULL first).
+
+    Raises:
+        CountOverflow: as ``refuse_overflow``.
+    """
+    refuse_overflow(query, counts.values())
     kinds = [kind for _, kind in query.outputs]
     ordered = sorted((row for row, n in counts.items() if n), key=_sort_key)
     return [
         Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), counts[row])
         for row in ordered
     ]
+
+
+def refuse_overflow(query: Query | Statement, counts: Iterable[int]) -> None:
+    """Refuse counts that no answer holds.
+
+    Raises:
+        CountOverflow: a multiplicity has more than COUNT_DIGITS digits.
+    """
+    if any(count >= 10**COUNT_DIGITS for count in counts):
+        raise CountOverflow(
+            f"an answer row has a multiplicity of more than {COUNT_DIGITS} digits",
+            subject=query.name,
+            fix="evaluate fewer partitions, or use SELECT DISTINCT",
+        )
 
 
 def _sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:

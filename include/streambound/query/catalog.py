@@ -46,6 +46,8 @@ RELATION_KEYS = (
     "not_null",
     "timestamp",
 )
+# Values that aliases may stand for, each as often as it is said: a few lines can say billions.
+ALIASED = 100_000
 # Bits of an integer that a file may hold; Python takes long to print one of many more.
 _BITS = 2_000
 # The halves of a type with two numbers, and no value.
@@ -54,7 +56,16 @@ _DURATION = re.compile(r"[0-9]+(\.[0-9]+)? (second|minute|hour|day)s?")
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML that names the place of every value it cannot make, and refuses a key given twice."""
+    """Safe YAML that names the place of every value it cannot make, and refuses a key given twice.
+
+    What aliases stand for is refused as well if it is much, or within itself.
+    """
+
+    def compose_document(self) -> yaml.Node | None:
+        root: yaml.Node | None = super().compose_document()
+        if root is not None:
+            _expanded(root, {})
+        return root
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -104,6 +115,26 @@ def _whole_types(pairs: Sequence[tuple[yaml.Node, yaml.Node]]) -> Iterator[tuple
 def _plain(node: yaml.Node, form: re.Pattern[str]) -> bool:
     """Whether a node is text without quotes, of a form."""
     return isinstance(node, yaml.ScalarNode) and not node.style and bool(form.fullmatch(node.value))
+
+
+def _expanded(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """The values below a node, with those of aliases wherever they are said."""
+    if (known := sizes.get(id(node))) is not None:
+        if not known:
+            raise _unmade(node, "an alias for what it is itself a part of")
+        return known
+    sizes[id(node)], found = 0, 1
+    if isinstance(node, yaml.CollectionNode):
+        parts = (
+            node.value if isinstance(node, yaml.SequenceNode) else [n for pair in node.value for n in pair]
+        )
+        for part in parts:
+            said = id(part) in sizes
+            found += _expanded(part, sizes)
+            if said and found > ALIASED:
+                raise _unmade(node, f"aliases that stand for more than {ALIASED:,} values")
+    sizes[id(node)] = found
+    return found
 
 
 def _unmade(node: yaml.Node, problem: str) -> yaml.constructor.ConstructorError:

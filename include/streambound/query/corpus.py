@@ -23,7 +23,10 @@ _SURROGATE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 @dataclass(frozen=True)
 class CorpusLine:
-    """One line: the query's id and text, its catalog, and its input; ``error`` if it is malformed."""
+    """One line: the query's id and text, its catalog, and its input; ``error`` if it is malformed.
+
+    ``streams`` is the catalog as the line has it.
+    """
 
     id: str
     sql: str = ""
@@ -31,6 +34,7 @@ class CorpusLine:
     events: tuple[Mapping[str, Any], ...] = ()
     static: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     error: StreamboundError | None = None
+    streams: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_corpus(path: Path) -> Iterator[CorpusLine]:
@@ -91,7 +95,7 @@ def _entry(name: str, document: Any) -> CorpusLine:
         raise DataError("events is no list of objects", accepted='[{"stream": "S", "ts": 0, ...}, ...]')
     if not isinstance(static, dict) or not all(_rows(rows) for rows in static.values()):
         raise DataError("static is no mapping to lists of objects", accepted='{"R": [{"K": 1}, ...]}')
-    return CorpusLine(name, document["sql"], catalog, tuple(events), static)
+    return CorpusLine(name, document["sql"], catalog, tuple(events), static, streams=document["streams"])
 
 
 def _rows(rows: Any) -> bool:

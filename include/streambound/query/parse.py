@@ -20,7 +20,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.query.syntax import refuse_gaps, syntax_error
-from streambound.query.tokens import token_place, tokens, trees
+from streambound.query.tokens import MAX_NESTING, code, place_at, token_place, tokens, trees
 from streambound.query.union import outputs, united
 from streambound.query.values import shown
 
@@ -53,7 +53,12 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
         error.text = error.text or sql
         raise error.about(name) from None
     except RecursionError:
-        raise QueryError("the conditions are nested too deeply", subject=name, fix="flatten them") from None
+        raise QueryError(
+            "the conditions are nested too deeply",
+            subject=name,
+            accepted=f"{MAX_NESTING} parentheses within each other",
+            fix="flatten them",
+        ) from None
 
 
 def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
@@ -85,6 +90,7 @@ def _parsed(sql: str, catalog: Catalog) -> exp.Expr:
         raise QueryError(f"the text has {len(sql):,} characters", accepted=f"at most {MAX_SQL_CHARACTERS:,}")
     found = tokens(sql)
     refuse_gaps(sql, found)
+    _refuse_nesting(sql)
     try:
         statements = trees(sql, found)
     except ParseError as error:
@@ -92,6 +98,19 @@ def _parsed(sql: str, catalog: Catalog) -> exp.Expr:
     if len(statements) != 1:
         raise _several(sql, found, len(statements))
     return statements[0]
+
+
+def _refuse_nesting(sql: str) -> None:
+    depth = 0
+    for position, character in enumerate(code(sql)):
+        depth += (character == "(") - (character == ")")
+        if depth > MAX_NESTING:
+            raise QueryError(
+                "the conditions are nested too deeply",
+                place=place_at(sql, position, position + 1),
+                accepted=f"{MAX_NESTING} parentheses within each other",
+                fix="flatten them",
+            )
 
 
 def _several(sql: str, found: list[Token], count: int) -> QueryError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -26,6 +27,9 @@ _DIGITS = re.compile(r"Numeric string contains invalid characters from \d+:(\d+)
 # What a literal in quotes begins with: r'...' and the like have a letter.
 _QUOTED = re.compile(r"""[A-Za-z]{0,2}['"]""")
 _OPEN_COMMENT = "/*"
+# Parentheses within each other. sqlglot calls some thirty functions within each other for one.
+MAX_NESTING = 100
+FRAMES = 80 * MAX_NESTING
 
 
 def tokens(sql: str) -> list[Token]:
@@ -54,12 +58,14 @@ def tokens(sql: str) -> list[Token]:
 
 
 def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:
-    """The statements of a text; ``found`` are its tokens, where they are known.
+    """The statements of a text, nested to the limit; ``found`` are its tokens, where they are known.
 
     Raises:
         QueryError: as ``tokens``.
         sqlglot.errors.ParseError: the syntax is bad.
     """
+    # Never lowered again: another thread may be within a text.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
     with _quiet():
         parsed = _SPARK.parser().parse(list(tokens(sql) if found is None else found), sql)
     return [tree for tree in parsed if tree is not None]

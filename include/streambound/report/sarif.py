@@ -36,18 +36,18 @@ class Checked:
     sql: str
 
 
-def sarif(checked: Iterable[Checked]) -> Object:
-    """The log of one run of ``streambound check``."""
-    results = [result for one in checked for result in _results(one)]
-    codes = sorted({result["ruleId"] for result in results})
-    for result in results:
+def sarif(found: Iterable[Object]) -> Object:
+    """The log of one run of ``streambound check``, from the results of all its reports."""
+    listed = list(found)
+    codes = sorted({result["ruleId"] for result in listed})
+    for result in listed:
         result["ruleIndex"] = codes.index(result["ruleId"])
     driver = {"name": "streambound", "version": _version(), "rules": [_rule(code) for code in codes]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"ROOT": {"description": {"text": "the folder that streambound was run in"}}},
-        "results": results,
+        "results": listed,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -75,7 +75,8 @@ def _rule(code: str) -> Object:
     return rule
 
 
-def _results(one: Checked) -> Iterator[Object]:
+def results(one: Checked) -> Iterator[Object]:
+    """The results of one report."""
     report = one.report
     if report.error is not None:
         text = report.error.one_line()

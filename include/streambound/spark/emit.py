@@ -26,13 +26,11 @@ from pyarrow import types
 from streambound.checkpoint.boundary import Tally
 from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
-from streambound.errors import CountOverflow
-from streambound.evaluation.events import Answer
+from streambound.evaluation.events import COUNT_DIGITS, Answer, refuse_overflow
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type, digits_of
 from streambound.sources.partitions import COMPRESSION, FILE_NAME, drop_stale
-from streambound.spark.ordered import DIGITS
 from streambound.synopsis.serial import compact_text
 
 COUNT = "count"
@@ -41,7 +39,7 @@ TOTAL = "_total.parquet"
 ASIDE = "_aside"
 # Name and type of each answer column.
 Outputs = Sequence[tuple[str, Type]]
-COUNTS = pa.decimal128(DIGITS, 0)
+COUNTS = pa.decimal128(COUNT_DIGITS, 0)
 _MODULUS = 1 << 256
 
 
@@ -89,12 +87,7 @@ def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
 
 
 def _counts(query: Query | Statement, counts: Sequence[int]) -> pa.Array:
-    if any(count >= 10**DIGITS for count in counts):
-        raise CountOverflow(
-            f"an answer row has a multiplicity of more than {DIGITS} digits",
-            subject=query.name,
-            fix="evaluate fewer partitions, or use SELECT DISTINCT",
-        )
+    refuse_overflow(query, counts)
     return pa.array([Decimal(count) for count in counts], COUNTS)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.checkpoint.kept import Kept
 from streambound.durable import remove
-from streambound.errors import CountOverflow, StreamboundError
+from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
 from streambound.sources.partitions import write_table
@@ -24,7 +24,6 @@ from streambound.spark.book import Book
 from streambound.spark.distinct import distinct_rows
 from streambound.spark.k_memory import KMemory
 from streambound.spark.needs import Need
-from streambound.spark.ordered import DIGITS
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.shares import Segment
 from streambound.spark.summarise import Summary
@@ -195,12 +194,6 @@ class Walk:
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()
-        if any(count >= 10**DIGITS for count in self.evaluation.total.values()):
-            raise CountOverflow(
-                f"an answer row has, over all partitions, a multiplicity of more than {DIGITS} digits",
-                subject=self.statement.name,
-                fix="evaluate fewer partitions, or use SELECT DISTINCT",
-            )
         table = emit.answer_table(self.statement, answers(self.statement, None, self.evaluation.total))
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))

@@ -31,6 +31,8 @@ def bounded_parts(statement: Statement) -> tuple[Part, ...]:
             subject=statement.name,
             fix="see streambound check",
         )
+    if decision.unplanned is not None:
+        raise PlanError(f"no plan was made: {decision.unplanned}", subject=statement.name)
     return decision.parts
 
 

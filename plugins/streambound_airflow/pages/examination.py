@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import os
 import queue
-import select
-import subprocess
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -17,14 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streambound_airflow.pages.examiner import READY, content
+from streambound.examination.asking import Examiner, NotDecided, Unanswered
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
 from streambound_airflow.pages.problems import Problem, Refused
 from streambound_airflow.pages.sources import catalog_file
 
-# Seconds that a query may take to be decided and drawn; that a request waits for its turn; that a process
-# may take to start on a machine that is busy.
-SECONDS, PATIENCE, STARTING = 10.0, 10.0, 60.0
+# Seconds that a query may take to be decided and drawn; that a request waits for its turn.
+SECONDS, PATIENCE = 10.0, 10.0
 # Processes, each of which decides one query at a time.
 PROCESSES = 2
 # Answers kept: a query that has not changed is not decided again to be shown.
@@ -39,90 +33,6 @@ WAITING = 8
 # The problems of a query that a process was given all its time, or all its memory, for.
 UNDECIDED = ("too-slow", "too-complex")
 log = logging.getLogger(__name__)
-PLUGINS = Path(__file__).parents[2]
-
-
-class _Slow(Exception):
-    """There was no answer in time, or the process ended."""
-
-
-class Examiner:
-    """One process; started when it is first asked, and again after it was ended."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The process's answer.
-
-        Raises:
-            Refused: none came in time, or the query is such that the process ended over it.
-        """
-        try:
-            process = self._running()
-            assert process.stdin is not None
-            process.stdin.write(json.dumps({**question, "seconds": seconds}).encode() + b"\n")
-            process.stdin.flush()
-            found: dict[str, Any] = json.loads(self._line(process, seconds))
-            return found
-        except _Slow as error:
-            self.end()
-            if str(error):
-                raise Refused(422, str(error), code="too-complex", fix="make it smaller") from None
-            raise Refused(
-                408,
-                f"the query was not decided within {seconds:g} seconds",
-                accepted="queries with fewer relations, branches and columns",
-                fix="check it with `streambound check FILE.sql`, which has no time limit",
-            ) from None
-        except (OSError, ValueError):
-            self.end()
-            raise Refused(503, "the process that decides queries ended", fix="try again") from None
-
-    def end(self) -> None:
-        """End the process, if there is one."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with contextlib.suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
-            self._process = None
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self.end()
-            path = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "streambound_airflow.pages.examiner"],
-                env={**os.environ, "PYTHONPATH": path},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                start_new_session=True,
-            )
-            try:
-                if self._line(self._process, STARTING).strip() != READY.encode():
-                    raise OSError("it did not start")
-            except _Slow:
-                raise OSError("it did not start") from None
-        return self._process
-
-    @staticmethod
-    def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-        assert process.stdout is not None
-        deadline, parts = time.monotonic() + seconds, list[bytes]()
-        while not (parts and parts[-1].endswith(b"\n")):
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
-                raise _Slow
-            part = os.read(process.stdout.fileno(), 1 << 16)
-            if not part:
-                raise _Slow("the query is too deep or too large to decide")
-            parts.append(part)
-        return b"".join(parts)
 
 
 class Examiners:
@@ -151,7 +61,7 @@ class Examiners:
         """
         _refuse_text(sql)
         catalog = catalog_file()
-        key = (sql, name, criterion, suggest, str(catalog), content(catalog))
+        key = (sql, name, criterion, suggest, str(catalog), _content(catalog))
         known = self._known(key)
         if known is not None:
             return known
@@ -206,7 +116,7 @@ class Examiners:
                 known = self._known(key)
                 if known is not None:
                     return known
-                answer = _answered(examiner.ask(question, self.seconds), question)
+                answer = _answered(_asked(examiner, question, self.seconds), question)
                 self._keep(self._kept, key, answer)
                 return answer
             except Refused as refused:
@@ -220,6 +130,35 @@ class Examiners:
             raise busy from None
         finally:
             self._places.release()
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, whose time tells no two changes of a moment apart; nothing if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _asked(examiner: Examiner, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What a process found.
+
+    Raises:
+        Refused: it could not decide the query, or there is no process.
+    """
+    try:
+        return examiner.ask(question, seconds)
+    except NotDecided as error:
+        if error.code == "too-complex":
+            raise Refused(422, error.message, code=error.code, fix="make it smaller") from None
+        raise Refused(
+            408,
+            error.message,
+            accepted="queries with fewer relations, branches and columns",
+            fix="check it with `streambound check FILE.sql --timeout SECONDS`",
+        ) from None
+    except Unanswered as error:
+        raise Refused(503, str(error), fix="try again") from None
 
 
 def _answered(found: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:

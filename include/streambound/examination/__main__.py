@@ -1,8 +1,4 @@
-"""The process that decides and draws queries for the pages: one line of JSON in, one line of JSON out.
-
-What people paste may take long to decide, or be built to exhaust whoever reads it. So that is done here, in
-a process that a clock ends, with a limit on memory, and not in Airflow's API server.
-"""
+"""The process that decides and draws queries: one line of JSON in, one line of JSON out."""
 
 from __future__ import annotations
 
@@ -12,37 +8,47 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from streambound.compiler import Compilation, check, compile
 from streambound.errors import StreamboundError
+from streambound.examination.asking import READY, TOO_COMPLEX
+from streambound.examination.forms import formed
 from streambound.kmemory.equijoin import equijoin
-from streambound.query.catalog import Catalog, load_catalog
+from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
-READY = "ready"
 # The last characters of a traceback, which say where it was.
 TRACEBACK = 20_000
 
 
-def examined(question: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on a query as ``check --format json`` prints it, and ``shown``: the same as markup.
+def examined(question: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict on a query in the form that is asked for.
 
     Of a query that is not bounded ``uncached`` says why no cache answers a part of it; None if one does.
 
     Args:
-        question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file), ``suggest`` (are variants wanted).
+        question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), and
+            either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are variants wanted).
+
+    Returns:
+        ``verdict`` and ``formed``; for a page what ``check --format json`` prints, and ``shown``: the same
+        as markup.
 
     Raises:
         StreamboundError: the catalog cannot be read.
     """
     catalog = _catalog(question["catalog"])
-    sql, name = question["sql"], question["name"]
-    report = check(sql, catalog, name, question["criterion"], suggest=question["suggest"])
+    sql, name, criterion = question["sql"], question["name"], question["criterion"]
+    report = check(sql, catalog, name, criterion, suggest=question.get("suggest", True))
+    if "form" in question:
+        found = formed(question["form"], report, Path(question["path"]), sql)
+        return {"verdict": report.verdict, "formed": found}
     marked = report.reasons if report.error is None else (report.error,)
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
     if report.error is None:
@@ -77,16 +83,11 @@ def _drawn(job: Compilation) -> dict[str, Any]:
     return {"story": witness_story(job).markup()}
 
 
-def _catalog(path: str) -> Catalog:
-    return _loaded(path, content(Path(path)))
-
-
-def content(path: Path) -> bytes:
-    """What is in a file, whose time tells no two changes of a moment apart; nothing if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+def _catalog(given: str | Mapping[str, Any]) -> Catalog:
+    if not isinstance(given, str):
+        return catalog_from_mapping(given)
+    # The content, because a file's time tells no two changes of a moment apart.
+    return _loaded(given, Path(given).read_bytes())
 
 
 @lru_cache(maxsize=8)
@@ -101,7 +102,7 @@ def _answer(line: str) -> str:
     except StreamboundError as error:
         found = {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}
     except (RecursionError, MemoryError):
-        found = {"code": "too-complex", "message": "the query is too deep or too large to decide"}
+        found = {"code": "too-complex", "message": TOO_COMPLEX}
     except Exception as error:
         # Not typed: no text may bring that about. Told by the asker, where people look for a log.
         defect = {"error": type(error).__name__, "traceback": traceback.format_exc()[-TRACEBACK:]}
