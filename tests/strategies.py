@@ -234,13 +234,13 @@ def _pending(draw: st.DrawFn, columns: list[tuple[str, str]]) -> list[str]:
     if not names or draw(st.integers(0, 2)):
         return []
     one = draw(st.sampled_from(list(names)))
-    alike = [c for c, t in columns if comparable(t, kind)]
-    mine = [c for c in alike if c.startswith(f"{one}.")]
+    mine = {c: t for c, t in columns if comparable(t, kind) and c.startswith(f"{one}.")}
     op = draw(st.sampled_from(["<", "<=", ">", ">="]))
     found = [f"{c} {op} {partner}" for c in mine]
-    others = [c for c in alike if c not in mine]
-    unequal = draw(st.lists(st.sampled_from(mine), max_size=2)) if mine else []
-    return found + [f"{c} <> {draw(st.sampled_from(others))}" for c in unequal]
+    for c in draw(st.lists(st.sampled_from(list(mine)), max_size=2)) if mine else []:
+        others = [other for other, t in columns if comparable(t, mine[c]) and not other.startswith(f"{one}.")]
+        found.append(f"{c} <> {draw(st.sampled_from(others))}")
+    return found
 
 
 @st.composite

@@ -45,7 +45,7 @@ ALLOWED: dict[str, list[str]] = {
     "quality": ["query", "synopsis", "results"],
     "report": [room for room in ALL if room not in ("spark", "quality", "report")],
     "api": [*BELOW_CERTIFICATE, "certificate", "compiler", "caching"],
-    "examination": ["query", "compiler", "report"],
+    "examination": ["query", "compiler", "kmemory", "report"],
     "cli": [*ALL, "examination"],
     "__init__": ["api"],
 }

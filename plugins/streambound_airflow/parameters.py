@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from streambound.errors import DataError
+from streambound.errors import DataError, alike
 
 # Airflow's own: its lineage writes there which run started this one.
 AIRFLOWS = frozenset({"openlineage"})
@@ -34,7 +33,7 @@ def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
     unknown = [name for name in given if name not in known and name not in AIRFLOWS]
     if not unknown:
         return
-    nearest = {name: get_close_matches(name, known, 1, LIKENESS) for name in unknown}
+    nearest = {name: alike(name, known, LIKENESS) for name in unknown}
     fixes = [f"write {found[0]} instead of {name}" for name, found in nearest.items() if found]
     raise DataError(
         f"there is no parameter {' and no parameter '.join(unknown)}",

@@ -7,7 +7,8 @@ known. A name that two of them read differently has Spark's meaning: ``float`` h
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+
+from streambound.errors import alike
 
 ACCEPTED = (
     "int, bigint, smallint, tinyint, decimal(p,s), float, double, boolean, date, timestamp, string, "
@@ -70,7 +71,7 @@ def fix_of(text: str) -> str:
         return f"write decimal(p,s) with p from 1 to {MOST_DIGITS} and s from 0 to p"
     if known := [fix for names, fix in _FIXES.items() if name in names.split()]:
         return known[0]
-    near = get_close_matches(name, _NAMES, 1, 0.8)
+    near = alike(name, _NAMES, 0.8)
     return f"write {_NAMES[near[0]]}" if near else _ELSE
 
 
