@@ -238,9 +238,13 @@ def _pending(draw: st.DrawFn, columns: list[tuple[str, str]]) -> list[str]:
     mine = [c for c in alike if c.startswith(f"{one}.")]
     op = draw(st.sampled_from(["<", "<=", ">", ">="]))
     found = [f"{c} {op} {partner}" for c in mine]
-    others = [c for c in alike if c not in mine]
+    # Beside an int both a decimal and a double will do, but not beside each other.
+    types = dict(columns)
     unequal = draw(st.lists(st.sampled_from(mine), max_size=2)) if mine else []
-    return found + [f"{c} <> {draw(st.sampled_from(others))}" for c in unequal]
+    for c in unequal:
+        others = [other for other in alike if other not in mine and comparable(types[other], types[c])]
+        found.append(f"{c} <> {draw(st.sampled_from(others))}")
+    return found
 
 
 @st.composite
