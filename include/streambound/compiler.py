@@ -40,7 +40,7 @@ from streambound.synopsis.statement import plans_of, sizing
 from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
-OPEN_CODES = ("disjunction", "union-member", "self-join")
+OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
 CERTIFIED_SIZE = 4
 
 CRITERIA = ("exact", "arasu", "schiff_ozcep")
@@ -157,7 +157,9 @@ def _silent(criterion: str) -> Verdict:
 def certified(job: Compilation) -> Compilation:
     """UNBOUNDED where a witness of a part holds on the whole statement of which nothing else is known."""
     assert job.statement is not None and job.decision is not None and job.verdict is not None
-    if job.verdict.outcome is not Outcome.UNKNOWN or job.verdict.reasons[0].code not in OPEN_CODES:
+    if job.criterion != "exact" or job.verdict.outcome is not Outcome.UNKNOWN:
+        return job
+    if job.verdict.reasons[0].code not in OPEN_CODES:
         return job
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
     return job if verdict is None else replace(job, verdict=verdict)

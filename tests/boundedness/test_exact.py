@@ -212,6 +212,27 @@ def test_occurrences_fold_where_nothing_is_lost(sql: str, aliases: list[str]) ->
     assert [o.alias for o in folded(parse(sql, TIMED)).occurrences] == aliases
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "x.ts < y.ts AND y.ts < x.ts",
+        "x.ts < y.ts AND y.ts < x.ts AND x.A > 0 AND y.A > 0",
+        "x.ts < y.ts AND y.ts < z.ts AND z.ts < x.ts",
+        "x.ts <> x.ts AND y.B > z.B",
+        "x.A < y.A AND y.A < x.A",
+        "x.A < 3 AND x.A > y.A AND y.A > 3",
+    ],
+)
+def test_of_what_contradicts_itself_nothing_folds(where: str) -> None:
+    sql = f"SELECT DISTINCT x.A FROM S x, S y, S z WHERE {where}"
+    query = parse(sql, TIMED)
+    assert folded(query) == query
+    report = check(sql, TIMED)
+    assert (report.verdict, [reason.code for reason in report.reasons]) == ("bounded", ["unsatisfiable"])
+    events = [{"stream": "S", "A": n, "B": 1, "ts": n} for n in (1, 2, 4, 5)]
+    assert evaluate(sql, TIMED, events)["answers"] == []
+
+
 def test_a_folded_query_is_planned_and_evaluated() -> None:
     catalog = catalog_from_mapping({"S": {"A": "int", "B": "int"}})
     sql = "SELECT DISTINCT x.A FROM S x, S y WHERE x.A IN (1, 2) AND x.B = y.B AND y.A = x.A"

@@ -10,8 +10,9 @@ from tests.metamorphic import Pair, pair
 from streambound.compiler import check, compile
 from streambound.query.catalog import catalog_from_mapping
 
-# Pairs that once differed: empty members, witnesses that hung on names, cases split by the order of OR.
-DIFFERED = (38, 74, 137, 314, 377, 463, 643, 650, 715, 725, 731)
+# Pairs that once differed: empty members, witnesses that hung on names, cases split by the order of OR, a
+# limit that one of two texts met, contradictions among the parts that are tried.
+DIFFERED = (38, 74, 137, 314, 377, 463, 643, 650, 715, 725, 731, 842, 1402)
 
 
 def agree(drawn: Pair) -> None:

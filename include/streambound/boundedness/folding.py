@@ -125,10 +125,11 @@ def _against(attribute: Attribute, op: Op, number: int) -> list[Difference]:
 
 def filters_apart(query: Query) -> bool:
     """Whether no tuple passes the local filters of two occurrences of its stream."""
-    return all(_apart(query, one, other) for one, other in _pairs(query))
+    return all(never_both(query, one, other) for one, other in _pairs(query))
 
 
-def _apart(query: Query, one: str, other: str) -> bool:
+def never_both(query: Query, one: str, other: str) -> bool:
+    """Whether no tuple passes the local filters of both of two occurrences of a stream."""
     local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({one}, {other})]
     merged = replace(query, where=tuple(renamed_atom(a, {one: other}) for a in local))
     facts = system(merged)

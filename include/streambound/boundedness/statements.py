@@ -112,8 +112,7 @@ def _decided(statement: Statement) -> Decision:
     judged = _needed([one for one in judged if one.cases])
     proof = _proof(judged)
     if proof is None and any(_refinable(one) for one in judged):
-        judged = [_judged(one.block, one.selection, True) if _refinable(one) else one for one in judged]
-        judged = _needed(judged)
+        judged = _needed([_finer(one) if _refinable(one) else one for one in judged])
         proof = _proof(judged)
     parts = tuple(part for one in judged for part in one.parts)
     if not parts:
@@ -140,6 +139,14 @@ def _possible(statement: Statement) -> Iterator[Block]:
 
 def _refinable(one: _Judged) -> bool:
     return any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in one.cases)
+
+
+def _finer(one: _Judged) -> _Judged:
+    """A SELECT with its cases split further; as it is where they are too many, which depends on the text."""
+    try:
+        return _judged(one.block, one.selection, True)
+    except SearchLimit:
+        return one
 
 
 def _needed(judged: list[_Judged]) -> list[_Judged]:
@@ -169,18 +176,38 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
     If only such tuples arrive as pass the part's conditions on single tuples, and none on streams
     that it does not read, the statement's answer is the part's.
     """
+    filters = [(one, query, _filters(query)) for one in judged for query in one.wide]
     for one in judged:
         for case, verdicts in one.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
             (mine,), (wide,) = case.parts, case.wide
-            others = ((q, other is one and not one.refined) for other in judged for q in other.wide)
-            if not any(_lives(mine, other, same) for other, same in others if other is not wide):
+            own = _filters(mine)
+            others = ((q, theirs, other is one and not one.refined) for other, q, theirs in filters)
+            if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in others if q is not wide):
                 return verdicts[0]
     return None
 
 
-def _lives(mine: Query, other: Query, same: bool) -> bool:
+@dataclass(frozen=True, eq=False)
+class _Filter:
+    """An occurrence and the conditions on its tuple alone; one object where they are the same."""
+
+    occurrence: Occurrence
+    atoms: tuple[Atom, ...]
+
+
+def _filters(query: Query) -> tuple[_Filter, ...]:
+    """The filter of each occurrence."""
+    return tuple(_filter(o, tuple(a for a in query.where if _local(a, o.alias))) for o in query.occurrences)
+
+
+_filter = lru_cache(maxsize=4096)(_Filter)
+
+
+def _lives(
+    mine: Query, own: tuple[_Filter, ...], other: Query, theirs: tuple[_Filter, ...], same: bool
+) -> bool:
     """Whether ``other`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
 
     The filters are the conditions on single tuples. Of ``same``, other cases of one SELECT, a match whose
@@ -189,10 +216,13 @@ def _lives(mine: Query, other: Query, same: bool) -> bool:
     rows = _same_rows(mine, other)
     if rows is None:
         return False
-    filters = [list(_passing(mine, other, o)) for o in other.occurrences]
-    own = tuple(o.alias for o in other.occurrences)
-    for choice in product(*filters):
-        if same and tuple(alias for alias, _ in choice) == own:
+    ways = []
+    for there in theirs:
+        found = [(here.occurrence.alias, _passing(here, there)) for here in own]
+        ways.append([(alias, atoms) for alias, atoms in found if atoms is not None])
+    aliases = tuple(o.alias for o in other.occurrences)
+    for choice in product(*ways):
+        if same and tuple(alias for alias, _ in choice) == aliases:
             continue
         where = (*other.where, *rows, *(atom for _, atoms in choice for atom in atoms))
         if system(replace(other, where=where)).satisfiable():
@@ -200,16 +230,14 @@ def _lives(mine: Query, other: Query, same: bool) -> bool:
     return False
 
 
-def _passing(mine: Query, other: Query, occurrence: Occurrence) -> Iterator[tuple[str, tuple[Atom, ...]]]:
-    """The occurrences of ``mine`` whose filters a tuple may pass at one of ``other``, and those filters."""
-    alias = occurrence.alias
-    own = tuple(a for a in other.where if _local(a, alias))
-    for partner in mine.occurrences:
-        if partner.relation == occurrence.relation:
-            names = {partner.alias: alias}
-            theirs = tuple(renamed_atom(a, names) for a in mine.where if _local(a, partner.alias))
-            if _met(occurrence, (*own, *theirs)):
-                yield partner.alias, theirs
+@lru_cache(maxsize=65_536)
+def _passing(here: _Filter, there: _Filter) -> tuple[Atom, ...] | None:
+    """The conditions of ``here`` on a tuple of ``there``; None if none passes both."""
+    if here.occurrence.relation != there.occurrence.relation:
+        return None
+    names = {here.occurrence.alias: there.occurrence.alias}
+    atoms = tuple(renamed_atom(a, names) for a in here.atoms)
+    return atoms if _met(there.occurrence, (*there.atoms, *atoms)) else None
 
 
 @lru_cache(maxsize=4096)
@@ -245,6 +273,8 @@ def _local(atom: Atom, alias: str) -> bool:
 
 
 def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
+    if any(_refinable(one) and not one.refined for one in judged):
+        return Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", TOO_MANY),))
     part = parts[0]
     first = part.verdict.reasons[0]
     if len(judged) > 1:

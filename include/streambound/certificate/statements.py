@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations, islice, product
+from itertools import combinations, islice, product, zip_longest
 from typing import Any
 
 from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
+from streambound.boundedness.folding import folded, never_both
 from streambound.boundedness.statements import Decision, Part
 from streambound.boundedness.verdict import Verdict
 from streambound.certificate.verification import Evaluator, Witness, definition
 from streambound.certificate.witness import Judge, promising, verified, witness
+from streambound.constraints.system import system
 from streambound.errors import WitnessError
 from streambound.evaluation.events import timed
 from streambound.query.formula import untrue
@@ -72,22 +74,33 @@ def _candidates(decision: Decision) -> Iterator[Query]:
     """Conjunctions within the parts that may have a witness, whole parts first."""
     open_parts = [part for part in decision.parts if promising(part.verdict)]
     yield from (part.query for part in open_parts)
-    parted = (found for part in open_parts for found in _in_roles(part.query))
-    yield from islice(parted, TRIED)
+    # One of each part in turn: which part comes first depends on the text.
+    parted = zip_longest(*(_in_roles(folded(part.query)) for part in open_parts))
+    yield from islice((query for turn in parted for query in turn if query is not None), TRIED)
     narrower = (found for part in open_parts for found in _narrowed(part, decision.parts))
     yield from (query for query in islice(narrower, TRIED) if promising(exact(query)))
 
 
 def _in_roles(query: Query) -> Iterator[Query]:
-    """A self-join in which no tuple passes the filters of two occurrences."""
-    ways = []
-    for one, other in combinations(query.occurrences, 2):
-        if one.relation == other.relation:
-            pairs = ((one.alias, other.alias), (other.alias, one.alias))
-            ways.append([way for here, there in pairs for way in _failed(query, here, there)])
-    for choice in product(*ways) if ways else ():
-        atoms = (*query.where, *(atom for way in choice for atom in way))
-        yield replace(query, where=tuple(dict.fromkeys(atoms)))
+    """A self-join in which no tuple passes the filters of two occurrences; nothing where it is so anyway."""
+    pairs = [
+        (one.alias, other.alias)
+        for one, other in combinations(query.occurrences, 2)
+        if one.relation == other.relation
+    ]
+    yield from dict.fromkeys(found for found in _parted(query, pairs) if found != query)
+
+
+def _parted(query: Query, pairs: list[tuple[str, str]]) -> Iterator[Query]:
+    left = [pair for pair in pairs if not never_both(query, *pair)]
+    if not left:
+        yield query
+        return
+    one, other = left[0]
+    for way in (*_failed(query, one, other), *_failed(query, other, one)):
+        narrower = replace(query, where=tuple(dict.fromkeys((*query.where, *way))))
+        if system(narrower).satisfiable():
+            yield from _parted(narrower, left[1:])
 
 
 def _failed(query: Query, here: str, there: str) -> Iterator[tuple[Atom, ...]]:

@@ -6,7 +6,7 @@ are, no algorithm with fewer than 2^N states can answer correctly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -101,20 +101,38 @@ def verify(query: Query | Statement, witness: Witness, evaluator: Evaluator | No
         WitnessError: more than REPLAY_LIMIT slots.
         DataError: the events do not fit the catalog, or time goes back.
     """
+    return Verification(witness.query, witness.size, len(set(_states(query, witness, evaluator))))
+
+
+def holds(query: Query | Statement, witness: Witness, evaluator: Evaluator | None = None) -> bool:
+    """Whether all prefixes are told apart; the replay ends at the first two that are not.
+
+    Raises:
+        WitnessError, DataError: as ``verify``.
+    """
+    seen = set()
+    for state in _states(query, witness, evaluator):
+        if state in seen:
+            return False
+        seen.add(state)
+    return True
+
+
+def _states(
+    query: Query | Statement, witness: Witness, evaluator: Evaluator | None
+) -> Iterator[tuple[Any, ...]]:
+    """For each prefix the replies after every suffix."""
     refuse_size(witness.size, "the size of a witness that is replayed")
     static = encode_static(query, witness.static)
     judge = evaluator or definition(query)
     lengths = [len(list(batches(query, slot.suffix))) for slot in witness.slots]
-    subsets = product((False, True), repeat=witness.size)
-    states = set()
-    for subset in subsets:
+    for subset in product((False, True), repeat=witness.size):
         chosen = [k for k, there in enumerate(subset) if there]
         replies = []
         for k, length in enumerate(lengths):
             arriving = list(batches(query, witness.events(query, chosen, k)))
             replies.append(_reply(judge(arriving, static, length)))
-        states.add(tuple(replies))
-    return Verification(witness.query, witness.size, len(states))
+        yield tuple(replies)
 
 
 def _reply(found: Sequence[Sequence[Answer]]) -> tuple[tuple[tuple[Any, ...], ...], ...]:

@@ -33,6 +33,7 @@ from streambound.certificate.verification import (
     Verification,
     Witness,
     definition,
+    holds,
     refuse_size,
     verify,
 )
@@ -105,7 +106,7 @@ def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | N
         found = witness(query, size, judge)
     except WitnessError:
         return None
-    return found if verify(query, found, judge.evaluator if judge else None).holds else None
+    return found if holds(query, found, judge.evaluator if judge else None) else None
 
 
 def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
@@ -153,7 +154,7 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, bool]]:
 
 def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
     try:
-        return verify(query, sample, evaluator).holds
+        return holds(query, sample, evaluator)
     except DataError:
         # A value past the range of its type.
         return False

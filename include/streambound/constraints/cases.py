@@ -153,6 +153,7 @@ def self_joined(query: Query) -> bool:
 
 
 def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[_Leaf]:
+    selection = _possible(selection)
     facts = within(selection.base, atoms_of(selection.formula))
     # A match that is in two parts of a bag would count twice.
     apart = apart or (whole and not selection.base.distinct)
@@ -169,6 +170,24 @@ def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[
             pending.extend(reversed(ways))
         elif (met := _idle_met(leaf)) is not None:
             yield met
+
+
+def _possible(selection: Selection) -> Selection:
+    """The SELECT without alternatives that never hold: their constants would split it."""
+    facts = within(selection.base, atoms_of(selection.formula))
+    leaf = _propagated(_Leaf(selection, (), selection.formula, facts, whole=False, apart=False))
+    formula = all_of((*leaf.known, _pruned(leaf, leaf.rest)))
+    return selection if formula == selection.formula else replace(selection, formula=formula)
+
+
+def _pruned(leaf: _Leaf, formula: Formula) -> Formula:
+    if isinstance(formula, AnyOf):
+        return any_of(_pruned(leaf, part) for part in formula.parts)
+    if not isinstance(formula, AllOf):
+        return formula if leaf.allows((formula,)) else NOWHERE
+    found = all_of(_pruned(leaf, part) for part in formula.parts)
+    sure = tuple(part for part in _conjuncts(found) if not isinstance(part, (AllOf, AnyOf)))
+    return found if leaf.allows(sure) else NOWHERE
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:
