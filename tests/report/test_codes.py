@@ -48,8 +48,8 @@ def test_the_example_of_a_page_produces_its_code(page: Path, tmp_path: Path) -> 
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"# {page.stem}\n") and "\n## How to fix it\n" in text
     blocks = dict(BLOCK.findall(text))
-    (tmp_path / "streams.yml").write_text(blocks["yaml"])
-    (tmp_path / "query.sql").write_text(blocks["sql"])
+    (tmp_path / "streams.yml").write_text(blocks.get("yaml", ""))
+    (tmp_path / "query.sql").write_text(blocks.get("sql", ""))
     if "python" in blocks:
         command = [sys.executable, "-c", blocks["python"]]
     else:
