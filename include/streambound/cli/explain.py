@@ -39,8 +39,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _fits_memory(sql: str, catalog: Catalog, name: str) -> bool:
     """Whether an unbounded query runs in k tuples of memory."""
+    from streambound.approximate.equijoin import equijoin
     from streambound.errors import PlanError
-    from streambound.kmemory.equijoin import equijoin
     from streambound.query.parse import statement
 
     try:
