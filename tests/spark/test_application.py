@@ -15,8 +15,8 @@ from spark_apps import evaluate_history as application
 from streambound.approximate.choice import Choice
 from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.checkpoint.fingerprint import fingerprint
+from streambound.demo.abstract import Shape, generate
 from streambound.query.catalog import load_catalog
-from streambound.sources.abstract import Shape, generate
 from streambound.spark.recent import plan_for
 
 CATALOG = """

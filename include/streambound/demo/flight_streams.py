@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from streambound.sources import flight_times
-from streambound.sources.nycflights import Source
+from streambound.demo import flight_times
+from streambound.demo.nycflights import Source
 
 # One knot in the source's miles an hour: it holds whole knots times this.
 MILES_PER_HOUR_OF_A_KNOT = 1.15078

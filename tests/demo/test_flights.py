@@ -13,10 +13,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from streambound.demo import flight_streams, nycflights
+from streambound.demo.flights import IngestReport, ingest
 from streambound.errors import DataError, StorageError
-from streambound.sources import flight_streams, nycflights
-from streambound.sources.flights import IngestReport, ingest
-from streambound.sources.partitions import atomic_writer, write_table
 
 MakeSource = Callable[..., Path]
 
@@ -220,17 +219,6 @@ def test_a_disk_that_refuses_is_a_storage_error(make_source: MakeSource, tmp_pat
 
 
 # Partitions
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
-    table = flight_streams.SCHEMAS["airlines"].empty_table()
-    path = tmp_path / "airlines" / "part-00000.parquet"
-    write_table(table, path)
-    before = digests(tmp_path)
-    with pytest.raises(RuntimeError), atomic_writer(path, table.schema) as writer:
-        writer.write_table(table)
-        raise RuntimeError("the machine is told to stop")
-    assert digests(tmp_path) == before
 
 
 def day(number: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from streambound.demo.abstract import CHUNK, COLUMNS, Shape, events, generate
 from streambound.errors import DataError
-from streambound.sources.abstract import CHUNK, COLUMNS, Shape, events, generate
 
 
 def read(target: Path, folder: str) -> pa.Table:

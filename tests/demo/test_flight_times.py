@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from streambound.sources.flight_times import first_instant, minute_of_day
+from streambound.demo.flight_times import first_instant, minute_of_day
 
 NEW_YORK, CHICAGO, DENVER = "America/New_York", "America/Chicago", "America/Denver"
 PHOENIX, LOS_ANGELES, ANCHORAGE = "America/Phoenix", "America/Los_Angeles", "America/Anchorage"

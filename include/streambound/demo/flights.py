@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from streambound.demo import flight_times, nycflights
+from streambound.demo.flight_streams import STREAMS, Events, statics, streams
+from streambound.demo.nycflights import Source
 from streambound.errors import DataError
-from streambound.sources import flight_times, nycflights
-from streambound.sources.flight_streams import STREAMS, Events, statics, streams
-from streambound.sources.nycflights import Source
-from streambound.sources.partitions import FILE_NAME, drop_stale, write_table
+from streambound.query.parquet import FILE_NAME, drop_stale, write_table
 
 
 @dataclass(frozen=True)

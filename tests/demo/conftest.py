@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from streambound.sources.flights import IngestReport, ingest
+from streambound.demo.flights import IngestReport, ingest
 
 # Newark to Houston on New Year's morning: 05:15 in New York is 10:15 in UTC, 08:19 in Houston is 14:19.
 PLAIN: dict[str, Any] = {

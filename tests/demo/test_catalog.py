@@ -10,10 +10,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from streambound import settings
+from streambound.demo.abstract import generate
+from streambound.demo.flights import IngestReport
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.query.model import Column, Relation
-from streambound.sources.abstract import generate
-from streambound.sources.flights import IngestReport
 
 SPARK_NAMES = {
     "int": pa.int32(),
