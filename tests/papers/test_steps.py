@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from tests.strategies import Case, cases, timed_cases
 
-from streambound.boundedness.schiff_ozcep import applies, schiff_ozcep
 from streambound.boundedness.verdict import Outcome
+from streambound.papers.schiff_ozcep import applies, schiff_ozcep
+from streambound.papers.steps import SPLITS_SHOWN, steps_text
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.report.steps import SPLITS_SHOWN, steps_text
 
 CATALOG = catalog_from_mapping(
     {

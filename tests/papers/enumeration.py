@@ -7,13 +7,13 @@ independent of the questions that Algorithm B.1 asks.
 
 from __future__ import annotations
 
-from streambound.boundedness import schiff_ozcep
 from streambound.boundedness.folding import folded
-from streambound.boundedness.lto import violated_in_a_branch
-from streambound.boundedness.references import References
-from streambound.boundedness.splits import time_splits
-from streambound.constraints.branches import lto_branches
 from streambound.constraints.system import system
+from streambound.papers import schiff_ozcep
+from streambound.papers.branches import lto_branches
+from streambound.papers.lto import violated_in_a_branch
+from streambound.papers.references import References
+from streambound.papers.splits import time_splits
 from streambound.query.model import Query
 
 NO_LIMIT = 10**9

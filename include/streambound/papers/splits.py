@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from streambound.constraints.branches import BranchLimit, Option
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.search import consistent
 from streambound.constraints.system import System, shifted
 from streambound.constraints.time import TimeOrder
+from streambound.papers.branches import BranchLimit, Option
 from streambound.query.model import Attribute, Comparison, Op
 
 # Steps of splitting the comparisons of timestamps: 15 comparisons `<=` already have 32,768 splits.

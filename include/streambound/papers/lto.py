@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from streambound.boundedness.references import References
-from streambound.boundedness.splits import Forest, Split, split_options
-from streambound.constraints.branches import BRANCH_LIMIT, lto_branches
+from streambound.papers.branches import BRANCH_LIMIT, lto_branches
+from streambound.papers.references import References
+from streambound.papers.splits import Forest, Split, split_options
 from streambound.query.model import Attribute, Comparison, Op, Query
 
 

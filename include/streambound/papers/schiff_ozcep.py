@@ -35,15 +35,15 @@ from streambound.boundedness.crossings import (
     unbounded_zone,
     unequal_crossings,
 )
-from streambound.boundedness.lto import violated_in_a_branch
 from streambound.boundedness.pending import two_groups
-from streambound.boundedness.splits import SPLIT_LIMIT, Forest, Split, time_splits
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit
 from streambound.constraints.closure import Closure
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import System, differences, system
 from streambound.constraints.time import TimeOrder
+from streambound.papers.branches import BRANCH_LIMIT, BranchLimit
+from streambound.papers.lto import violated_in_a_branch
+from streambound.papers.splits import SPLIT_LIMIT, Forest, Split, time_splits
 from streambound.query.model import Attribute, Kind, Op, Query
 
 NAME = "schiff_ozcep"

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from streambound.boundedness.lto import branches, broken, split_comparisons
-from streambound.boundedness.references import References
-from streambound.boundedness.schiff_ozcep import applies, misshapen, schiff_ozcep, theorem
-from streambound.boundedness.splits import SPLIT_LIMIT, Split, time_splits
 from streambound.boundedness.verdict import Outcome
-from streambound.constraints.branches import BRANCH_LIMIT, BranchLimit
 from streambound.constraints.closure import Difference
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
+from streambound.papers.branches import BRANCH_LIMIT, BranchLimit
+from streambound.papers.lto import branches, broken, split_comparisons
+from streambound.papers.references import References
+from streambound.papers.schiff_ozcep import applies, misshapen, schiff_ozcep, theorem
+from streambound.papers.splits import SPLIT_LIMIT, Split, time_splits
 from streambound.query.model import Attribute, Comparison, Kind, Op, Query
 
 OUTSIDE = """   The theorem does not apply: offsets, projected timestamps, and streams that occur twice under
