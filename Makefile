@@ -35,7 +35,8 @@ lint: setup
 
 # The long tests only; `check` runs all the others.
 heavy: setup
-	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/query tests/synopsis
+	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/papers \
+	  tests/query tests/synopsis
 
 # Live queries on real Spark: more random queries and streams, late files, folders of odd names; about ten minutes.
 live: setup
@@ -49,7 +50,7 @@ statements: setup
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.
 SEEDS = 1 2 3 4 5
-PROPERTIES = tests/boundedness tests/evaluation tests/certificate
+PROPERTIES = tests/boundedness tests/papers tests/evaluation tests/certificate
 properties: setup
 	@for seed in $(SEEDS); do echo "seed $$seed"; \
 	  $(PY) -m pytest -q --hypothesis-profile=fresh --hypothesis-seed=$$seed -m theorem $(PROPERTIES) || exit 1; done

@@ -19,12 +19,12 @@ import libcachesim
 import numpy as np
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
-from streambound.caching.contract import Memory
-from streambound.caching.experiments.joined import draw
-from streambound.caching.knowledge import knowing
-from streambound.caching.policies import NAMED
-from streambound.caching.policies.opt_offline import optima
-from streambound.caching.problems import References, Streams, next_references, references
+from streambound.simulator.contract import Memory
+from streambound.simulator.experiments.joined import draw
+from streambound.simulator.experiments.knowledge import knowing
+from streambound.simulator.policies import NAMED
+from streambound.simulator.policies.opt_offline import optima
+from streambound.simulator.problems import References, Streams, next_references, references
 
 REQUESTS, OBJECTS, SIZE = 1_000_000, 100_000, 1000
 

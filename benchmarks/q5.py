@@ -32,9 +32,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from streambound import settings
+from streambound.demo.abstract import FOLDERS, Shape, generate
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.sources.abstract import FOLDERS, Shape, generate
 from streambound.spark.history import evaluate_history
 from streambound.spark.session import session
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound.kmemory import offered
+from streambound.approximate.nightly import offered
 from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, FLIGHT_HISTORY
 from streambound_airflow.spark_submit import BenchmarkCachesOperator

@@ -134,7 +134,7 @@ def print_results(layout: Layout) -> None:
 def print_trade_offs(store: Results) -> None:
     """Of each query in k tuples: how large its exact answer is, what is kept, what policies would keep."""
     from streambound import settings
-    from streambound.kmemory.night import read
+    from streambound.approximate.nightly.night import read
     from streambound.report.cache_tables import kept, trade_off
 
     units = {answer.query: answer.units for answer in store.latest_answers()}
@@ -173,7 +173,7 @@ def run_all(api: AirflowClient, say: Clock, days: int | None = None) -> bool:
     Args:
         days: only the first days of the year.
     """
-    from streambound.kmemory.offered import DAYS
+    from streambound.approximate.nightly.offered import DAYS
 
     since = datetime.now(UTC).isoformat()
     first, *others = steps_of(days)

@@ -20,7 +20,7 @@ from streambound.query.parse import statement
 from streambound.query.values import shown
 
 if TYPE_CHECKING:
-    from streambound.caching.simulation import Outcome
+    from streambound.simulator.experiments.simulation import Outcome
 
 ENGINES = ("onepass", "reference")
 
@@ -122,9 +122,9 @@ def simulate(
     [0.0, 1.0]
     """
     # Loaded here: whoever only checks queries must not wait for numba.
-    from streambound.caching.contract import Memory
-    from streambound.caching.problems import references, streams
-    from streambound.caching.simulation import outcomes
+    from streambound.simulator.contract import Memory
+    from streambound.simulator.experiments.simulation import outcomes
+    from streambound.simulator.problems import references, streams
 
     if problem not in ("caching", "joining"):
         raise QueryError(f"the problem is {problem!r}", accepted="caching, joining")

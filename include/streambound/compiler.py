@@ -13,16 +13,12 @@ user wrote: a query that cannot be read is reported as ``invalid``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from streambound.boundedness import arasu as arasu_rooms
-from streambound.boundedness import schiff_ozcep as schiff_rooms
-from streambound.boundedness.arasu import arasu
 from streambound.boundedness.codes import CODES
-from streambound.boundedness.schiff_ozcep import schiff_ozcep
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate import suggestions as rechecked
@@ -88,9 +84,6 @@ class Compilation:
         return sum(known) if planned and len(known) == len(sizes) else None
 
 
-Stage = Callable[[Compilation], Compilation]
-
-
 def parsed(job: Compilation) -> Compilation:
     """SQL text to the query model."""
     found = statement(job.sql, job.catalog, job.name)
@@ -108,14 +101,17 @@ def parsed(job: Compilation) -> Compilation:
 
 def published(job: Compilation) -> Compilation:
     """What the papers' criteria as printed say, where they apply: to conjunctions, without NULL."""
+    # Loaded here: they are no part of what evaluates a query.
+    from streambound.papers import arasu, schiff_ozcep
+
     query = job.query
     if query is None or any(isinstance(atom, NullTest) for atom in query.where):
         return job
     said = {}
-    if arasu_rooms.applies(query):
-        said["arasu"] = arasu(query)
-    if schiff_rooms.applies(query):
-        said[schiff_rooms.theorem(query)] = schiff_ozcep(query)
+    if arasu.applies(query):
+        said["arasu"] = arasu.arasu(query)
+    if schiff_ozcep.applies(query):
+        said[schiff_ozcep.theorem(query)] = schiff_ozcep.schiff_ozcep(query)
     # Past their branch limit the papers' criteria say nothing here; the exact one has no such limit.
     known = {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
     return replace(job, published=known)
@@ -128,11 +124,9 @@ def decided(job: Compilation) -> Compilation:
     job = replace(job, decision=decision)
     if job.criterion == "exact":
         return replace(job, verdict=_beside(decision.verdict, job.published))
-    query = job.query
-    theorem = "arasu"
-    if job.criterion == "schiff_ozcep" and query is not None:
-        theorem = schiff_rooms.theorem(query)
-    verdict = job.published.get(theorem) or _silent(job.criterion)
+    # Of a query one theorem of a paper can speak: "schiff_ozcep" is asked, "schiff_ozcep_2" has answered.
+    said = (verdict for key, verdict in job.published.items() if key.startswith(job.criterion))
+    verdict = next(said, None) or _silent(job.criterion)
     if verdict.outcome is Outcome.NO_VERDICT:
         verdict = replace(verdict, outcome=Outcome.UNKNOWN)
     return replace(job, verdict=verdict)
@@ -190,21 +184,13 @@ def _sized_by_statics(query: Query) -> bool:
     return bool(query.statics) and (query.distinct or len(query.streams) > 1)
 
 
-class Stages(NamedTuple):
-    """The pipeline, front to back."""
-
-    parse: Stage = parsed
-    publish: Stage = published
-    decide: Stage = decided
-    certify: Stage = certified
-    plan: Stage = planned
-
-
-STAGES = Stages()
-
-
-def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact") -> Compilation:
+def compile(
+    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
+) -> Compilation:
     """Run all stages.
+
+    Args:
+        compared: with what the published criteria say beside the product's own, for those who show it.
 
     Raises:
         StreamboundError: the query cannot be read or is not supported.
@@ -216,10 +202,10 @@ def compile(sql: str, catalog: Catalog, name: str = "query", criterion: str = "e
             accepted=", ".join(CRITERIA),
             fix=meant(str(criterion), CRITERIA),
         )
-    job = Compilation(sql, catalog, name, criterion)
-    for stage in STAGES:
-        job = stage(job)
-    return job
+    job = parsed(Compilation(sql, catalog, name, criterion))
+    if compared or criterion != "exact":
+        job = published(job)
+    return planned(certified(decided(job)))
 
 
 def suggested(job: Compilation) -> tuple[Suggestion, ...]:
@@ -233,7 +219,7 @@ def suggested(job: Compilation) -> tuple[Suggestion, ...]:
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
     """The stages on an edited text; None if it is refused."""
     try:
-        job = STAGES.decide(STAGES.parse(Compilation(sql, catalog, name)))
+        job = decided(parsed(Compilation(sql, catalog, name)))
     except StreamboundError:
         return None
     assert job.verdict is not None
@@ -241,7 +227,7 @@ def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
 
 
 def _size(job: Compilation) -> rechecked.Size:
-    job = STAGES.plan(job)
+    job = planned(job)
     return rechecked.Size(job.units, job.units_formula, job.unplanned)
 
 
@@ -309,7 +295,7 @@ def check(
         suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
     """
     try:
-        job = compile(sql, catalog, name, criterion)
+        job = compile(sql, catalog, name, criterion, compared=True)
     except StreamboundError as error:
         return Report(name, "invalid", criterion, error=error.about(name))
     assert job.statement is not None and job.verdict is not None

@@ -70,7 +70,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
 
 
 def _policies(params: Mapping[str, Any]) -> Sequence[str]:
-    from streambound.kmemory.offered import POLICIES
+    from streambound.approximate.nightly.offered import POLICIES
 
     return params["policies"] or POLICIES
 
@@ -200,8 +200,8 @@ def _contender(policy: str, alpha: float | None) -> str:
 
 
 def _tell(night: Mapping[str, Any]) -> None:
-    from streambound.kmemory.benchmark import Fit
-    from streambound.kmemory.compared import Compared
+    from streambound.approximate.nightly.benchmark import Fit
+    from streambound.approximate.nightly.compared import Compared
 
     name, possible = night["query"], max(night["possible"], 1)
     for size in night["sizes"]:
@@ -218,7 +218,7 @@ def _tell(night: Mapping[str, Any]) -> None:
 
 def _draw(query: str) -> None:
     """Draws the trade-off beside the benchmark; without the picture the choice stands all the same."""
-    from streambound.kmemory.night import read
+    from streambound.approximate.nightly.night import read
     from streambound.report.trade_off import draw
 
     path = settings.caches_root() / f"{query}.svg"

@@ -28,7 +28,7 @@ def ingest_days(store: Results, run_id: str, parameters: Mapping[str, Any]) -> d
         DataError: the published files contradict themselves, or the days are none or reversed.
         StorageError: the disk or the results database failed.
     """
-    from streambound.sources.flights import ingest
+    from streambound.demo.flights import ingest
 
     first, last = days(parameters["from"], parameters["to"]).days()
     record_start(store, run_id, JOB, parameters)
@@ -59,7 +59,7 @@ def generate_if_absent() -> None:
     Raises:
         StorageError: the disk refuses.
     """
-    from streambound.sources.abstract import FOLDERS, generate
+    from streambound.demo.abstract import FOLDERS, generate
 
     folders = [settings.streams_root() / folder for folder in FOLDERS.values()]
     if all(any(folder.glob("part=*/*.parquet")) for folder in folders):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from streambound.boundedness import arasu, schiff_ozcep
 from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints import search
 from streambound.constraints.closure import Closure, Difference
+from streambound.papers import arasu, schiff_ozcep
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
 from streambound.query.parse import parse

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.kmemory.nights import USUAL, night
+from tests.approximate.nights import USUAL, night
 
 from streambound import settings
+from streambound.approximate.nightly.benchmark import Fit
+from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.nightly.night import Night, path_of, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
-from streambound.kmemory.benchmark import Fit
-from streambound.kmemory.compared import Compared
-from streambound.kmemory.night import Night, path_of, write
 from streambound.query.registry import load_registry
 from streambound.spark.recent import plan_for
 

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kmemory.nights import USUAL, night
+from tests.approximate.nights import USUAL, night
 from tests.spark.conftest import run_here
 
 from streambound import settings
+from streambound.approximate.nightly.night import write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
-from streambound.kmemory.night import write
 from streambound.query.registry import load_registry
 from streambound.spark import history, session
 from streambound.spark.recent import plan_for

@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kmemory.nights import USUAL
-from tests.kmemory.nights import night as made_night
+from tests.approximate.nights import USUAL
+from tests.approximate.nights import night as made_night
 
 from streambound import settings
+from streambound.approximate.nightly.benchmark import Fit
+from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.nightly.night import write
+from streambound.approximate.nightly.offered import POLICIES
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
-from streambound.kmemory.benchmark import Fit
-from streambound.kmemory.compared import Compared
-from streambound.kmemory.night import write
-from streambound.kmemory.offered import POLICIES
 from streambound.results import Results
 from streambound_airflow import caches, recording, selection
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streambound.kmemory.offered import POLICIES
+from streambound.approximate.nightly.offered import POLICIES
 
 pytestmark = pytest.mark.airflow
 

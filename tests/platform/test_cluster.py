@@ -17,7 +17,7 @@ import pytest
 from scripts.comparison import compared
 from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
-from streambound.kmemory.choice import Choice
+from streambound.approximate.choice import Choice
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
 from streambound.spark.answer import HistoryAnswer

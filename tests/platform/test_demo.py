@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kmemory.nights import USUAL, night
+from tests.approximate.nights import USUAL, night
 
 from scripts.demo import exact_size, print_trade_offs
 from streambound import settings
-from streambound.kmemory.night import write
+from streambound.approximate.nightly.night import write
 from streambound.results import Answer, CacheAnswer, Results
 
 STREAMS = """streams:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streambound.kmemory.compared import Compared
+from streambound.approximate.nightly.compared import Compared
 from streambound.quality import CachesQuality, check_cache_benchmarks
 from streambound.results import CacheBenchmark, CacheEstimate, Results
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
-from tests.kmemory.nights import USUAL, night, of_size
+from tests.approximate.nights import USUAL, night, of_size
 
-from streambound.kmemory.benchmark import Fit
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.compared import Compared
+from streambound.approximate.choice import Choice
+from streambound.approximate.nightly.benchmark import Fit
+from streambound.approximate.nightly.compared import Compared
 from streambound.report.cache_tables import kept, trade_off
 from streambound.report.trade_off import draw
 from streambound.results import CacheAnswer

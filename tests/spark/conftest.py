@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streambound.kmemory.benchmark import Case
+from streambound.approximate.nightly.benchmark import Case
 from streambound.spark import cache_benchmark, distribute, history, recent
 from streambound.spark.session import session
 from streambound.spark.simulations import Piece, result_of, simulated

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from spark_apps import evaluate_history as application
 
+from streambound.approximate.choice import Choice
+from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.checkpoint.fingerprint import fingerprint
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.night import Night, OfSize, write
+from streambound.demo.abstract import Shape, generate
 from streambound.query.catalog import load_catalog
-from streambound.sources.abstract import Shape, generate
 from streambound.spark.recent import plan_for
 
 CATALOG = """

@@ -10,9 +10,9 @@ from tests.spark import histories
 from tests.spark.moments import Rows, write
 from tests.spark.test_k_memory import CATALOG, JOIN, case_of
 
-from streambound.kmemory.advice import advice
-from streambound.kmemory.benchmark import DRIFT
-from streambound.kmemory.night import Night, read
+from streambound.approximate.nightly.advice import advice
+from streambound.approximate.nightly.benchmark import DRIFT
+from streambound.approximate.nightly.night import Night, read
 from streambound.query.parse import statement
 from streambound.report.advice import advice_text
 from streambound.spark.cache_benchmark import Wanted, benchmark_caches

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kmemory.test_evaluation import CATALOG, events, plan_for, statements
+from tests.approximate.test_evaluation import CATALOG, events, plan_for, statements
 from tests.spark import histories
 from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
@@ -23,11 +23,11 @@ from tests.spark.moments import Rows, cut, expected, last_boundary, write
 from tests.spark.nights import left, night
 from tests.strategies import Case
 
+from streambound.approximate.choice import Choice
+from streambound.approximate.evaluation import MemoryPass
+from streambound.approximate.nightly.night import read
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.evaluation import MemoryPass
-from streambound.kmemory.night import read
 from streambound.query.catalog import Catalog
 from streambound.query.parse import statement
 from streambound.query.statement import Statement

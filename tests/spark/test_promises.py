@@ -27,12 +27,12 @@ from tests.spark.arrivals import write as write_files
 from tests.spark.histories import Registered
 from tests.strategies import Case
 
+from streambound.approximate.choice import Choice
 from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
-from streambound.kmemory.choice import Choice
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import statement
 from streambound.spark import stored

@@ -14,9 +14,9 @@ import sqlglot
 
 from streambound import settings
 from streambound.compiler import check
+from streambound.demo import abstract, flights
 from streambound.query.model import Kind, Relation
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.sources import abstract, flights
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 

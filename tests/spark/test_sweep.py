@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.caching.experiments.sweep import Task, swept
-from streambound.spark.sweep import swept_on_spark
+from streambound.simulator.experiments.on_spark import swept_on_spark
+from streambound.simulator.experiments.sweep import Task, swept
 
 pytestmark = pytest.mark.spark
 

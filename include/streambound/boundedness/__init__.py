@@ -1,1 +1,1 @@
-"""Criteria: can a query's state ever outgrow memory? One module a criterion, each with its theorem."""
+"""When is a query bounded? One criterion decides, with its theorem; the papers' own are in ``papers``."""

@@ -12,7 +12,7 @@ from streambound.cli.cache_bench import add_bench
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
-    from streambound.caching.problems import References, Streams
+    from streambound.simulator.problems import References, Streams
 
 
 def add_parser(commands: Any) -> None:
@@ -49,8 +49,8 @@ def _add_simulate(subcommands: Any) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from streambound.caching.contract import Memory
-    from streambound.caching.simulation import outcomes
+    from streambound.simulator.contract import Memory
+    from streambound.simulator.experiments.simulation import outcomes
 
     given = _input(options)
     memory = Memory(0, options.bypass, options.warmup, options.seed, alpha=options.alpha)
@@ -64,7 +64,7 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _input(options: argparse.Namespace) -> References | Streams:
-    from streambound.caching.traces import read_references, read_streams
+    from streambound.simulator.experiments.traces import read_references, read_streams
 
     problem = options.problem or ("joining" if options.streams else "caching")
     needed, other = (

@@ -12,7 +12,7 @@ from streambound.cli.options import command
 from streambound.errors import DataError, QueryError
 
 if TYPE_CHECKING:
-    from streambound.kmemory.night import Night
+    from streambound.approximate.nightly.night import Night
     from streambound.query.catalog import Catalog
     from streambound.query.registry import RegisteredQuery
 
@@ -32,8 +32,8 @@ def add_advise(subcommands: Any) -> None:
 
 
 def _advise(options: argparse.Namespace) -> int:
+    from streambound.approximate.nightly.advice import advice
     from streambound.cli.queries import one
-    from streambound.kmemory.advice import advice
 
     query, catalog = one(options.query, options.catalog)
     if options.picture is not None and options.picture.suffix not in ENDINGS:
@@ -55,9 +55,9 @@ def _advise(options: argparse.Namespace) -> int:
 
 def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     """The last benchmark of the query as it stands now."""
+    from streambound.approximate.nightly.night import read
     from streambound.checkpoint.fingerprint import fingerprint
     from streambound.checkpoint.inspection import CHANGED_PLAN
-    from streambound.kmemory.night import read
     from streambound.spark.recent import plan_for
 
     plan = plan_for(query.name, query.sql, catalog, 1)

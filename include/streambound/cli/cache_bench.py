@@ -16,8 +16,8 @@ from streambound.errors import QueryError, meant
 if TYPE_CHECKING:
     from typing import Any
 
-    from streambound.caching.experiments.cells import Cell, Counted
-    from streambound.caching.experiments.sweep import Task
+    from streambound.simulator.experiments.cells import Cell, Counted
+    from streambound.simulator.experiments.sweep import Task
 
 CONFIGS = ("tower", "roof", "floor", "walk", "real")
 
@@ -41,9 +41,9 @@ def add_bench(subcommands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from streambound.caching.experiments.cells import cells
-    from streambound.caching.experiments.report import report
-    from streambound.caching.experiments.sweep import allocation_tasks, flow_expect_tasks, tasks
+    from streambound.simulator.experiments.cells import cells
+    from streambound.simulator.experiments.report import report
+    from streambound.simulator.experiments.sweep import allocation_tasks, flow_expect_tasks, tasks
 
     configs = _checked(options)
     counted, told = _measured("sweep", tasks(configs, options.runs), options.engine)
@@ -76,7 +76,7 @@ def _checked(options: argparse.Namespace) -> list[str]:
     if options.flow_expect < 0:
         raise QueryError(f"--flow-expect is {options.flow_expect}", accepted="0 or more")
     if "real" in configs:
-        from streambound.caching.experiments.real import temperatures
+        from streambound.simulator.experiments.real import temperatures
 
         # Whether they are there is said before anything takes long.
         temperatures()
@@ -101,11 +101,11 @@ def _swept(what: str, tasks: Sequence[Task], engine: str) -> list[Counted]:
             print(f"\r{what}: {done} of {of} tasks", end="", file=sys.stderr, flush=True)
 
     if engine == "local":
-        from streambound.caching.experiments.sweep import swept
+        from streambound.simulator.experiments.sweep import swept
 
         return swept(tasks, tell)
+    from streambound.simulator.experiments.on_spark import swept_on_spark
     from streambound.spark.session import session
-    from streambound.spark.sweep import swept_on_spark
 
     with session("streambound cache bench") as spark:
         return swept_on_spark(spark, tasks, tell)
@@ -121,8 +121,8 @@ def _write(
     import pyarrow as pa
     import pyarrow.parquet
 
-    from streambound.caching.illustrations import illustrations, surfaces, varied
-    from streambound.caching.pictures import pictures
+    from streambound.simulator.experiments.illustrations import illustrations, surfaces, varied
+    from streambound.simulator.experiments.pictures import pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     numbers = "".join(json.dumps(cell.to_json()) + "\n" for cell in found)

@@ -39,8 +39,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _fits_memory(sql: str, catalog: Catalog, name: str) -> bool:
     """Whether an unbounded query runs in k tuples of memory."""
+    from streambound.approximate.equijoin import equijoin
     from streambound.errors import PlanError
-    from streambound.kmemory.equijoin import equijoin
     from streambound.query.parse import statement
 
     try:
@@ -51,9 +51,9 @@ def _fits_memory(sql: str, catalog: Catalog, name: str) -> bool:
 
 
 def _steps(sql: str, catalog: Catalog, name: str) -> str:
+    from streambound.papers.steps import steps_text
     from streambound.query.model import NullTest
     from streambound.query.parse import statement
-    from streambound.report.steps import steps_text
 
     simple = statement(sql, catalog, name).simple
     if simple is None or any(isinstance(atom, NullTest) for atom in simple.where):

@@ -169,8 +169,8 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
 
 
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
-    from streambound.kmemory.choice import Choice
-    from streambound.kmemory.night import read
+    from streambound.approximate.choice import Choice
+    from streambound.approximate.nightly.night import read
     from streambound.spark.k_memory import Memory
 
     if options.memory < 1:

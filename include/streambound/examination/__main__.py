@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from streambound.approximate.equijoin import equijoin
 from streambound.compiler import Compilation, check, compile
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
-from streambound.kmemory.equijoin import equijoin
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text

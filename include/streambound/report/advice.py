@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streambound.kmemory.advice import Advice, Reaches, Share
+from streambound.approximate.nightly.advice import Advice, Reaches, Share
 from streambound.report.tables import aligned
 
 HEADINGS = ("tuples", "units", "policy", "kept", "optimum")

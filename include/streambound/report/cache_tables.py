@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streambound.kmemory.advice import Share, shares
-from streambound.kmemory.night import Night
+from streambound.approximate.nightly.advice import Share, shares
+from streambound.approximate.nightly.night import Night
 from streambound.report.tables import aligned
 from streambound.results import CacheAnswer
 

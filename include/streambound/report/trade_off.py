@@ -8,11 +8,11 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.caching.pictures import COLOURS
-from streambound.kmemory.advice import Share, shares
-from streambound.kmemory.benchmark import Judged
-from streambound.kmemory.compared import ERRORS
-from streambound.kmemory.night import Night
+from streambound.approximate.nightly.advice import Share, shares
+from streambound.approximate.nightly.benchmark import Judged
+from streambound.approximate.nightly.compared import ERRORS
+from streambound.approximate.nightly.night import Night
+from streambound.approximate.nightly.offered import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streambound import settings
+from streambound.approximate.nightly.night import read
+from streambound.approximate.requested import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
-from streambound.kmemory.night import read
-from streambound.kmemory.requested import cache_size
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.emit import write_json

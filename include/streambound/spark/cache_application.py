@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streambound import settings
+from streambound.approximate.nightly.benchmark import SIMPLEST_FIRST
+from streambound.approximate.nightly.offered import SIZES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
-from streambound.kmemory.benchmark import SIMPLEST_FIRST
-from streambound.kmemory.offered import SIZES
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.caching.keys import KeyModel
-from streambound.checkpoint.fingerprint import fingerprint
-from streambound.errors import DataError, StreamboundError
-from streambound.kmemory.benchmark import (
+from streambound.approximate.choice import Choice
+from streambound.approximate.keys import KeyModel
+from streambound.approximate.nightly.benchmark import (
     SIMPLEST_FIRST,
     Case,
     Contender,
@@ -23,12 +22,13 @@ from streambound.kmemory.benchmark import (
     fits,
     learned,
 )
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.compared import Compared
-from streambound.kmemory.drift import drifts, followed
-from streambound.kmemory.night import Night, OfSize, decided, read, write
-from streambound.kmemory.offered import DAYS, HELD_OUT, RUNS, SIZES
-from streambound.kmemory.plan import MemoryPlan
+from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.nightly.drift import drifts, followed
+from streambound.approximate.nightly.night import Night, OfSize, decided, read, write
+from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
+from streambound.approximate.plan import MemoryPlan
+from streambound.checkpoint.fingerprint import fingerprint
+from streambound.errors import DataError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.spark import emit
 from streambound.spark.distribute import Progress

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streambound.approximate.choice import Choice
+from streambound.approximate.evaluation import MemoryPass, Tuple, by_time
+from streambound.approximate.nightly.night import Night, choice_for
+from streambound.approximate.plan import MemoryPlan
+from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.evaluation import MemoryPass, Tuple, by_time
-from streambound.kmemory.night import Night, choice_for
-from streambound.kmemory.plan import MemoryPlan
-from streambound.kmemory.serial import dump, load
 from streambound.spark import states
 from streambound.spark.evaluations import Step
 from streambound.spark.relations import tuples_of

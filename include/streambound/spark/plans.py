@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from streambound.approximate.plan import MemoryPlan
 from streambound.boundedness.statements import Part
 from streambound.checkpoint.fingerprint import fingerprint, united
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import static_values
-from streambound.kmemory.plan import MemoryPlan
 from streambound.query.model import Attribute, Kind, Occurrence, Query, Relation
 from streambound.query.statement import Statement
 from streambound.synopsis.ending import EndingPlan

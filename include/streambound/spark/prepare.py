@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from streambound.approximate.plan import memory_plan
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
 from streambound.compiler import compile
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
-from streambound.kmemory.plan import memory_plan
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers
 from streambound.query.model import Relation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streambound.kmemory.plan import MemoryPlan
+from streambound.approximate.plan import MemoryPlan
 from streambound.query.model import Query, Relation
 from streambound.query.statement import Statement
 from streambound.spark import emit, engine

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streambound.approximate.evaluation import Tuple, by_time
+from streambound.approximate.nightly.benchmark import Case
+from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.compiler import compile
 from streambound.errors import PlanError, StreamboundError
-from streambound.kmemory.benchmark import Case
-from streambound.kmemory.evaluation import Tuple, by_time
-from streambound.kmemory.plan import MemoryPlan, memory_plan
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, Range, choose_partitions

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
-from streambound.kmemory.evaluation import Tuple
 from streambound.query.model import Attribute, Query
 from streambound.spark.ordered import encoded
 from streambound.synopsis.match_join import Match, Row

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.kmemory.benchmark import Case, Contender, Trial, best, possible, trial
-from streambound.kmemory.choice import Choice
-from streambound.kmemory.compared import compared
+from streambound.approximate.choice import Choice
+from streambound.approximate.nightly.benchmark import Case, Contender, Trial, best, possible, trial
+from streambound.approximate.nightly.compared import compared
 from streambound.spark.distribute import collected, cores
 
 if TYPE_CHECKING:

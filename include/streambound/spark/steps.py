@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.caching.compiled import kernel
+from streambound.approximate.kernels.compiled import kernel
 
 Numbers = NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import groupby
 
+from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
-from streambound.kmemory.plan import MemoryPlan
 from streambound.spark import states
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of

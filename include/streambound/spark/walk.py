@@ -17,7 +17,7 @@ from streambound.durable import remove
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
-from streambound.sources.partitions import write_table
+from streambound.query.parquet import write_table
 from streambound.spark import emit, states
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book

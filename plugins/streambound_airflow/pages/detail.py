@@ -134,7 +134,7 @@ def choices(name: str) -> ChoicesBody:
     Raises:
         StorageError: its file is damaged.
     """
-    from streambound.kmemory.night import read
+    from streambound.approximate.nightly.night import read
 
     known(name)
     try:

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from streambound.kmemory.requested import CACHE_SIZE
+from streambound.approximate.requested import CACHE_SIZE
 from streambound.report.tables import quality_cell, why_not
 from streambound.results import Answer, CacheAnswer, QuerySummary, Results, VerdictRecord
 from streambound_airflow.pages.schemas import CachePart, Outcome, QueryPage, QueryRow, StatePoint

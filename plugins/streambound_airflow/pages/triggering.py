@@ -13,8 +13,8 @@ from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select, update
 
+from streambound.approximate.requested import cache_size
 from streambound.errors import QueryError
-from streambound.kmemory.requested import cache_size
 from streambound_airflow.pages.access import may_trigger
 from streambound_airflow.pages.problems import Problem, Refused
 from streambound_airflow.pages.schemas import CheckBody, QueryDetail, StartedRun

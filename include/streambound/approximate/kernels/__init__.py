@@ -1,0 +1,1 @@
+"""Compiled loops over arrays: a join in k tuples, and the most that any policy could keep of it."""

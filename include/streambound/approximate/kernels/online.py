@@ -1,0 +1,370 @@
+"""A join in k tuples of memory, one arriving tuple a step: what a nightly evaluation runs.
+
+Here streams need not bring one tuple a step each as in section 2: a step is one tuple of either of two
+streams. The tuples of one timestamp form a group that meets the cache, and itself, before anything leaves.
+A tuple that no later one can join is never cached. The cache holds k tuples over both streams together.
+
+Rows are tuples in order of time; the first ``kept`` of them are those that were cached before.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streambound.approximate.kernels.arrays import Floats, Integers
+from streambound.approximate.kernels.compiled import kernel
+
+# Beyond every moment that can be.
+FOR_EVER = np.int64(1) << 62
+RAND, FIFO, LRU, LFU, PROB, LIFE, HEEB = range(7)
+ONLINE = {"rand": RAND, "fifo": FIFO, "lru": LRU, "lfu": LFU, "prob": PROB, "life": LIFE, "heeb": HEEB}
+
+
+class Arrivals(NamedTuple):
+    """Tuples of two streams, one a row.
+
+    Args:
+        side: 0 or 1: the stream.
+        key: what has to be equal, as dense numbers.
+        time: the moment of each, not decreasing from row ``kept`` on.
+        until: the last moment at which a tuple of the other stream may join it; FOR_EVER if there is none.
+        born: the step at which it arrived; rows from ``kept`` on are numbered here.
+        used: the step at which it last joined (or arrived).
+        uses: how often it joined.
+        kept: how many rows were cached before.
+        low, high: a pair joins if low <= time of side 1 - time of side 0 <= high.
+    """
+
+    side: Integers
+    key: Integers
+    time: Integers
+    until: Integers
+    born: Integers
+    used: Integers
+    uses: Integers
+    kept: int
+    low: int
+    high: int
+
+
+class Expected(NamedTuple):
+    """What a policy knows of what will arrive.
+
+    Args:
+        chance: shape (2, keys): the probability that a step brings this key on this stream.
+        value: the whole number that each key is; used where ``moving``.
+        moving: of each stream, whether its keys follow a centre (a trend, a walk).
+        centre: shape (2): where it is; changed in place.
+        drift: shape (2): what it moves with each tuple of its stream.
+        gain: shape (2): how much of the distance to a tuple's key it moves then.
+        cells: benefit by distance from the centre, of both streams one after the other.
+        begin, low: shape (2): where a stream's cells begin, and the distance of the first.
+        pace: moments a step, for policies that count in steps how long a tuple can still join.
+        alpha: HEEB's.
+        weights: the sum of e^(-i / alpha) over i = 1, 2, ...
+        seed: of RAND.
+    """
+
+    chance: Floats
+    value: Integers
+    moving: NDArray[np.bool_]
+    centre: Floats
+    drift: Floats
+    gain: Floats
+    cells: Floats
+    begin: Integers
+    low: Integers
+    pace: float
+    alpha: float
+    weights: float
+    seed: int
+
+
+class Played(NamedTuple):
+    """What came of it.
+
+    Args:
+        cached: the rows that are cached at the end, oldest first.
+        one, other: the rows of each joined pair; ``other`` arrived later, or in the same group.
+        met: whether ``one`` came from the cache.
+        peak: the most rows that were cached between two groups.
+    """
+
+    cached: Integers
+    one: Integers
+    other: Integers
+    met: NDArray[np.bool_]
+    peak: int
+
+
+class _Lists(NamedTuple):
+    """Cached rows by stream and key, doubly linked."""
+
+    head: Integers
+    after: Integers
+    before: Integers
+
+
+class _Pairs(NamedTuple):
+    one: Integers
+    other: Integers
+    met: NDArray[np.bool_]
+
+
+def play(given: Arrivals, policy: str, size: int, expected: Expected, step: int = 0) -> Played:
+    """Run a policy over arrivals; ``born``, ``used``, ``uses`` and ``expected.centre`` are changed in place.
+
+    Args:
+        policy: one of ``ONLINE``.
+        size: k.
+        step: the number of the first arriving tuple.
+    """
+    cached = np.empty(max(size, given.kept) + len(given.side), np.int64)
+    score = np.empty(len(cached))
+    rows, keys = len(given.side), expected.chance.shape[1]
+    lists = _Lists(np.full((2, keys), -1, np.int64), np.full(rows, -1, np.int64), np.full(rows, -1, np.int64))
+    room = 2 * rows + 16
+    pairs = _Pairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_))
+    pairs, found, used, peak = _play(given, ONLINE[policy], size, expected, step, cached, score, lists, pairs)
+    return Played(cached[:used].copy(), pairs.one[:found], pairs.other[:found], pairs.met[:found], peak)
+
+
+@kernel
+def _play(
+    given: Arrivals,
+    policy: int,
+    size: int,
+    expected: Expected,
+    step: int,
+    cached: Integers,
+    score: Floats,
+    lists: _Lists,
+    pairs: _Pairs,
+) -> tuple[_Pairs, int, int, int]:
+    used, found, peak = 0, 0, 0
+    for row in range(given.kept):
+        cached[used] = row
+        used += 1
+        _link(lists, given.side[row], given.key[row], row)
+    first = given.kept
+    while first < len(given.side):
+        last = first
+        now = given.time[first]
+        while last < len(given.side) and given.time[last] == now:
+            last += 1
+        for row in range(first, last):
+            given.born[row] = step
+            given.used[row] = step
+            pairs, found = _meet(given, row, first, lists, pairs, found, step)
+            _follow(given, expected, row)
+            # Later rows of the group find it here; it leaves again below if it is never joined later.
+            _link(lists, given.side[row], given.key[row], row)
+            step += 1
+        for row in range(first, last):
+            if given.until[row] > now:
+                cached[used] = row
+                used += 1
+            else:
+                _unlink(lists, given.side[row], given.key[row], row)
+        if used > size:
+            used = _drop(given, policy, size, expected, now, step, cached, score, lists, used)
+        peak = max(peak, used)
+        first = last
+    return pairs, found, used, peak
+
+
+@kernel
+def _link(lists: _Lists, side: int, key: int, row: int) -> None:
+    after = lists.head[side, key]
+    lists.after[row] = after
+    lists.before[row] = -1
+    if after >= 0:
+        lists.before[after] = row
+    lists.head[side, key] = row
+
+
+@kernel
+def _unlink(lists: _Lists, side: int, key: int, row: int) -> None:
+    before, after = lists.before[row], lists.after[row]
+    if before >= 0:
+        lists.after[before] = after
+    else:
+        lists.head[side, key] = after
+    if after >= 0:
+        lists.before[after] = before
+
+
+@kernel
+def _meet(
+    given: Arrivals, row: int, first: int, lists: _Lists, pairs: _Pairs, found: int, step: int
+) -> tuple[_Pairs, int]:
+    """Note the pairs of an arriving tuple with what is cached and with its group before it."""
+    side = given.side[row]
+    at = lists.head[1 - side, given.key[row]]
+    while at >= 0:
+        apart = given.time[row] - given.time[at]
+        if side == 0:
+            apart = -apart
+        if given.low <= apart <= given.high:
+            if found == len(pairs.one):
+                pairs = _Pairs(_doubled(pairs.one), _doubled(pairs.other), _flags(pairs.met))
+            pairs.one[found] = at
+            pairs.other[found] = row
+            pairs.met[found] = at < first
+            found += 1
+            if at < first:
+                given.used[at] = step
+                given.uses[at] += 1
+        at = lists.after[at]
+    return pairs, found
+
+
+@kernel
+def _doubled(values: Integers) -> Integers:
+    more = np.empty(2 * len(values), np.int64)
+    more[: len(values)] = values
+    return more
+
+
+@kernel
+def _flags(values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    more = np.empty(2 * len(values), np.bool_)
+    more[: len(values)] = values
+    return more
+
+
+@kernel
+def _follow(given: Arrivals, expected: Expected, row: int) -> None:
+    """Move the centre of a stream with a tuple of it."""
+    side = given.side[row]
+    if expected.moving[side]:
+        centre = expected.centre[side] + expected.drift[side]
+        expected.centre[side] = centre + expected.gain[side] * (expected.value[given.key[row]] - centre)
+
+
+@kernel
+def _worth(
+    given: Arrivals,
+    policy: int,
+    expected: Expected,
+    cached: Integers,
+    used: int,
+    now: int,
+    step: int,
+    score: Floats,
+) -> None:
+    """How much each cached tuple is worth keeping."""
+    # One loop a policy over arrays by name: to pass the tuples of arrays for each row costs ten times more.
+    if policy in (FIFO, LRU, LFU):
+        known = given.born if policy == FIFO else (given.used if policy == LRU else given.uses)
+        for at in range(used):
+            score[at] = known[cached[at]]
+    elif policy == RAND:
+        seed, born = expected.seed, given.born
+        for at in range(used):
+            score[at] = _draw(seed, step, born[cached[at]])
+    elif policy == HEEB:
+        _benefits(given, expected, cached, used, now, score)
+    else:
+        side, key, until, chance, pace = given.side, given.key, given.until, expected.chance, expected.pace
+        for at in range(used):
+            row = cached[at]
+            score[at] = chance[1 - side[row], key[row]]
+            if policy == LIFE and until[row] < FOR_EVER:
+                score[at] *= (until[row] - now) / pace
+
+
+@kernel
+def _benefits(
+    given: Arrivals, expected: Expected, cached: Integers, used: int, now: int, score: Floats
+) -> None:
+    """H with L^exp: what the other stream is expected to bring while a tuple is kept (section 4.3)."""
+    side, key, until = given.side, given.key, given.until
+    chance, pace, alpha, weights = expected.chance, expected.pace, expected.alpha, expected.weights
+    moving, value, centre = expected.moving, expected.value, expected.centre
+    cells, begin, low = expected.cells, expected.begin, expected.low
+    for at in range(used):
+        row = cached[at]
+        other = 1 - side[row]
+        if moving[other]:
+            place = int(np.rint(value[key[row]] - centre[other])) - low[other]
+            end = begin[1] if other == 0 else len(cells)
+            inside = 0 <= place < end - begin[other]
+            score[at] = cells[begin[other] + place] if inside else 0.0
+            continue
+        # The sum of e^(-i / alpha) over the steps that are left.
+        score[at] = chance[other, key[row]] * weights
+        if until[row] < FOR_EVER:
+            score[at] *= -np.expm1(-(until[row] - now) / pace / alpha)
+
+
+@kernel
+def _draw(seed: int, step: int, born: int) -> float:
+    """A number in [0, 1) that only its arguments decide (splitmix64)."""
+    mixed = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(step) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed += np.uint64(born) * np.uint64(0x94D049BB133111EB)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return float(mixed >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def _drop(
+    given: Arrivals,
+    policy: int,
+    size: int,
+    expected: Expected,
+    now: int,
+    step: int,
+    cached: Integers,
+    score: Floats,
+    lists: _Lists,
+    used: int,
+) -> int:
+    """Drop rows that nothing can join any more, then those of the lowest score, of equals the oldest."""
+    until = given.until
+    left = 0
+    for at in range(used):
+        row = cached[at]
+        if until[row] > now:
+            cached[left] = row
+            left += 1
+        else:
+            _unlink(lists, given.side[row], given.key[row], row)
+    used = left
+    if used <= size:
+        return used
+    _worth(given, policy, expected, cached, used, now, step, score)
+    worst = _lowest(score, used, used - size)
+    for at in worst:
+        row = cached[at]
+        _unlink(lists, given.side[row], given.key[row], row)
+        cached[at] = -1
+    left = 0
+    for at in range(used):
+        if cached[at] >= 0:
+            cached[left] = cached[at]
+            left += 1
+    return left
+
+
+@kernel
+def _lowest(score: Floats, used: int, count: int) -> Integers:
+    """The places of the lowest scores, of equals the first."""
+    found = np.empty(count, np.int64)
+    size = 0
+    for at in range(used):
+        if size == count and score[at] >= score[found[count - 1]]:
+            continue
+        if size < count:
+            size += 1
+        place = size - 1
+        while place > 0 and score[found[place - 1]] > score[at]:
+            found[place] = found[place - 1]
+            place -= 1
+        found[place] = at
+    return found

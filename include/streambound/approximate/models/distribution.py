@@ -1,0 +1,110 @@
+"""Distributions over whole numbers, as an array of probabilities from the least value on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from streambound.approximate.kernels.arrays import Floats
+from streambound.errors import DataError
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Pr{X = low + i} = probability[i]; it need not sum to 1."""
+
+    low: int
+    probability: Floats
+
+    def of(self, value: int) -> float:
+        """The probability of a value.
+
+        >>> uniform(2).of(2), uniform(2).of(3)
+        (0.2, 0.0)
+        """
+        at = value - self.low
+        return float(self.probability[at]) if 0 <= at < len(self.probability) else 0.0
+
+    @property
+    def high(self) -> int:
+        """The largest value."""
+        return self.low + len(self.probability) - 1
+
+    @property
+    def mean(self) -> float:
+        """The expected value."""
+        return float(self.probability @ np.arange(self.low, self.high + 1))
+
+    def moved(self, by: int) -> Distribution:
+        """Of X + by."""
+        return Distribution(self.low + by, self.probability)
+
+    def plus(self, other: Distribution) -> Distribution:
+        """Of the sum with an independent variable."""
+        return Distribution(self.low + other.low, np.convolve(self.probability, other.probability))
+
+    def without(self, value: int) -> Distribution:
+        """With the probability of one value removed."""
+        left = self.probability.copy()
+        if self.low <= value <= self.high:
+            left[value - self.low] = 0.0
+        return Distribution(self.low, left)
+
+    def trimmed(self, least: float = 1e-18) -> Distribution:
+        """Without the improbable values at both ends."""
+        likely = np.flatnonzero(self.probability > least)
+        if not len(likely):
+            return Distribution(self.low, self.probability[:1])
+        first, last = likely[0], likely[-1]
+        return Distribution(self.low + int(first), self.probability[first : last + 1])
+
+    def draw(self, count: int, draws: np.random.Generator) -> np.ndarray:
+        """Independent draws."""
+        total = self.probability.sum()
+        return self.low + draws.choice(len(self.probability), count, p=self.probability / total)
+
+
+def point(value: int) -> Distribution:
+    """All on one value."""
+    return Distribution(value, np.ones(1))
+
+
+def uniform(width: int) -> Distribution:
+    """Uniform on -width .. width."""
+    _at_least("width", width, 0)
+    return Distribution(-width, np.full(2 * width + 1, 1 / (2 * width + 1)))
+
+
+def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Distribution:
+    """A normal variable rounded to whole numbers; cut to -width .. width and rescaled if a width is given.
+
+    Without a width it ends where both tails are below 1e-16.
+    """
+    if not deviation > 0:
+        raise DataError(f"the standard deviation is {deviation}", accepted="a number above 0")
+    far = int(np.ceil(8.3 * deviation)) + 1
+    low, high = round(mean) - far, round(mean) + far
+    if width is not None:
+        _at_least("width", width, 0)
+        low, high = -width, width
+    edges = (np.arange(low, high + 2) - 0.5 - mean) / deviation
+    # From the side of the nearer tail, where the difference keeps its digits.
+    found = np.where(edges[:-1] > 0, ndtr(-edges[:-1]) - ndtr(-edges[1:]), ndtr(edges[1:]) - ndtr(edges[:-1]))
+    return Distribution(low, found / found.sum())
+
+
+def empirical(values: Sequence[int] | np.ndarray, extra: float = 0.0) -> Distribution:
+    """The shares of the values from the least to the largest one, ``extra`` added to each count."""
+    found = np.asarray(values, dtype=np.int64)
+    if not len(found):
+        raise DataError("there are no values to take a distribution from", accepted="one value or more")
+    counts = np.bincount(found - found.min()) + extra
+    return Distribution(int(found.min()), counts / counts.sum())
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise DataError(f"the {name} is {value}", accepted=f"a whole number, {least} or more")

@@ -1,0 +1,156 @@
+"""How much memory keeps a share of a query's results, as its last benchmark has it.
+
+Shares are of the results that a memory for everything keeps on the held-out days, so what is measured is
+what a size would have kept lately. Between two sizes the share is taken to grow in a straight line. What an
+optimum keeps grows ever more slowly with its size (it is a flow of least cost), so the line lies below it and
+the size that is read from it is enough; of a policy it is an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from streambound.approximate.nightly.night import Night, OfSize
+from streambound.errors import DataError, QueryError
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """From where on a share is reached.
+
+    Args:
+        size, units: the smallest size that was tried and reaches it: tuples, and stored values at most.
+        estimated: the size, in tuples, at which the line from the size before (or from no memory) reaches it;
+            None where ``size`` reaches it exactly.
+    """
+
+    size: int
+    units: int
+    estimated: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; units of an estimated size are in proportion."""
+        width = self.units // self.size
+        estimate = None
+        if self.estimated is not None:
+            estimate = {"size": self.estimated, "units": self.estimated * width}
+        return {"size": self.size, "units": self.units, "estimate": estimate}
+
+
+@dataclass(frozen=True)
+class Share:
+    """What is kept at one size, as shares of all results; ``ahead`` are the policies that keep more."""
+
+    of: OfSize
+    kept: float
+    optimum: float
+    ahead: tuple[tuple[str, float], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        choice = self.of.choice
+        return {
+            "size": self.of.size,
+            "units": self.of.units,
+            "policy": choice.policy,
+            "alpha": choice.alpha,
+            "why": choice.why,
+            "kept": self.of.kept,
+            "share": round(self.kept, 4),
+            "optimum": self.of.optimum,
+            "optimum_share": round(self.optimum, 4),
+            "ahead": [{"policy": policy, "share": round(share, 4)} for policy, share in self.ahead],
+            "estimate": None if self.of.estimate is None else self.of.estimate.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How much memory keeps ``target`` of the results: under the chosen policies, and for an optimum.
+
+    Args:
+        shares: by size, ascending.
+        chosen, optimum: None where no size that was tried reaches the target.
+    """
+
+    night: Night
+    target: float
+    shares: tuple[Share, ...]
+    chosen: Reaches | None
+    optimum: Reaches | None
+
+    @property
+    def reached(self) -> bool:
+        """Whether a size that was tried keeps the target."""
+        return self.chosen is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        night = self.night
+        return {
+            "query": night.query,
+            "target": self.target,
+            "reached": self.reached,
+            "memory": None if self.chosen is None else self.chosen.to_json(),
+            "optimum": None if self.optimum is None else self.optimum.to_json(),
+            "sizes": [share.to_json() for share in self.shares],
+            "results": night.possible,
+            "tuples": night.tuples,
+            "days": list(night.days),
+            "held_out": night.held_out,
+            "drifted": night.drifted,
+            "drifts": [fit.to_json() for fit in night.drifts],
+        }
+
+
+def advice(night: Night, target: float) -> Advice:
+    """How much memory keeps a share of the results.
+
+    Args:
+        target: in (0, 1].
+
+    Raises:
+        QueryError: the target is no such share.
+        DataError: there were no results on the held-out days.
+    """
+    if not 0 < target <= 1:
+        raise QueryError(f"the target is {target:g}", accepted="a share above 0 and at most 1, such as 0.95")
+    found = shares(night)
+    chosen = _reaches([(one.of, one.of.kept) for one in found], target * night.possible)
+    optimum = _reaches([(one.of, one.of.optimum) for one in found], target * night.possible)
+    return Advice(night, target, found, chosen, optimum)
+
+
+def shares(night: Night) -> tuple[Share, ...]:
+    """What is kept at each size, ascending.
+
+    Raises:
+        DataError: there were no results on the held-out days.
+    """
+    if not night.possible:
+        raise DataError(
+            f"there were no results on the last {night.held_out} of {len(night.days)} days",
+            subject=night.query,
+            fix="benchmark more days: benchmark_caches --days N",
+        )
+    return tuple(_share(one, night.possible) for one in sorted(night.sizes, key=lambda one: one.size))
+
+
+def _share(one: OfSize, possible: int) -> Share:
+    more = tuple((each.contender.policy, each.kept / possible) for each in one.ahead)
+    return Share(one, one.kept / possible, one.optimum / possible, more)
+
+
+def _reaches(kept: Sequence[tuple[OfSize, int]], wanted: float) -> Reaches | None:
+    """The first size that keeps so many results, and where the line from the one before crosses."""
+    below = (0, 0)
+    for of, results in kept:
+        if results >= wanted:
+            ahead = (wanted - below[1]) / (results - below[1])
+            size = max(ceil(below[0] + ahead * (of.size - below[0])), 1)
+            return Reaches(of.size, of.units, size if size < of.size else None)
+        below = (of.size, results)
+    return None

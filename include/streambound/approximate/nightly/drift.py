@@ -1,0 +1,44 @@
+"""Whether streams have left the models that choices rest on, night after night."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streambound.approximate.evaluation import MemoryPass, numbers_of
+from streambound.approximate.keys import KeyModel
+from streambound.approximate.nightly.benchmark import LEAST_TUPLES, Case, Fit, fits
+from streambound.approximate.nightly.night import Night, OfSize
+
+
+def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
+    """How well the models of the choice before explain the days that have come since."""
+    known = None if before is None else before.known
+    if before is None or known is None or len(case.rows) - _since(case, before) < LEAST_TUPLES:
+        return ()
+    return fits(case, known, _since(case, before))
+
+
+def followed(
+    case: Case, before: Night | None, sizes: Sequence[OfSize], models: tuple[KeyModel, KeyModel]
+) -> tuple[KeyModel, KeyModel]:
+    """The models by which the next night sees a drift: those of choices that stand, moved along; else anew.
+
+    A choice that stands is left as it is, for the checkpoints rest on it; where its streams are is not.
+
+    Args:
+        sizes: as decided tonight.
+        models: learned tonight, from all days.
+    """
+    if before is None or before.known is None or all(one.chosen is not None for one in sizes):
+        return models
+    engine, rows = MemoryPass(case.plan), case.rows[_since(case, before) :]
+    found = []
+    for side, model in enumerate(before.known):
+        keys = [engine.key(row) for row in rows if row.side == side]
+        found.append(model.followed(numbers_of(keys)))
+    return found[0], found[1]
+
+
+def _since(case: Case, before: Night) -> int:
+    """The first row of the days that have come since a night."""
+    return sum(case.days[day] <= before.days[-1] for day in case.day)

@@ -1,0 +1,252 @@
+"""A night's benchmark of one query's caches: the choice for each size, why, and all that it rests on.
+
+It is a JSON file a query in ``settings.caches_root()``, replaced as a whole. The evaluation takes its choice
+from it, ``streambound cache advise`` its answer, and reports their pictures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from streambound.approximate.choice import Choice
+from streambound.approximate.keys import KeyModel
+from streambound.approximate.nightly.benchmark import (
+    STANDING,
+    Case,
+    Contender,
+    Fit,
+    Judged,
+    Trial,
+    choose,
+    judged,
+    lead,
+)
+from streambound.approximate.nightly.compared import Compared
+from streambound.durable import write_text
+from streambound.errors import DataError
+
+
+@dataclass(frozen=True)
+class OfSize:
+    """What was found for one size of the cache.
+
+    Args:
+        units: stored values, at most: k times the width of a tuple.
+        optimum: the most that any policy could keep on the held-out days.
+        judged: every contender.
+        chosen: the contender that is chosen; None where the choice of an earlier night stands.
+        estimate: what the evaluation's own estimate is worth; None if that was not looked at.
+    """
+
+    size: int
+    units: int
+    optimum: int
+    judged: tuple[Judged, ...]
+    choice: Choice
+    kept: int
+    chosen: Contender | None = None
+    estimate: Compared | None = None
+
+    @property
+    def ahead(self) -> tuple[Judged, ...]:
+        """Policies that keep more than the chosen one, the most first; of HEEB the best alpha."""
+        best: dict[str, Judged] = {}
+        for one in sorted(self.judged, key=lambda one: -one.kept):
+            if one.kept > self.kept:
+                best.setdefault(one.contender.policy, one)
+        return tuple(best.values())
+
+    @property
+    def why(self) -> str:
+        """Why the choice was made, with the policies that keep more."""
+        if not self.ahead:
+            return f"{self.choice.why}; no policy keeps more"
+        more = ", ".join(f"{one.contender.policy} {one.kept:,}" for one in self.ahead)
+        return f"{self.choice.why}; more results than the {self.kept:,} of the chosen one were kept by {more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; what is ahead follows from the rest."""
+        chosen = None if self.chosen is None else vars(self.chosen)
+        body = {"size": self.size, "units": self.units, "optimum": self.optimum, "kept": self.kept}
+        judged, ahead = ([one.to_json() for one in found] for found in (self.judged, self.ahead))
+        estimate = None if self.estimate is None else self.estimate.to_json()
+        told = {"ahead": ahead, "why": self.why, "estimate": estimate}
+        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **told}
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> OfSize:
+        """What ``to_json`` made an object of."""
+        made = tuple(Judged.of_json(one) for one in found["judged"])
+        chosen = None if found["chosen"] is None else Contender(**found["chosen"])
+        choice = Choice.of_json(found["choice"])
+        size, units, optimum, kept = (found[name] for name in ("size", "units", "optimum", "kept"))
+        estimate = found.get("estimate")
+        seen = None if estimate is None else Compared.of_json(estimate)
+        return cls(size, units, optimum, made, choice, kept, chosen, seen)
+
+
+@dataclass(frozen=True)
+class Night:
+    """The benchmark of one query.
+
+    Args:
+        fingerprint: of the query and its catalog: another query by the same name does not take its choice.
+        days: the partitions that it rests on; the last ``held_out`` of them were held out.
+        tuples: how many tuples counted on these days.
+        possible: results on the held-out days with a memory for everything.
+        fits: of the models that were learned this night.
+        drifts: of those of the choice before it, on the days since.
+        models: of both streams as they are after the last day, by which the next night sees a drift; of the
+            choices that stand, else learned from all days, whether a choice needs them or not.
+    """
+
+    query: str
+    sql: str
+    fingerprint: str
+    days: tuple[str, ...]
+    held_out: int
+    tuples: int
+    possible: int
+    sizes: tuple[OfSize, ...]
+    fits: tuple[Fit, ...]
+    drifts: tuple[Fit, ...] = ()
+    models: tuple[KeyModel, KeyModel] | None = None
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the streams have left the models of the choice before."""
+        return any(fit.drifted for fit in self.drifts)
+
+    @property
+    def known(self) -> tuple[KeyModel, KeyModel] | None:
+        """What was known of the streams: earlier releases wrote it with the choices alone."""
+        chosen = (one.choice.models for one in self.sizes)
+        return self.models or next((models for models in chosen if models is not None), None)
+
+    def choice(self, size: int) -> Choice:
+        """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
+        nearest = min(self.sizes, key=lambda one: (abs(one.size - size), one.size))
+        if nearest.size == size or nearest.choice.alpha is None:
+            return nearest.choice
+        return replace(nearest.choice, alpha=nearest.choice.alpha * size / nearest.size)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        body = {name: getattr(self, name) for name in ("query", "sql", "fingerprint", "held_out", "tuples")}
+        body |= {"days": list(self.days), "possible": self.possible, "drifted": self.drifted}
+        parts = {name: [one.to_json() for one in getattr(self, name)] for name in ("sizes", "fits", "drifts")}
+        models = None if self.models is None else [model.to_json() for model in self.models]
+        return {**body, **parts, "models": models}
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Night:
+        """What ``to_json`` made an object of; what earlier releases did not write may be missing."""
+        models = [KeyModel.of_json(one) for one in found.get("models") or ()]
+        fits, drifts = ([Fit.of_json(one) for one in found[name]] for name in ("fits", "drifts"))
+        return cls(
+            query=found["query"],
+            sql=found["sql"],
+            fingerprint=found["fingerprint"],
+            days=tuple(found["days"]),
+            held_out=found["held_out"],
+            tuples=found["tuples"],
+            possible=found["possible"],
+            sizes=tuple(OfSize.of_json(one) for one in found["sizes"]),
+            fits=tuple(fits),
+            drifts=tuple(drifts),
+            models=(models[0], models[1]) if models else None,
+        )
+
+
+def decided(
+    case: Case,
+    size: int,
+    optimum: int,
+    trials: Sequence[Trial],
+    before: tuple[Choice, Trial] | None,
+    models: tuple[KeyModel, KeyModel],
+    left: Sequence[Fit] = (),
+) -> OfSize:
+    """The choice for a size.
+
+    Args:
+        trials: of the contenders.
+        before: the choice that stood so far and what it kept, unless the streams have left its models.
+        models: learned from all days.
+        left: of the models before, those that the streams have left.
+    """
+    by_contender: dict[Contender, list[Trial]] = {}
+    for one in trials:
+        by_contender.setdefault(one.contender, []).append(one)
+    found = tuple(judged(each) for each in by_contender.values())
+    units = replace(case.plan, size=size).units
+    chosen, why = choose(trials)
+    kept = next(one.kept for one in found if one.contender == chosen)
+    if before is not None and (stands := _stands(by_contender[chosen], *before)) is not None:
+        return OfSize(size, units, optimum, found, stands, sum(before[1].kept))
+    choice = chosen.choice(size, models, case.pace, 0)
+    if left:
+        why += f"; models were learned anew, for the streams have left those before: {_told(left)}"
+    return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen)
+
+
+def _told(left: Sequence[Fit]) -> str:
+    return ", ".join(f"{fit.stream} by {fit.drop:.2f} nats a tuple" for fit in left)
+
+
+def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
+    """The earlier choice, unless what is best tonight is better by more than chance and ``STANDING``."""
+    kept = [n for one in top for n in one.kept]
+    ahead, half = lead(kept, then.kept)
+    if ahead > min(half, STANDING * sum(kept) / len(kept)):
+        return None
+    told = before.why.removesuffix(STOOD)
+    return replace(before, why=told + STOOD)
+
+
+STOOD = "; it stands, since nothing tonight is clearly better"
+
+
+def choice_for(night: Night | None, fingerprint: str, size: int) -> Choice:
+    """The choice of a benchmark, if it was of the same query; else the default."""
+    if night is None or night.fingerprint != fingerprint:
+        return Choice()
+    return night.choice(size)
+
+
+def path_of(folder: Path, query: str) -> Path:
+    """Where the benchmark of a query lies."""
+    return folder / f"{query}.json"
+
+
+def write(folder: Path, night: Night) -> None:
+    """Replace the benchmark of a query in one step.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    text = json.dumps(night.to_json(), ensure_ascii=False, allow_nan=False)
+    write_text(path_of(folder, night.query), text + "\n")
+
+
+def read(folder: Path, query: str) -> Night | None:
+    """The benchmark of a query; None if there has been none.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = path_of(folder, query)
+    try:
+        return Night.of_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"no benchmark of caches can be read from it: {type(error).__name__}: {error}",
+            subject=str(path),
+            fix="remove the file, and run the DAG benchmark_caches",
+        ) from None

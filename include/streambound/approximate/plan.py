@@ -1,0 +1,68 @@
+"""The plan of an equijoin in k tuples of memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streambound.approximate.choice import Choice
+from streambound.approximate.equijoin import Equijoin, equijoin
+from streambound.errors import PlanError, QueryError
+from streambound.query.model import Query
+from streambound.query.statement import Statement
+from streambound.synopsis.known import known
+from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.planner import stream_synopsis
+
+# Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
+BESIDE = 4
+# So many tuples and counts the estimate of all results may take beside the cache.
+SAMPLED = 1_000
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How an equijoin is evaluated: ``size`` tuples of both streams together, kept by ``choice``.
+
+    ``streams`` say which tuples count at all and which of their columns are kept.
+    """
+
+    join: Equijoin
+    streams: tuple[StreamSynopsis, StreamSynopsis]
+    size: int
+    choice: Choice
+    sampled: int = SAMPLED
+    stateless: ClassVar[bool] = False
+    empty: ClassVar[bool] = False
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+        return self.join.query
+
+    @property
+    def width(self) -> int:
+        """Stored values of a cached tuple of the wider stream."""
+        return max(len(stream.carried) for stream in self.streams) + BESIDE
+
+    @property
+    def units(self) -> int:
+        """Stored values of the cache, at most: k times the width. The estimate's sample comes beside."""
+        return self.size * self.width
+
+
+def memory_plan(statement: Statement, size: int, choice: Choice | None = None) -> MemoryPlan:
+    """The plan of a statement in ``size`` tuples.
+
+    Raises:
+        PlanError: it is no equijoin that is accepted (see ``equijoin``).
+        QueryError: the size is below 1.
+    """
+    if size < 1:
+        raise QueryError(f"the memory is {size} tuples", subject=statement.name, accepted="1 or more")
+    join = equijoin(statement)
+    facts = known(join.query)
+    if facts is None:
+        raise PlanError("no tuples can meet its conditions together", subject=statement.name)
+    left, right = (stream_synopsis(facts, alias, ()) for alias in (join.left, join.right))
+    return MemoryPlan(join, (left, right), size, choice or Choice())
