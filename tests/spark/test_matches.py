@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -47,3 +48,20 @@ def test_no_wrapping_where_products_pass_64_bits() -> None:
     plan = make_plan(query)
     sources = {name: [Rep({"A": a}, 2**61 - a, 0) for a in (1, 2)] for name in ("S", "T")}
     assert Matches(plan).counts(sources) == {(a,): (2**61 - a) ** 2 for a in (1, 2)}
+
+
+def test_many_pairs_with_several_comparisons() -> None:
+    columns = {"A": "int", "B": "int", "C": "int"}
+    bounded = {"domains": {name: {"min": 0, "max": 99} for name in columns}, "not_null": list(columns)}
+    catalog = catalog_from_mapping({name: {"columns": columns, **bounded} for name in ("S", "T")})
+    where = "S.A < T.A AND S.B >= T.B AND S.C <> T.C"
+    plan = make_plan(parse(f"SELECT S.A FROM S, T WHERE {where}", catalog, "many"))
+    numbers = np.random.default_rng(5).integers(0, 100, (2, 2_000, 3))
+    sources = {
+        name: [Rep(dict(zip(columns, row, strict=True)), 3, 0) for row in rows.tolist()]
+        for name, rows in zip("ST", numbers, strict=True)
+    }
+    (a, b, c), (d, e, f) = (rows.T for rows in numbers)
+    pairs = (a[:, None] < d) & (b[:, None] >= e) & (c[:, None] != f)
+    expected = {(value,): int(pairs[a == value].sum()) * 9 for value in set(a.tolist())}
+    assert Matches(plan).counts(sources) == {row: count for row, count in expected.items() if count}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 ANYTHING, NULL = -1, -2
 # No column has this name.
 NOTHING = ""
-# Comparisons made at once: a few megabytes of truth values.
-BLOCK = 1 << 22
+# Pairs compared at once: some tens of megabytes.
+BLOCK = 1 << 20
 _TESTS = {
     Op.LT: np.less,
     Op.LE: np.less_equal,
@@ -34,6 +36,8 @@ _TESTS = {
     Op.GE: np.greater_equal,
     Op.GT: np.greater,
 }
+# What a stretch of sorted values meets.
+_SORTED = (Op.LT, Op.LE, Op.GE, Op.GT)
 # Of an occurrence: a projected column, its side of a comparison (by number), or (None) its cell.
 Slot = tuple[str, str | int | None]
 
@@ -45,7 +49,7 @@ class Matched:
     columns: Mapping[Slot, Codes]
     weights: NDArray[Any]
 
-    def take(self, rows: NDArray[np.intp]) -> Matched:
+    def take(self, rows: Rows) -> Matched:
         """Some of the rows."""
         return Matched({slot: codes[rows] for slot, codes in self.columns.items()}, self.weights[rows])
 
@@ -163,16 +167,18 @@ class _Test:
     right: Codes
     apart: frozenset[tuple[int | None, int | None]] | None = None
 
-    def mask(self, rows: slice) -> Mask:
-        """Whether it holds, for some rows of the left side and all of the right one."""
-        left, right = self.left[rows, None], self.right[None, :]
-        if self.apart is not None:
-            excluded: Mask = np.logical_or.reduce([(left == a) & (right == b) for a, b in self.apart])
-            return ~excluded
-        found: Mask = _TESTS[self.op](left, right)
-        if min(self.left.min(), self.right.min()) < 0:
-            found = (found & (left != NULL) & (right != NULL)) | (left == ANYTHING) | (right == ANYTHING)
+    def holds(self, left: Rows, right: Rows) -> Mask:
+        """Whether it holds for pairs of rows whose values are ranks."""
+        found: Mask = _TESTS[self.op](self.left[left], self.right[right])
         return found
+
+    def asked(self, left: int, right: int) -> bool | None:
+        """Whether it is to be asked of all pairs with rows alike; None if it holds for none of them."""
+        if self.apart is not None:
+            return None if (left, right) in self.apart else False
+        if ANYTHING in (left, right):
+            return False
+        return None if NULL in (left, right) else True
 
 
 def _turned(test: _Test) -> _Test:
@@ -180,31 +186,120 @@ def _turned(test: _Test) -> _Test:
     return _Test(test.right, test.op.mirrored, test.left, apart)
 
 
-def _masks(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterator[tuple[slice, Mask]]:
-    width = len(right.weights)
-    rows = max(1, BLOCK // width)
-    for start in range(0, len(left.weights), rows):
-        block = slice(start, min(start + rows, len(left.weights)))
-        mask: Mask = np.ones((block.stop - block.start, width), np.bool_)
-        for test in tests:
-            mask &= test.mask(block)
-        yield block, mask
+@dataclass(frozen=True)
+class _Candidates:
+    """For each of some left rows a stretch of some right rows, of which those count that meet ``tests``."""
+
+    left: Rows
+    right: Rows
+    starts: Rows
+    stops: Rows
+    tests: Sequence[_Test]
+
+    def pairs(self) -> Iterator[tuple[slice, Rows, Rows, Mask]]:
+        """In blocks: which of ``left``, the pairs of rows, and whether each counts."""
+        lengths = self.stops - self.starts
+        blocks = np.cumsum(lengths) // BLOCK
+        edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(lengths)]
+        for start, stop in pairwise(edges):
+            counts = lengths[start:stop]
+            before = np.cumsum(counts) - counts
+            places = np.arange(int(counts.sum())) + np.repeat(self.starts[start:stop] - before, counts)
+            left, right = np.repeat(self.left[start:stop], counts), self.right[places]
+            mask = np.ones(len(left), np.bool_)
+            for test in self.tests:
+                mask &= test.holds(left, right)
+            yield slice(start, stop), left, right, mask
+
+    def totals(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """For each left row the sum of its partners' weights."""
+        if not self.tests:
+            sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights[self.right])])
+            return np.asarray(sums[self.stops] - sums[self.starts])
+        found = np.zeros(len(self.left), weights.dtype)
+        for rows, _, right, mask in self.pairs():
+            counts = self.stops[rows] - self.starts[rows]
+            some = np.flatnonzero(counts)
+            if len(some):
+                begins = (np.cumsum(counts) - counts)[some]
+                mine = np.where(mask, weights[right], np.zeros(1, weights.dtype))
+                found[some + rows.start] = np.add.reduceat(mine, begins)
+        return found
+
+
+def _candidates(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterator[_Candidates]:
+    """Stretches that have all matches: rows with equal keys, in order of the first inequality."""
+    cells = [test.apart is not None for test in tests]
+    for mine, ones in _alike([test.left for test in tests], cells, len(left.weights)):
+        for theirs, others in _alike([test.right for test in tests], cells, len(right.weights)):
+            asked = [test.asked(a, b) for test, a, b in zip(tests, mine, theirs, strict=True)]
+            if None not in asked:
+                active = [test for test, ask in zip(tests, asked, strict=True) if ask]
+                yield _stretches(ones, others, active)
+
+
+def _alike(
+    columns: Sequence[Codes], cells: Sequence[bool], size: int
+) -> Iterator[tuple[tuple[int, ...], Rows]]:
+    """Rows by what stands in their columns: ANYTHING, NULL or (0) any rank; of cells by which."""
+    kinds = [codes if cell else np.minimum(codes, 0) for codes, cell in zip(columns, cells, strict=True)]
+    various = [kind for kind in kinds if len(kind) and (kind != kind[0]).any()]
+    if not various:
+        yield tuple(int(kind[0]) for kind in kinds if len(kind)), np.arange(size)
+        return
+    _, firsts, numbers = np.unique(np.stack(various), axis=1, return_index=True, return_inverse=True)
+    for number, first in enumerate(firsts.tolist()):
+        yield tuple(int(kind[first]) for kind in kinds), np.flatnonzero(numbers == number)
+
+
+def _stretches(left: Rows, right: Rows, tests: Sequence[_Test]) -> _Candidates:
+    equal = [test for test in tests if test.op is Op.EQ]
+    order = next((test for test in tests if test.op in _SORTED), None)
+    keyed = [(t.left[left], t.right[right]) for t in equal]
+    ones, others = _keys(keyed, len(left), len(right))
+    if order is None:
+        places = np.argsort(others, kind="stable")
+        keys = others[places]
+        starts, stops = np.searchsorted(keys, ones, "left"), np.searchsorted(keys, ones, "right")
+    else:
+        mine, theirs = order.left[left], order.right[right]
+        width = int(max(mine.max(initial=0), theirs.max(initial=0))) + 2
+        keys = others * width + theirs
+        places = np.argsort(keys, kind="stable")
+        keys = keys[places]
+        first = np.searchsorted(keys, ones * width, "left")
+        last = np.searchsorted(keys, (ones + 1) * width, "left")
+        after = np.searchsorted(keys, ones * width + mine, "left" if order.op in (Op.LE, Op.GT) else "right")
+        starts, stops = (after, last) if order.op in (Op.LT, Op.LE) else (first, after)
+    rest = [test for test in tests if test is not order and test.op is not Op.EQ]
+    return _Candidates(left, right[places], starts, stops, rest)
+
+
+def _keys(equated: Sequence[tuple[Codes, Codes]], ones: int, others: int) -> tuple[Codes, Codes]:
+    """Small numbers for the combinations of equated values, the same on both sides."""
+    both = np.zeros(ones + others, np.int64)
+    for pair in equated:
+        column = np.concatenate(pair)
+        _, both = np.unique(both * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+    return both[:ones], both[ones:]
 
 
 def _summed(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
     """The left rows, each standing for all of its partners: nothing of them is asked for later."""
-    partners = [mask @ right.weights for _, mask in _masks(left, right, tests)]
-    weights = left.weights * np.concatenate(partners)
+    partners = np.zeros(len(left.weights), right.weights.dtype)
+    for found in _candidates(left, right, tests):
+        partners[found.left] += found.totals(right.weights)
+    weights = left.weights * partners
     rows = np.flatnonzero(weights)
     return Matched(left.columns, weights).take(rows)
 
 
 def _paired(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
-    ones, others = [], []
-    for block, mask in _masks(left, right, tests):
-        one, other = np.nonzero(mask)
-        ones.append(one + block.start)
-        others.append(other)
+    ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for found in _candidates(left, right, tests):
+        for _, one, other, mask in found.pairs():
+            ones.append(one[mask])
+            others.append(other[mask])
     a, b = left.take(np.concatenate(ones)), right.take(np.concatenate(others))
     return Matched({**a.columns, **b.columns}, a.weights * b.weights)
 
