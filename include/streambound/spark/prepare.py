@@ -282,8 +282,11 @@ def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:
     return {joint_name(job.name): joint_of(job.segments) for job in jobs if job.segments is not None}
 
 
-def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:
-    """What is done with the partitions of each stream, by its name; for queries that read each alone."""
+def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, Reading]:
+    """What is done with the partitions of each stream, by its name; for queries that read each alone.
+
+    ``markers`` if answers are asked for at each timestamp (see ``readers.statement_readers``).
+    """
     readers: dict[str, list[Reader]] = {}
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
@@ -292,6 +295,6 @@ def readings_of(jobs: Iterable[Job], output: Path) -> dict[str, Reading]:
             continue
         for relation in _relations(job.plan.statement, static=False):
             about[relation.name] = (relation, job.key)
-        for stream, reader in statement_readers(job.plan, output / job.name, job.static_files):
+        for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers.setdefault(stream, []).append(reader)
     return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}

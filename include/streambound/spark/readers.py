@@ -11,8 +11,14 @@ from streambound.query.model import Query, Relation
 from streambound.query.statement import Statement
 from streambound.spark import emit, engine
 from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
-from streambound.spark.statements import cell_statement, relation_statement, stateless_statement
+from streambound.spark.statements import (
+    cell_statement,
+    extreme_statement,
+    relation_statement,
+    stateless_statement,
+)
 from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_planner import AnyPlan
 
 
@@ -47,16 +53,18 @@ class Reader:
 
 
 def statement_readers(
-    plan: StatementPlan, answers: Path | None, statics: Sequence[Static]
+    plan: StatementPlan, answers: Path | None, statics: Sequence[Static], markers: bool = False
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in the parts of a statement.
 
-    Without a folder for ``answers`` the answer rows of a plan that keeps nothing go to the driver.
+    Args:
+        answers: their folder; without one the answer rows of a plan that keeps nothing go to the driver.
+        markers: answers are asked for at each timestamp, and not only at the end of a partition.
     """
     found = []
     for part in plan.parts:
         counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
-        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted):
+        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
             found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
@@ -71,15 +79,21 @@ def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
 
 
 def readers_of(
-    plan: AnyPlan | MemoryPlan, answers: Path, statics: Sequence[Static], counted: bool = False
+    plan: AnyPlan | MemoryPlan,
+    answers: Path,
+    statics: Sequence[Static],
+    counted: bool = False,
+    markers: bool = False,
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
     Args:
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
+        markers: see ``statement_readers``.
     """
     if not isinstance(plan, Plan):
-        return [timed_reader(plan.query, synopsis) for synopsis in synopses_of(plan)]
+        extreme = plan.extreme if isinstance(plan, TimedPlan) and not markers else _never
+        return [timed_reader(plan.query, s, extreme(s.alias)) for s in synopses_of(plan)]
     query, found = plan.query, []
     for synopsis in plan.synopses:
         if plan.stateless:
@@ -100,9 +114,14 @@ def readers_of(
     return found
 
 
-def timed_reader(query: Query, synopsis: StreamSynopsis) -> tuple[str, Reader]:
-    """(stream, reader) of an occurrence whose tuples are wanted by time."""
-    relation, made = query.occurrence(synopsis.alias).relation, relation_statement(query, synopsis)
+def _never(alias: str) -> bool:
+    return False
+
+
+def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: bool = False) -> tuple[str, Reader]:
+    """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``TimedPlan``."""
+    relation = query.occurrence(synopsis.alias).relation
+    made = (extreme_statement if extreme else relation_statement)(query, synopsis)
     mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
     carried = {a.column for a in synopsis.carried}
     return relation.name, Reader(

@@ -149,6 +149,27 @@ def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     return _counting(query, synopsis, lambda columns: _grouped(columns, []))
 
 
+def extreme_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+    """The same, but of tuples that differ in time alone the first and the last, each with number 1."""
+    return _counting(query, synopsis, _extreme)
+
+
+def _extreme(columns: list[Named]) -> exp.Select:
+    part, (name, moment), *rest = columns
+    first, last = exp.Min(this=moment), exp.Max(this=moment)
+    missing = exp.LT(this=exp.Count(this=moment), expression=exp.Count(this=exp.Star()))
+    moments = (
+        exp.Case()
+        .when(missing, exp.Array(expressions=[exp.null()]))
+        .when(exp.EQ(this=first, expression=last), exp.Array(expressions=[first]))
+        .else_(exp.Array(expressions=[first, last]))
+    )
+    found = _selected([part, (name, exp.Anonymous(this="UNNEST", expressions=[moments])), *rest])
+    found = found.select(exp.alias_(exp.Literal.number(1), COUNT, quoted=True))
+    places = [1, *range(3, len(columns) + 1)]
+    return found.group_by(*(exp.Literal.number(place) for place in places))
+
+
 def tuple_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     """The tuples that count of one occurrence: p, t (timestamp), c* (carried columns)."""
     return _counting(query, synopsis, _selected)

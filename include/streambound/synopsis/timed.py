@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from streambound.query.model import Attribute, Comparison, Query
+from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.clock import Clock, Composite
 from streambound.synopsis.plan import Condition, Extremum, Key, Pair, StreamSynopsis
 
@@ -178,6 +178,23 @@ class TimedPlan:
     def _sizing(self) -> list[tuple[str, int | None]]:
         held = [(window.relation, window.rows) for window in self.windows]
         return held + [(relation, rows) for relation, _, rows in self.remembered.recent]
+
+    def extreme(self, alias: str) -> bool:
+        """Whether the first and the last of some tuples of a stream that differ in time alone stand for all.
+
+        So it is where answers are asked for at the end of a batch of many timestamps: a match with another of
+        them is one with the first too if the stream only precedes others, with the last if it only follows.
+        """
+        own = [order for order in self.clock.orders if alias in (order.early, order.late)]
+        sides = {order.early == alias for order in own}
+        told = any(alias == stream for synopsis in self.synopses for stream, _, _ in synopsis.ages)
+        projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
+        return (
+            self.query.distinct
+            and not (projected or told or self.clock.hold(alias) > 0)
+            and len(sides) < 2
+            and all(order.op is not Op.NE for order in own)
+        )
 
     @property
     def tables(self) -> int:

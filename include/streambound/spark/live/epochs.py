@@ -119,7 +119,7 @@ class Epochs:
             return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
         size = sum(file.stat().st_size for file in map(Path, files) if file.exists())
         task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
-        reading = replace(readings_of([self.job], self.folder.parent)[stream], key=EPOCH)
+        reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = run_tasks(self.session, [task], {stream: reading}, _silent, self.memory_mb)
         if summary.error is not None:
             raise summary.error

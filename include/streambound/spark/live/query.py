@@ -130,7 +130,7 @@ class Running:
         self.pace, self.progress, self.memory_mb = pace, progress, memory_mb
         self.places = {name: place_of(r, start.covered) for name, r in relations_of(job).items()}
         self.beginning = beginning_of(job, start)
-        self.readings = readings_of([job], folder.parent)
+        self.readings = readings_of([job], folder.parent, markers=True)
         self.epochs = Epochs(session, job, folder, start, self.places, memory_mb, pace.files)
 
     def run(self) -> LiveAnswer:
