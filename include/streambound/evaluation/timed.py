@@ -119,13 +119,9 @@ class TimedPass:
 
     def _remember(self, rows: Mapping[Row, int], now: int) -> None:
         """Remember answered rows until they cannot come again."""
-        self.answered.update((row, self._until(row)) for row in rows)
+        self.answered.update((row, self.plan.until(row)) for row in rows)
         if self.plan.ends:
             self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
-
-    def _until(self, row: Row) -> int | None:
-        """The last moment at which a row can come again; None if there is none."""
-        return min((row[place] + after for place, after in self.plan.ends.items()), default=None)
 
 
 def static_sources(query: Query, static: Mapping[str, list[Encoded]]) -> list[Source]:

@@ -138,7 +138,7 @@ class Book:
         known = {s for s in streams if self.needs[s, partition] is Need.KNOWN}
         if row is not None and known == set(streams) == set(row.inputs):
             return self._as_before(row, row.inputs)
-        if self.job.segments is not None:
+        if self.job.joint is not None:
             return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
         inputs = {

@@ -82,12 +82,7 @@ class Coder:
         Raises:
             DataError: a tuple has no timestamp.
         """
-        if moments.null_count:
-            raise DataError(
-                "a row has no application timestamp",
-                fix="write the partition again, or exclude it",
-            )
-        times = moments.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        times = moments_of(moments)
         given = dict(zip(self.carried, columns, strict=True))
         content = _content(times, [_hashable(array) for array in columns])
         told = [self._told[a].numbered(array) for a, array in given.items()]
@@ -235,6 +230,28 @@ def _hash(value: Any) -> int:
         return value
     digest = hashlib.sha256(json.dumps(plain(value), ensure_ascii=False).encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def moments_of(moments: pa.Array) -> Numbers:
+    """Timestamps as integers.
+
+    Raises:
+        DataError: one is NULL.
+    """
+    if moments.null_count:
+        raise DataError(
+            "a row has no application timestamp",
+            fix="write the partition again, or exclude it",
+        )
+    found: Numbers = moments.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return found
+
+
+def content_of(columns: Sequence[pa.Array]) -> str:
+    """A digest of tuples as a bag, whatever their order; from their columns in ordered form."""
+    dates = [c.cast(pa.int32()) if pa.types.is_date(c.type) else c for c in columns]
+    first, *others = (_hashable(column) for column in dates)
+    return _content(first, others)
 
 
 def _content(times: Numbers, columns: Sequence[Numbers]) -> str:

@@ -204,8 +204,8 @@ def failed(reading: Reading | Joint, task: Task, error: StreamboundError) -> Ite
             yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
         return
     for stream in task.streams:
-        for alias in reading.aliases(stream):
-            yield Summary(reading.query.name, alias, stream, task.partition, error=error)
+        for alias in reading.keys(stream):
+            yield Summary(reading.query, alias, stream, task.partition, error=error)
 
 
 def rows_of(summaries: Iterable[Summary]) -> pa.RecordBatch:

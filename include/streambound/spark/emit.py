@@ -26,7 +26,7 @@ from pyarrow import types
 from streambound.checkpoint.boundary import Tally
 from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
-from streambound.evaluation.events import COUNT_DIGITS, Answer, refuse_overflow
+from streambound.evaluation.events import COUNT_DIGITS, Answer, answers, refuse_overflow
 from streambound.query.model import Attribute, Query
 from streambound.query.parquet import COMPRESSION, FILE_NAME, drop_stale
 from streambound.query.statement import Statement
@@ -132,8 +132,19 @@ class Digest:
     def __add__(self, other: Digest) -> Digest:
         return Digest(self.rows + other.rows, self.count + other.count, (self.hash + other.hash) % _MODULUS)
 
+    def __sub__(self, other: Digest) -> Digest:
+        return Digest(self.rows - other.rows, self.count - other.count, (self.hash - other.hash) % _MODULUS)
+
     def __str__(self) -> str:
         return f"{self.hash:064x}"
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """New answers of a partition, in canonical order, and their digest."""
+
+    table: pa.Table
+    digest: Digest
 
 
 def tally(found: Digest) -> Tally:
@@ -184,14 +195,28 @@ def _plain(array: pa.Array) -> list[Any]:
     return found
 
 
+def new_rows(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> NewRows:
+    """Encoded answer rows with their multiplicities as new answers of a partition.
+
+    Raises:
+        CountOverflow: a multiplicity has more than 38 digits.
+    """
+    table = answer_table(query, answers(query, marker, counts))
+    return NewRows(table, digest(table.to_batches()))
+
+
 # The digest of answer rows, and the file that holds them.
 Written = tuple[Digest, Kept]
 
 
-def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Written:
+def write_answers(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], known: Digest | None = None
+) -> Written:
     """Write a partition's answer rows; no rows give no file and remove an older one.
 
     The file is not flushed to the disk (``durable.flushed``): there are many, and the commit comes later.
+
+    ``known`` is the digest where it has been made.
 
     Raises:
         StorageError: the disk refuses.
@@ -206,10 +231,10 @@ def write_answers(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
     with replaced(path, flush=False) as file:
         with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
             for batch in chain([first], pending):
-                total += digest([batch])
+                total += digest([batch]) if known is None else Digest()
                 writer.write_batch(batch)
         written = file.digest
-    return total, Kept(written, identity_of(path))
+    return total if known is None else known, Kept(written, identity_of(path))
 
 
 def total_path(folder: Path) -> Path:

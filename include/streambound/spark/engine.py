@@ -86,6 +86,15 @@ class Engine:
         finally:
             self.connection.unregister(GIVEN)
 
+    @contextmanager
+    def known(self, name: str, table: pa.Table) -> Iterator[None]:
+        """Rows in memory, in ordered form, under a name."""
+        self.connection.register(name, table)
+        try:
+            yield
+        finally:
+            self.connection.unregister(name)
+
     def static(self, name: str, relation: Relation, files: Sequence[str]) -> None:
         """Make the rows of a static relation known under a name, once."""
         if name not in self._statics:

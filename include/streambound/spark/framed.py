@@ -68,10 +68,8 @@ def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], li
         columns = sorted({name for reader in reading.readers for name in reader.columns})
         yield reading.relation, columns, [reader.synopsis for reader in reading.readers]
         return
-    for stream, names in reading.columns.items():
-        aliases = reading.aliases(stream)
-        kept = [s for s in reading.segments.plan.streams if s.alias in aliases]
-        yield reading.relation(stream), list(names), kept
+    for stream, relation in reading.relations.items():
+        yield relation, sorted(reading.plan.columns(stream)), reading.synopses(stream)
 
 
 def run_framed(

@@ -150,24 +150,32 @@ def number(kind: Type, value: Value) -> exp.Expr:
 def table_of(kind: Type, values: Iterable[Value]) -> pa.Table:
     """A one-column table ``value`` of constants in the ordered form, with their positions ``at``."""
     own = list(values)
-    arrow, cells = _arrow(kind), own
-    if kind.step == 1 and all(-(2**63) <= v < 2**63 for v in own):
-        arrow = pa.date32() if kind.family is Family.DATE else pa.int64()
+    arrow = arrow_type(kind)
+    if pa.types.is_int64(arrow) and not all(-(2**63) <= v < 2**63 for v in own):
+        arrow = pa.decimal128(DIGITS, 0)
+    return pa.table({"value": array_of(kind, own, arrow), "at": pa.array(range(len(own)), pa.int64())})
+
+
+def array_of(kind: Type, values: Iterable[Value | None], arrow: pa.DataType) -> pa.Array:
+    """Encoded values in the ordered form."""
     if pa.types.is_decimal(arrow):
-        cells = [Decimal(_plain(Fraction(v) / (kind.step or 1), kind)) for v in own]
-    elif pa.types.is_floating(arrow):
-        cells = [math.nan if isinstance(v, NotANumber) else float(v) for v in own]
-    return pa.table({"value": pa.array(cells, arrow), "at": pa.array(range(len(own)), pa.int64())})
+        units = (None if v is None else Fraction(v) / (kind.step or 1) for v in values)
+        return pa.array([None if u is None else Decimal(_plain(u, kind)) for u in units], arrow)
+    if pa.types.is_floating(arrow):
+        plain = ((math.nan if isinstance(v, NotANumber) else v) for v in values)
+        return pa.array([None if v is None else float(v) for v in plain], arrow)
+    return pa.array(list(values), arrow)
 
 
-def _arrow(kind: Type) -> pa.DataType:
+def arrow_type(kind: Type) -> pa.DataType:
+    """What holds a type in the ordered form."""
     if kind.family is Family.STRING:
         return pa.string()
     if kind.family is Family.DATE:
         return pa.date32()
-    if kind.family is Family.NUMBER:
-        return pa.float64() if kind.step is None else pa.decimal128(DIGITS, scale(kind))
-    return pa.int64()
+    if kind.family is Family.NUMBER and kind.step is None:
+        return pa.float64()
+    return pa.decimal128(DIGITS, scale(kind)) if kind.name.startswith("decimal") else pa.int64()
 
 
 def scale(kind: Type) -> int:

@@ -27,12 +27,13 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
-from streambound.spark.joint import Joint, joint_name, joint_of
+from streambound.spark.joint import Joint, SegmentJoint, WindowJoint, joint_name
 from streambound.spark.k_memory import Memory
 from streambound.spark.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.spark.readers import Reader, Static, statement_readers
 from streambound.spark.summarise import Reading, Task
-from streambound.synopsis.segments import SegmentPlan, segment_plan
+from streambound.spark.windows import window_plan
+from streambound.synopsis.segments import segment_plan
 from streambound.synopsis.timed import TimedPlan
 
 
@@ -49,7 +50,7 @@ class Missing:
 class Job:
     """A query to be evaluated: its plan, what it reads, and what is kept out.
 
-    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``segments`` the
+    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``joint`` the
     partitions are summarised over all streams together.
     """
 
@@ -63,7 +64,7 @@ class Job:
     partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     chosen: Range = field(default_factory=Range)
-    segments: SegmentPlan | None = None
+    joint: SegmentJoint | WindowJoint | None = None
 
     def gone(self, partition: str) -> bool:
         """Whether a partition is asked for, but no longer there."""
@@ -158,13 +159,17 @@ def prepare(
     if growing:
         return Job(name, sql, verdict, plan, one_key(statement), static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
-    segments = _segments(plan)
-    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, segments)
+    joint = _joint(plan)
+    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, joint)
 
 
-def _segments(plan: StatementPlan) -> SegmentPlan | None:
+def _joint(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
+    """How partitions are summarised over all streams together; None if it is stream by stream."""
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    return segment_plan(alone) if isinstance(alone, TimedPlan) else None
+    if isinstance(alone, TimedPlan) and (segments := segment_plan(alone)) is not None:
+        return SegmentJoint(segments)
+    windows = window_plan(plan)
+    return None if windows is None else WindowJoint(windows)
 
 
 def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
@@ -279,7 +284,7 @@ def _partitions(
 
 def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:
     """What is done with partitions of all streams of a query together, by the name of the reading."""
-    return {joint_name(job.name): joint_of(job.segments) for job in jobs if job.segments is not None}
+    return {joint_name(job.name): Joint(job.name, job.joint) for job in jobs if job.joint is not None}
 
 
 def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, Reading]:
@@ -291,7 +296,7 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
         assert job.plan is not None
-        if job.segments is not None:
+        if job.joint is not None:
             continue
         for relation in _relations(job.plan.statement, static=False):
             about[relation.name] = (relation, job.key)

@@ -18,21 +18,29 @@ from streambound.evaluation.statement import summed, united
 from streambound.spark import states
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.spark.joint import SegmentJoint, WindowJoint
 from streambound.spark.k_memory import KMemory
 from streambound.spark.plans import PartPlan, StatementPlan, Static
 from streambound.spark.segmented import Segmented
+from streambound.spark.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.segments import SegmentPlan
 
 
-def statement_evaluation(
-    plan: StatementPlan, static: Static, segments: SegmentPlan | None = None
-) -> Evaluation:
-    """The evaluation of a statement, at the beginning; by summaries of partitions where there are such."""
-    if segments is not None:
-        return Segmented(segments)
+def history_evaluation(
+    plan: StatementPlan, static: Static, joint: SegmentJoint | WindowJoint | None
+) -> Evaluation | Windowed:
+    """The evaluation of a statement over partitions, at the beginning; ``joint`` is how these are read."""
+    if isinstance(joint, SegmentJoint):
+        return Segmented(joint.segments)
+    if isinstance(joint, WindowJoint):
+        return Windowed(joint.windows)
+    return statement_evaluation(plan, static)
+
+
+def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
+    """The evaluation of a statement, at the beginning."""
     if len(plan.parts) == 1:
         return _evaluation(plan.parts[0], static, Order(), alone=True)
     return United(plan, static)

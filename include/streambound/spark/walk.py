@@ -27,7 +27,7 @@ from streambound.spark.needs import Need
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.shares import Segment
 from streambound.spark.summarise import Summary
-from streambound.spark.united import statement_evaluation
+from streambound.spark.united import history_evaluation
 from streambound.synopsis.serial import digest
 
 
@@ -43,7 +43,7 @@ class Walk:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
         self.statement = job.plan.statement
-        self.evaluation = statement_evaluation(self.plan, job.static, job.segments)
+        self.evaluation = history_evaluation(self.plan, job.static, job.joint)
         self.digest = emit.Digest()
         self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
@@ -140,9 +140,9 @@ class Walk:
         self.live = True
 
     def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
-        counts = self.evaluation.advance(partition, given)
-        table = emit.answer_table(self.statement, answers(self.statement, partition, counts))
-        return emit.write_answers(path, table.schema, table.to_batches())
+        found = self.evaluation.advance(partition, given)
+        new = found if isinstance(found, emit.NewRows) else emit.new_rows(self.statement, partition, found)
+        return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
     def reached(self) -> str | None:
         """How far the walk is, in a sentence; None if it is no further than when it was last asked."""

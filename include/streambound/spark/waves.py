@@ -51,7 +51,7 @@ def steps(books: Mapping[str, Book]) -> list[Step]:
 def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     parts: dict[tuple[str, str, str], Partition] = {}
     needs: dict[tuple[str, str, str], dict[str, Need]] = {}
-    apart = {name: book for name, book in books.items() if book.job.segments is None}
+    apart = {name: book for name, book in books.items() if book.job.joint is None}
     for name, book in apart.items():
         for stream in book.needs.relations:
             for part in book.job.partitions[stream]:
@@ -64,7 +64,7 @@ def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     for at, wanted in needs.items():
         found.setdefault(at[:2], []).append(_task(at[2], parts[at], wanted))
     for name, book in books.items():
-        if book.job.segments is not None:
+        if book.job.joint is not None:
             for partition in book.names:
                 if task := _joint_task(name, book, partition):
                     found.setdefault((book.job.key or "", partition), []).append(task)

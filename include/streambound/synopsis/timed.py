@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.clock import Clock, Composite
@@ -168,6 +168,10 @@ class TimedPlan:
             for place, term in terms
             if isinstance(term, Attribute) and self.query.is_timestamp(term)
         }
+
+    def until(self, row: tuple[Any, ...]) -> int | None:
+        """The last moment at which an answered row (encoded) can come again; None if there is none."""
+        return min((row[place] + after for place, after in self.ends.items()), default=None)
 
     @property
     def undeclared(self) -> tuple[str, ...]:

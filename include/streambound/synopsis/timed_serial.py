@@ -11,7 +11,8 @@ Law: ``load_timed(plan, dump_timed(state, answered))`` equals both.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from streambound.errors import DataError
@@ -20,6 +21,8 @@ from streambound.synopsis.serial import dumps, loads_matches, plain, value_of
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_state import Slices, TimedState
 
+# The values of a held tuple's carried columns, its moment, and how many there are.
+HeldRow = tuple[Any, ...]
 # Answered rows, and until when each is remembered (None: for ever).
 Answered = dict[Row, int | None]
 
@@ -28,23 +31,34 @@ def dump_timed(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
     """The canonical bytes of a state between two batches, with the rows that were answered."""
     tables = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
     carried = {s.alias: s.carried for s in state.plan.streams}
+    held = {
+        alias: [
+            (*(match.values[a] for a in carried[alias]), at, match.weight)
+            for at, matches in older.groups.items()
+            for match in matches
+        ]
+        for alias, older in state.held.older.items()
+    }
+    return _dumped(state.now, [[name, _slices(tables[name])] for name in sorted(tables)], held, answered)
+
+
+def dump_held(
+    now: int | None, held: Mapping[str, list[HeldRow]], answered: Mapping[Row, int | None]
+) -> bytes:
+    """The canonical bytes of a state without tables, from the rows that are held of each stream."""
+    return _dumped(now, [], held, answered)
+
+
+def _dumped(
+    now: int | None, tables: Any, held: Mapping[str, list[HeldRow]], answered: Mapping[Row, int | None]
+) -> bytes:
     document = {
-        "now": state.now,
-        "tables": [[name, _slices(tables[name])] for name in sorted(tables)],
-        "held": [
-            [
-                alias,
-                _rows(
-                    [match.values[a] for a in carried[alias]] + [at, match.weight]
-                    for at, matches in older.groups.items()
-                    for match in matches
-                ),
-            ]
-            for alias, older in sorted(state.held.older.items())
-        ],
+        "now": now,
+        "tables": tables,
+        "held": [[alias, _rows(rows)] for alias, rows in sorted(held.items())],
         "answered": _rows([*row, until] for row, until in answered.items()),
     }
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    return _text(document).encode()
 
 
 def _slices(slices: Slices) -> list[Any]:
@@ -69,22 +83,43 @@ def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
     state = TimedState(plan)
     carried = {s.alias: s.carried for s in plan.streams}
     named = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
-    try:
+    with _readable(plan):
         document = json.loads(data)
-        state.now = document["now"]
         for name, slices in document["tables"]:
             _fill(named[name], slices)
-        for alias, rows in document["held"]:
+        state.now, held, answered = _loaded(document)
+        for alias, rows in held.items():
             groups: dict[int, list[Match]] = {}
             for *values, at, weight in rows:
-                values_by = dict(zip(carried[alias], map(value_of, values), strict=True))
+                values_by = dict(zip(carried[alias], values, strict=True))
                 groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
             for at, matches in sorted(groups.items()):
                 state.held.older[alias].put(at, matches)
-        answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
+    return state, answered
+
+
+def load_held(plan: TimedPlan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+    """The last moment, the rows that are held of each stream, and the rows that were answered.
+
+    Raises:
+        DataError: the bytes are no state of this plan.
+    """
+    with _readable(plan):
+        return _loaded(json.loads(data))
+
+
+@contextmanager
+def _readable(plan: TimedPlan) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored state of {plan.query.name} cannot be read: {error}") from None
-    return state, answered
+
+
+def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+    held = {alias: [tuple(map(value_of, row)) for row in rows] for alias, rows in document["held"]}
+    answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
+    return document["now"], held, answered
 
 
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
