@@ -36,7 +36,18 @@ from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, misfits, prepare, readings_of
 from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
-from streambound.spark.waves import SMALL_WAVE, WAVE, WORTH, Step, ahead, steps, tasks_of, wave_size, waves
+from streambound.spark.waves import (
+    SMALL_WAVE,
+    WAVE,
+    WORTH,
+    Step,
+    ahead,
+    steps,
+    tasks_of,
+    until,
+    wave_size,
+    waves,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,14 +234,13 @@ def _evaluate(
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
     books = {name: walk.book for name, walk in walks.items()}
-    unfit = misfits({name: book.job for name, book in books.items()}, tasks_of(steps(books)))
-    for name, error in unfit.items():
-        # Told at once: a day's files are of a type that a year's need not be read to see.
-        walks[name].error = error
-        del books[name]
-        progress(f"{name}: {error.one_line()}")
     jobs = [book.job for book in books.values()]
-    waiting = steps(books)
+    all_steps = steps(books)
+    unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))
+    for name, (_, error) in unfit.items():
+        # Told at once: a day's files are of a type that a year's need not be read to see.
+        progress(f"{name}: {error.one_line()}")
+    waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
     names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
     made = readings_of(jobs, folder) | joints_of(jobs)
@@ -256,6 +266,8 @@ def _evaluate(
             for walk in walks.values():
                 if (reached := walk.reached()) is not None:
                     progress(reached)
+    for name, (_, error) in unfit.items():
+        walks[name].error = walks[name].error or error
     return damaged
 
 

@@ -220,9 +220,9 @@ def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partit
                         raise fault
 
 
-def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, StreamboundError]:
-    """The queries that have to read files that do not fit the catalog, with what is wrong."""
-    found: dict[str, StreamboundError] = {}
+def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[str, StreamboundError]]:
+    """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
+    found: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
         for stream, files in task.shares or ((task.stream, task.files),):
             wanted = {name: _planned(jobs[name]).columns(stream) for name in task.queries - set(found)}
@@ -237,7 +237,7 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, Streamb
             for name, own in wanted.items():
                 of_all = relation.timestamp or ""
                 if error := next((e for c, e in faults.items() if c in own or c == of_all), None):
-                    found[name] = error.about(f"stream {stream}, partition {task.partition}")
+                    found[name] = task.partition, error.about(f"stream {stream}, partition {task.partition}")
     return found
 
 

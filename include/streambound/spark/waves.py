@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from streambound.query.partitions import Partition
@@ -46,6 +46,18 @@ def steps(books: Mapping[str, Book]) -> list[Step]:
             queries.setdefault((book.job.key or "", partition), []).append(name)
     reads = _reads(books)
     return [Step(at[1], tuple(queries[at]), tuple(reads.get(at, ()))) for at in sorted(queries)]
+
+
+def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
+    """The steps, for some queries only until a partition, which is left out."""
+    found = []
+    for step in waiting:
+        gone = {name for name in step.queries if name in ends and step.partition >= ends[name]}
+        kept = (replace(task, queries=task.queries - gone) for task in step.tasks)
+        tasks = tuple(task for task in kept if task.queries)
+        if queries := tuple(name for name in step.queries if name not in gone):
+            found.append(Step(step.partition, queries, tasks))
+    return found
 
 
 def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
