@@ -19,7 +19,10 @@ def parents() -> dict[int, int]:
 
 
 def descendants(root: int) -> dict[int, str]:
-    """The command lines of a process, of those that it started, and of those started by them, by id."""
+    """The command lines of a process, of those that it started, and of those started by them, by id.
+
+    A process comes before those that it started.
+    """
     above = parents()
     found, pending = dict[int, str](), [root]
     while pending:

@@ -193,10 +193,12 @@ class Night:
         """The process of a kind that runs now."""
         if kind in ("driver", "task", "family"):
             return self.process.pid
-        mark = "SparkSubmit" if kind in ("jvm", "age") else "pyspark.daemon"
+        jvm = kind in ("jvm", "age")
+        mark = "SparkSubmit" if jvm else "pyspark.daemon"
         found = [pid for pid, line in descendants(self.process.pid).items() if mark in line]
-        # Workers are forked by the daemon, so they are the younger ones.
-        return max(found, default=None)
+        # The JVM is the process that the driver started, a shell at first, whose own children only help it to
+        # begin. Workers are forked by the daemon, so they are the younger ones.
+        return next(iter(found), None) if jvm else max(found, default=None)
 
 
 class Live(Night):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +22,7 @@ from tests.spark.test_live import row, two
 from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
+from streambound.checkpoint.kept import identity_of
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
@@ -27,7 +30,14 @@ from streambound.query.catalog import Catalog
 from streambound.spark import emit, history
 from streambound.spark.history import evaluate_history
 from streambound.spark.live import epochs
-from streambound.spark.live.answers import NOTE, LiveAnswer, require_written
+from streambound.spark.live.answers import (
+    NOTE,
+    LiveAnswer,
+    epoch_path,
+    note_epoch,
+    require_written,
+    write_epoch,
+)
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.timed import TimedPlan
 
@@ -224,6 +234,26 @@ def test_files_of_one_time_may_come_in_any_order_and_the_error_says_so(spark: An
     assert (
         live(spark, Registered("q", case.sql), catalog, output=tmp_path / "live", recompute=True).rows == 12
     )
+
+
+def test_every_damage_to_a_file_of_answers_or_its_note_is_found(tmp_path: Path) -> None:
+    query = two(PAIRS).query
+    portion = json.dumps({"marker": None, "rows": [[[1], 2], [[3], 4]]})
+    path, file = epoch_path(tmp_path, 0), write_epoch(tmp_path, query, False, 0, [portion])
+    # Long ago, whatever the clock's step is.
+    os.utime(path, (0, 0))
+    note_epoch(tmp_path, 0, replace(file, identity=identity_of(path)))
+    require_written(tmp_path, 1)
+    for there in (path, path.with_name(NOTE)):
+        content = there.read_bytes()
+        damaged = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(len(content))]
+        for other in (*damaged, *(content[:at] for at in range(len(content.rstrip()))), None):
+            there.unlink() if other is None else there.write_bytes(other)
+            with pytest.raises(StorageError, match="epoch=00000000"):
+                require_written(tmp_path, 1)
+        there.write_bytes(content)
+        # Put back from a copy, the file is another one with the same content.
+        require_written(tmp_path, 1)
 
 
 def test_damaged_answers_of_a_micro_batch_are_named_at_the_next_start(spark: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ which they became new.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,11 +108,19 @@ def note_epoch(folder: Path, epoch: int, file: Kept) -> None:
     path = epoch_path(folder, epoch)
     if file.digest:
         flushed([path])
-        emit.write_json(path.with_name(NOTE), vars(file))
+        emit.write_json(path.with_name(NOTE), _sealed(file))
+
+
+def _sealed(file: Kept) -> dict[str, str]:
+    """The note, with a digest of its own: of a damaged one the rest counts for nothing."""
+    seal = hashlib.sha256(f"{file.digest} {file.identity}".encode()).hexdigest()
+    return {**vars(file), "seal": seal}
 
 
 def require_written(folder: Path, epochs: int) -> None:
-    """Refuse to go on where the answers of a micro-batch are not what was written: they cannot be had again.
+    """Refuse to go on where the answers of a micro-batch or their note are not what was written.
+
+    Answers cannot be had again, since their files are not read again.
 
     Args:
         epochs: how many micro-batches are done.
@@ -123,11 +132,12 @@ def require_written(folder: Path, epochs: int) -> None:
         note = path.with_name(NOTE)
         try:
             body = json.loads(note.read_text(encoding="utf-8"))
-            found = as_written(path, Kept(**body))
+            file = Kept(body["digest"], body["identity"])
+            found = as_written(path, file) if body == _sealed(file) else None
         except FileNotFoundError:
             # Of a micro-batch without answers there is neither.
             found = None if path.exists() else NO_FILE
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, KeyError):
             found = None
         if found is None:
             raise StorageError(
