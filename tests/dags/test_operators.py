@@ -174,11 +174,12 @@ def test_a_connection_without_an_address_says_what_to_set(monkeypatch: pytest.Mo
 
 @pytest.fixture
 def weather(working_folder: Path, registry: Path) -> Path:
-    """A stream with a sound day, a day with a wrong airport, and a file that is no Parquet."""
+    """A stream with a sound day and a day with a wrong airport; two not written, one of them the flights'."""
     (registry / "streams.yml").write_text(
         "streams:\n  weather:\n    timestamp: at\n    columns: {at: timestamp, origin: string}\n"
         "    domains: {origin: {values: [JFK]}}\n    history: {path: weather, partition_by: date}\n"
         "  unwritten:\n    columns: {a: int}\n    history: {path: unwritten, partition_by: part}\n"
+        "  departures:\n    columns: {a: int}\n    history: {path: departures, partition_by: date}\n"
     )
     for day, origin in (("2013-01-01", "JFK"), ("2013-01-02", "LHR"), ("2013-01-03", "JFK")):
         folder = working_folder / "streams" / "weather" / f"date={day}"
@@ -210,7 +211,14 @@ def test_quality_keeps_to_the_chosen_days(weather: Path) -> None:
         execute(quality("weather", first="2013-01-03", last="2013-01-01"))
 
 
-@pytest.mark.parametrize(("stream", "told"), [("wether", "accepted: "), ("unwritten", "ingest_flights")])
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [
+        ("wether", "accepted: "),
+        ("unwritten", "fix: run the job that writes this stream"),
+        ("departures", "fix: run ingest_flights"),
+    ],
+)
 def test_a_stream_that_is_not_there_fails(weather: Path, stream: str, told: str) -> None:
     with pytest.raises(AirflowFailException, match=told):
         execute(quality(stream))

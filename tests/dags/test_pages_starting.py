@@ -25,13 +25,14 @@ from tests.strategies import Case, cases, statements, timed_cases
 from streambound import settings as places
 from streambound.compiler import check, compile
 from streambound.errors import StreamboundError
+from streambound.examination.__main__ import _uncached
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import read_query
 from streambound.results import Results
 from streambound.spark.application import memories
 from streambound.spark.recent import plan_for
 from streambound_airflow import caches, selection
-from streambound_airflow.pages import detail, examiner, triggering
+from streambound_airflow.pages import detail, triggering
 from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.schemas import CheckBody
 
@@ -140,7 +141,7 @@ def test_random_queries_are_called_cacheable_as_the_benchmark_takes_them(case: C
         taken = True
     except StreamboundError:
         taken = False
-    told = examiner._uncached(job)
+    told = _uncached(job)
     assert (told is None) == (taken or job.verdict.bounded), told
 
 

@@ -80,7 +80,7 @@ def test_an_unbounded_query_is_a_finding_in_log_and_xcom(ran: Ran) -> None:
 def test_the_damaged_partition_is_named_and_kept_out(ran: Ran) -> None:
     assert ran.states["evaluate_history"] == "success", ran.logs["failures"]
     assert ran.tasks["evaluate_history"]["quality[departures]"] == "success"
-    assert f"partition {DAMAGED}: part-00000.parquet is not readable Parquet" in ran.logs["quality"]
+    assert f"partition {DAMAGED}: part-00000.parquet is not a readable Parquet file" in ran.logs["quality"]
     quality = {(q.kind, q.subject): q for q in ran.results.quality(ran.run_id, "evaluate_history")}
     assert quality["stream", "departures"].failed_partitions == (DAMAGED,)
     assert quality["answers", "late_departures"].success
