@@ -11,6 +11,7 @@ import pytest
 from pyarrow import orc
 from tests.spark.histories import Registered
 
+from streambound.errors import DataError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.spark.history import evaluate_history
 from streambound.spark.live.query import Pace, live
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 NAMES = [
-    "g[ab] {c,d} #1?*:;&=+",
-    "a%20b%2e%2e%2f 100% é",
+    "g[ab] {c,d} #1?*;&=+",
+    "a%20b%2e%2e%2f 100%: é, =",
     "back\\slash 'and' \"quotes\"",
     "é e\u0301 ☃ 😀",
     "$HOME ~ !@^|<>`",
 ]
+# With a colon the first is no folder that Spark's streams follow.
+UNFOLLOWED = "g[ab] {c,d} #1?*:;&=+"
 FILTER = Registered("filter", "SELECT A FROM S WHERE A > 1")
 DISTINCT = Registered("distinct", "SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 3")
 ORC = Registered("orc", "SELECT DISTINCT O.A FROM O, R WHERE O.A = R.A AND R.A BETWEEN 1 AND 3")
@@ -52,17 +55,37 @@ def catalog(folder: Path) -> Catalog:
     )
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], *(pytest.param(n, marks=pytest.mark.heavy) for n in NAMES[2:])])
-def test_everything_is_in_the_folder_that_was_named(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / name
+def evaluated(spark: SparkSession, folder: Path) -> Catalog:
+    """Streams below a folder, of which a history's answers are right."""
     streams, told = catalog(folder), list[str]()
     found = evaluate_history(
         spark, [FILTER, DISTINCT, ORC], streams, output=folder / "answers", progress=told.append
     )
     assert [(a.error, a.answer_count) for a in found] == [(None, 1), (None, 2), (None, 1)]
+    return streams
+
+
+@pytest.mark.parametrize("name", [*NAMES[:2], *(pytest.param(n, marks=pytest.mark.heavy) for n in NAMES[2:])])
+def test_everything_is_in_the_folder_that_was_named(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    streams = evaluated(spark, folder)
     # The second goes on from what the first has kept.
     for query, count in ((FILTER, 1), (DISTINCT, 2), (DISTINCT, 2)):
         answer = live(spark, query, streams, output=folder / "live", pace=Pace(files=1))
         assert answer.answer_count == count
     assert len(list((folder / "live").glob("distinct/epoch=*/*.parquet"))) == 2
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_that_spark_cannot_follow_is_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / UNFOLLOWED
+    streams, plain = evaluated(spark, folder), catalog(tmp_path / "plain")
+    for given, output in ((streams, tmp_path / "live"), (plain, folder / "live")):
+        for query in (FILTER, DISTINCT):
+            with pytest.raises(DataError, match="cannot follow a folder") as told:
+                live(spark, query, given, output=output)
+            assert UNFOLLOWED in str(told.value.subject) and told.value.fix
+            assert not output.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {UNFOLLOWED, "plain"}

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 NAME = "streambound name"
 # Names of partitions that are the same in a folder's name and in the address of a file in it.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,=@-]+")
-# Characters in a path by which Spark would look for other files.
-_GLOB, _ESCAPED = re.compile(r"([{}\[\]*?\\])"), r"\\\1"
-# Options of a reader: files of one history may lack columns that others have.
-_MERGED = {"mergeSchema": "true"}
+# Options of a reader: files of one history may lack columns that others have, and no path is a pattern.
+_READ = {"mergeSchema": "true", "__globPaths__": "false"}
 
 
 def listing(
@@ -168,10 +166,10 @@ def _key(relation: Relation, frame: DataFrame) -> Column:
 
 
 def _loaded(session: SparkSession, history: History, files: Sequence[Path]) -> DataFrame:
-    reader = session.read.format(history.format).options(**_MERGED)
+    reader = session.read.format(history.format).options(**_READ)
     # Named one by one: exactly the files that were listed, and no columns from the names of folders. A link
     # is not followed, since it is its folder that names the partition.
-    return reader.load([f"file:{_GLOB.sub(_ESCAPED, os.path.abspath(file))}" for file in files])
+    return reader.load([f"file:{os.path.abspath(file)}" for file in files])
 
 
 def _folder(history: History) -> Column:

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streambound.errors import DataError
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, require_sound
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Spark takes what it is given as a pattern.
-_PATTERN = re.compile(r"([\[\]{}*?,\\])")
+# Spark takes a path with one of these as a pattern.
+_PATTERN = re.compile(r"([\[\]{}*?\\])")
 _FILES = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -95,6 +96,25 @@ def _time(path: Path) -> int | None:
 def local(path: str) -> Path:
     """The local path of a file as Spark names it."""
     return Path("/" + path.removeprefix("file:").lstrip("/"))
+
+
+def require_plain(folder: Path) -> None:
+    """Refuse a folder whose files Spark cannot find as they appear.
+
+    Where a path is a pattern, Hadoop takes what is before a colon in a folder's name for the scheme of an
+    address; Spark's streams, other than its readers of files that are listed, take all paths as patterns.
+
+    Raises:
+        DataError: a folder of the path has such a name.
+    """
+    path = str(folder.resolve())
+    if ":" in path and _PATTERN.search(path):
+        raise DataError(
+            "Spark cannot follow a folder with both a colon and one of [ ] { } * ? \\ in its path",
+            subject=path,
+            accepted="a path without a colon, or without the others",
+            fix="rename the folder",
+        )
 
 
 def growing(session: SparkSession, name: str, folder: Path, pattern: str, limit: int | None) -> DataFrame:

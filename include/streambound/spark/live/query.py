@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, StorageError
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Range
+from streambound.query.partitions import Range, history_folder
 from streambound.spark import emit
 from streambound.spark.distribute import Progress
 from streambound.spark.ended import first_lines
@@ -26,7 +26,7 @@ from streambound.spark.engine import MEMORY_MB
 from streambound.spark.history import Registered
 from streambound.spark.live.answers import LiveAnswer, said
 from streambound.spark.live.epochs import Epochs
-from streambound.spark.live.places import growing, place_of
+from streambound.spark.live.places import growing, place_of, require_plain
 from streambound.spark.live.reading import SCHEMA, mapper
 from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
@@ -88,7 +88,7 @@ def live(
 
     Raises:
         PlanError: the query is not bounded, or has no plan that Spark evaluates.
-        DataError: a file is bad, or has a row that comes too late.
+        DataError: a file is bad, or has a row that comes too late; Spark cannot follow a folder.
         StorageError: Spark lost the query, or the disk refuses.
     """
     if not hasattr(session, "_jsparkSession"):
@@ -103,6 +103,8 @@ def live(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
         )
     folder = (output or settings.live_root()) / job.name
+    for followed in (*map(history_folder, relations_of(job).values()), folder):
+        require_plain(followed)
     start = begun(folder, job, checkpoints, recompute)
     running = Running(session, job, folder, start, pace, progress, memory_mb)
     progress(f"{job.name}: live from {_boundary(start)}")
