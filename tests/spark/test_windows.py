@@ -5,18 +5,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
+from tests.spark import histories
+from tests.spark.histories import Registered
+from tests.spark.moments import expected, write, write_statics
+from tests.spark.nights import from_scratch, left, night
+from tests.strategies import Case
 
 from streambound.compiler import compile
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import parse
 from streambound.spark.edges import dump_edges, load_edges, summaries
 from streambound.spark.engine import opened
 from streambound.spark.plans import StatementPlan, statement_plan
 from streambound.spark.windows import window_plan
 from streambound.synopsis.timed import TimedPlan
 
-STREAM = {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts", "not_null": ["A", "B"]}
+STREAM: dict[str, Any] = {
+    "columns": {"A": "int", "B": "int", "ts": "int"},
+    "timestamp": "ts",
+    "not_null": ["A", "B"],
+}
 CATALOG = catalog_from_mapping({name: STREAM for name in "STU"})
 WITHIN = "S.ts <= T.ts AND T.ts <= S.ts + 9"
 
@@ -79,3 +93,82 @@ def test_the_driver_sees_a_window_of_a_partition() -> None:
     again = load_edges(dump_edges(found))
     assert (again.answers, again.heads, again.tails) == (found.answers, found.heads, found.tails)
     assert (again.moments, again.digest) == (found.moments, found.digest)
+
+
+def rows_of(name: str, *rows: tuple[str, int, int]) -> list[dict[str, Any]]:
+    return [{"stream": stream, name: value, "ts": ts} for stream, value, ts in rows]
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("distinct", ["", "DISTINCT "], ids=["bag", "distinct"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "n",
+        "P",
+        "p",
+        "N",
+        "c0",
+        "t",
+        "count",
+        "bounds",
+        "Found",
+        "answered",
+        "before",
+        "inside",
+        "tuples",
+        "first",
+    ],
+)
+def test_names_of_users_are_none_of_ours(name: str, distinct: str, tmp_path: Path) -> None:
+    """Columns, aliases and outputs with the names of tables and columns that tasks and driver make."""
+    relation = {"columns": {name: "int", "ts": "int"}, "timestamp": "ts", "not_null": [name]}
+    streams = {"S": relation, "T": {**relation, "max_rows_per_timestamp": 2}}
+    sql = (
+        f"SELECT {distinct}`{name}`.`{name}`, y.ts AS `{name}2` FROM S `{name}`, T y "
+        f"WHERE `{name}`.`{name}` = y.`{name}` AND `{name}`.ts <= y.ts AND y.ts <= `{name}`.ts + 3"
+    )
+    catalog = catalog_from_mapping(streams)
+    case = Case(streams, sql, catalog, parse(sql, catalog))
+    parts = [
+        rows_of(name, ("S", 1, 1), ("T", 1, 2), ("S", 2, 4), ("S", 2, 4)),
+        rows_of(name, ("T", 2, 5), ("T", 1, 6), ("S", 1, 6), ("T", 2, 7)),
+        rows_of(name, ("T", 1, 9)),
+    ]
+    query, placed = Registered("q", sql), write_statics(case, {}, tmp_path)
+    for number, part in enumerate(parts):
+        write(case, number, part, tmp_path)
+        answer = night([query], placed, tmp_path / "nightly")["q"]
+        assert answer.error is None
+    found = histories.read_answers(tmp_path / "nightly" / "answers" / "q", case.query)
+    assert found == expected(case, parts, {}) and sum(found.values(), Counter())
+    assert left(tmp_path / "nightly", "q") == from_scratch([query], placed, tmp_path / "whole")["q"]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_moments_that_an_offset_would_take_out_of_64_bits_are_refused(tmp_path: Path) -> None:
+    sql = f"SELECT S.A FROM S, T WHERE {WITHIN}"
+    streams = {name: {**STREAM, "columns": {**STREAM["columns"], "ts": "bigint"}} for name in "ST"}
+    read = catalog_from_mapping(streams)
+    case = Case(streams, sql, read, parse(sql, read))
+    catalog = write_statics(case, {}, tmp_path)
+    write(case, 0, [{"stream": "S", "A": 1, "B": 1, "ts": 2**63 - 3}], tmp_path)
+    answer = night([Registered("q", sql)], catalog, tmp_path / "home")["q"]
+    assert answer.error is not None and "S.ts = 9223372036854775805 is too far from zero" in str(answer.error)
+
+
+def test_rows_that_may_come_again_are_in_order_whatever_is_summarised_with_them() -> None:
+    plan = window_plan(
+        planned(
+            f"SELECT DISTINCT S.A, T.A FROM S, T WHERE S.A IN (0, 1, 2) AND T.A IN (0, 1, 2) AND {WITHIN}"
+        )
+    )
+    assert plan is not None
+    tables = {
+        name: pa.table({"streambound part": parts, "A": values, "ts": [5] * len(parts)})
+        for name, parts, values in (("S", [0, 0, 1], [1, 0, 2]), ("T", [0, 0, 1], [2, 1, 0]))
+    }
+    with opened() as session:
+        together = summaries(plan, session, tables, 2)
+        alone = summaries(plan, session, {name: table.slice(0, 2) for name, table in tables.items()}, 1)
+    assert dump_edges(together[0]) == dump_edges(alone[0])

@@ -20,10 +20,12 @@ from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.spark import emit, engine, ordered
 from streambound.spark.engine import Engine
-from streambound.spark.statements import COUNT, PART
-from streambound.spark.windows import WindowPart, WindowPlan, added_up, inside, named
+from streambound.spark.statements import PART
+from streambound.spark.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
 
-FOUND, BOUNDS, FIRST, UNTIL = "found", "bounds", "first", "until"
+# Tables beside those of the occurrences, which have the names of a user's aliases.
+FOUND, BOUNDS = "streambound found", "streambound bounds"
+FIRST, UNTIL = "first", "until"
 # The first moment of a partition of which a tuple counts, an occurrence that has one, and the last moment.
 Moments = tuple[int, str, int]
 
@@ -77,9 +79,20 @@ def _take_moments(session: Engine, part: WindowPart, found: list[Edges]) -> None
         chosen = exp.select(ordered.column(PART, name), exp.Min(this=stamp), exp.Max(this=stamp.copy()))
         chosen = chosen.from_(ordered.table(name)).group_by(exp.Literal.number(1))
         for number, first, until in session.rows(_query(chosen)):
+            if max(-first, until) >= FARTHEST:
+                raise _too_far(part, alias, first if -first >= FARTHEST else until)
             moments = found[number].moments
             start, owner, end = moments.get(part.label, (first, alias, until))
             moments[part.label] = min(start, first), alias if first < start else owner, max(end, until)
+
+
+def _too_far(part: WindowPart, alias: str, moment: int) -> DataError:
+    relation = part.plan.query.occurrence(alias).relation
+    return DataError(
+        f"{relation.name}.{relation.timestamp} = {moment} is too far from zero to be compared with an offset",
+        accepted=f"timestamps from -{FARTHEST:,} to {FARTHEST:,}, both excluded",
+        fix="mend the data, or count ticks from a later moment",
+    )
 
 
 def _bounds(label: str, found: list[Edges]) -> pa.Table:
@@ -109,14 +122,14 @@ def _edge(session: Engine, part: WindowPart, alias: str, condition: _Condition, 
     name, schema = part.table(alias), part.schema(alias)
     number = ordered.column(PART, name)
     columns = [ordered.column(column, name) for column in schema.names]
-    chosen = exp.select(number, *columns, named(COUNT, exp.Count(this=exp.Star())))
+    chosen = exp.select(number, *columns, named(WEIGHT, exp.Count(this=exp.Star())))
     chosen = chosen.from_(ordered.table(name)).join(
         ordered.table(BOUNDS), on=exp.EQ(this=number.copy(), expression=ordered.column(PART, BOUNDS))
     )
     places = [_number(place + 1) for place in range(len(columns) + 1)]
     order = [exp.Ordered(this=place.copy(), nulls_first=True) for place in places]
     chosen = chosen.where(condition(part, alias)).group_by(*places).order_by(*order)
-    return _by_partition(session, chosen, schema.append(pa.field(COUNT, pa.int64())), size)
+    return _by_partition(session, chosen, schema.append(pa.field(WEIGHT, pa.int64())), size)
 
 
 def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: int) -> list[pa.Table]:
@@ -128,7 +141,12 @@ def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: 
 
 
 def _inside(session: Engine, plan: WindowPlan, part: WindowPart) -> pa.Table:
-    return answer_rows(part.plan.query, plan.statement, session.table(_query(inside(part))))
+    """The answers of a part inside the partitions; of a distinct statement in order, since some are kept."""
+    chosen = inside(part)
+    if plan.distinct:
+        places = range(1, len(chosen.expressions) + 1)
+        chosen = chosen.order_by(*(exp.Ordered(this=_number(place), nulls_first=True) for place in places))
+    return answer_rows(part.plan.query, plan.statement, session.table(_query(chosen)))
 
 
 def _take_remembered(part: WindowPart, rows: pa.Table, found: list[Edges]) -> None:
@@ -136,9 +154,9 @@ def _take_remembered(part: WindowPart, rows: pa.Table, found: list[Edges]) -> No
     numbers = rows.column(0).to_numpy()
     ends = part.plan.ends
     until = np.array([edges.moments[part.label][2] if part.label in edges.moments else 0 for edges in found])
-    kept = may_come_again(rows.drop_columns(["p"]), ends, until[numbers])
+    kept = may_come_again(rows.drop_columns([PART]), ends, until[numbers])
     for number, edges in enumerate(found):
-        edges.remembered[part.label] = rows.filter(pa.array(kept & (numbers == number))).drop_columns(["p"])
+        edges.remembered[part.label] = rows.filter(pa.array(kept & (numbers == number))).drop_columns([PART])
 
 
 def may_come_again(rows: pa.Table, ends: Mapping[int, int], until: Any) -> NDArray[np.bool_]:
@@ -162,7 +180,7 @@ def answer_rows(query: Query, statement: Statement, found: pa.Table) -> pa.Table
     batches = found.combine_chunks().to_batches()
     rows = [emit.projected_batch(query, statement.outputs, batch) for batch in batches]
     table = pa.Table.from_batches(rows, emit.answer_schema(statement.outputs))
-    return table.add_column(0, "p", found.column(0).cast(pa.int64()))
+    return table.add_column(0, PART, found.column(0).cast(pa.int64()))
 
 
 _Condition = Callable[[WindowPart, str], exp.Expr]

@@ -20,11 +20,12 @@ from streambound.spark import emit, engine, ordered, states
 from streambound.spark.edges import FOUND, Edges, answer_rows, load_edges, may_come_again
 from streambound.spark.engine import Engine, opened
 from streambound.spark.segmented import JOINT
-from streambound.spark.statements import COUNT
-from streambound.spark.windows import HELD, WindowPart, WindowPlan, across, added_up
+from streambound.spark.statements import PART
+from streambound.spark.windows import HELD, WEIGHT, WindowPart, WindowPlan, across, added_up
 from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
 
-BEFORE, INSIDE, ADDED, REMOVED = "before", "inside", "added", "removed"
+# Where no table of an occurrence is known, and in SQL text, so that they need no quotes.
+BEFORE, INSIDE, ADDED, REMOVED, KNOWN = "before", "inside", "added", "removed", "answered"
 
 
 @dataclass
@@ -58,12 +59,12 @@ class _PartState:
             rows = [
                 self.answered,
                 edges.remembered[label],
-                None if across is None else across.drop_columns("p"),
+                None if across is None else across.drop_columns(PART),
             ]
             known = pa.concat_tables(table for table in rows if table is not None)
             known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
-            with session.known(FOUND, known):
-                self.answered = _rows(session, f"SELECT DISTINCT * FROM {FOUND}", known.schema)
+            with session.known(KNOWN, known):
+                self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
 
 
 class Windowed:
@@ -141,7 +142,7 @@ class Windowed:
             # Of a set each row is there once, so ALL only spares looking for equal ones.
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
-        with session.known(FOUND, both.add_column(0, "p", pa.array([0] * len(both), pa.int64()))):
+        with session.known(FOUND, both.add_column(0, PART, pa.array([0] * len(both), pa.int64()))):
             table = _added_up(session, plan, FOUND)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
@@ -182,7 +183,7 @@ def _marked(table: pa.Table, held: bool) -> pa.Table:
 
 def _added_up(session: Engine, plan: WindowPlan, table: str) -> pa.Table:
     """Rows of one partition in canonical order, equal ones as one."""
-    found = session.table(_query(added_up(plan, ordered.table(table)))).drop_columns(["p"])
+    found = session.table(_query(added_up(plan, ordered.table(table)))).drop_columns([PART])
     return found.cast(emit.answer_schema(plan.statement.outputs))
 
 
@@ -198,7 +199,7 @@ def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
     """Tuples as states hold them: the carried columns (encoded), the moment, and how many there are."""
     columns = {name: _encoded(table.column(name)) for name in table.column_names}
     carried = [columns[a.column] for a in part.synopses[alias].carried]
-    return [tuple(row) for row in zip(*carried, columns[part.stamp(alias)], columns[COUNT], strict=True)]
+    return [tuple(row) for row in zip(*carried, columns[part.stamp(alias)], columns[WEIGHT], strict=True)]
 
 
 def _encoded(column: pa.ChunkedArray) -> list[object]:
@@ -216,4 +217,4 @@ def _table(rows: list[HeldRow], part: WindowPart, alias: str) -> pa.Table:
         for name, kind in zip(schema.names, schema.types, strict=True)
     ]
     counts = pa.array([row[-1] for row in rows], pa.int64())
-    return pa.Table.from_arrays([*arrays, counts], schema=schema.append(pa.field(COUNT, pa.int64())))
+    return pa.Table.from_arrays([*arrays, counts], schema=schema.append(pa.field(WEIGHT, pa.int64())))

@@ -26,8 +26,10 @@ from streambound.spark.statements import COUNT, PART, TUPLES
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.timed import TimedPlan
 
-# Columns beside the stream's own; no catalog uses such names.
-HELD, BUCKET = "streambound held", "streambound bucket"
+# Columns beside a stream's own; no catalog uses such names.
+HELD, BUCKET, WEIGHT = "streambound held", "streambound bucket", "streambound weight"
+# Moments and offsets within this of zero can be added in 64 bits.
+FARTHEST = 2**61
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
         plan = part.plan
         if not isinstance(plan, TimedPlan) or plan.empty or plan.query.statics:
             continue
-        if len(plan.clock.composites) == 1:
+        if len(plan.clock.composites) == 1 and max(map(abs, plan.clock.latest.values())) < FARTHEST:
             yield WindowPart(part.label, plan)
 
 
@@ -130,7 +132,7 @@ def across(part: WindowPart) -> exp.Select:
     names = part.tables.values()
     held = [ordered.column(HELD, name) for name in names]
     mixed = [exp.or_(*held), exp.not_(exp.paren(exp.and_(*(one.copy() for one in held))))]
-    numbers: list[exp.Expr] = [exp.cast(ordered.column(COUNT, name), "HUGEINT") for name in names]
+    numbers: list[exp.Expr] = [exp.cast(ordered.column(WEIGHT, name), "HUGEINT") for name in names]
     weight = reduce(lambda one, other: exp.Mul(this=one, expression=other), numbers)
     return _matches(part, exp.Literal.number(0), exp.Sum(this=weight), mixed)
 
@@ -210,8 +212,8 @@ def _same_bucket(part: WindowPart, first: str, other: str, length: int) -> exp.E
 
 
 def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:
-    """Rows (``p``, answer columns, count) in canonical order, equal ones as one."""
-    names = ["p", *emit.answer_schema(plan.statement.outputs).names]
+    """Rows (partition, answer columns, count) in canonical order, equal ones as one."""
+    names = [PART, *emit.answer_schema(plan.statement.outputs).names]
     number = exp.column(names[-1], quoted=True)
     total = exp.Max(this=number) if plan.distinct else exp.Sum(this=number)
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
