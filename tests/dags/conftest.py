@@ -88,9 +88,16 @@ def mounted(airflow_home: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def whole(mounted: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """All of Airflow's API with our plugin in it, and our DAGs in its database."""
+def whole(mounted: Any) -> Any:
+    """All of Airflow's API with our plugin in it."""
     from airflow.api_fastapi.app import create_app
+
+    return create_app(apps="core")
+
+
+@pytest.fixture(scope="module")
+def parsed(mounted: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Our DAGs in Airflow's database, over the small registry; another module may have left others there."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
 
@@ -102,11 +109,10 @@ def whole(mounted: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         bundle.initialize()
         bag = BundleDagBag(bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
         sync_bag_to_db(bag, bundle.name, None)
-    return create_app(apps="core")
 
 
 @pytest.fixture
-def airflow(whole: Any, clients: dict[str, Any], registry: Path) -> Iterator[dict[str, Any]]:
+def airflow(whole: Any, parsed: None, clients: dict[str, Any], registry: Path) -> Iterator[dict[str, Any]]:
     """Clients of all of Airflow's API. Nothing schedules: a run stays queued, and is gone after the test."""
     from airflow.models import DagModel, DagRun
     from airflow.utils.session import create_session

@@ -259,6 +259,8 @@ def keys_that_come_again(working_folder: Path, monkeypatch: pytest.MonkeyPatch) 
             times = pa.array(at).cast(pa.timestamp("us", tz="UTC"))
             pq.write_table(pa.table({"at": times, "A": keys}), folder / "part-00000.parquet")
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
+    # The night parses the DAGs over this registry into its database, which is not the other tests'.
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", f"sqlite:///{working_folder}/airflow.db")
     spark = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")

@@ -18,6 +18,7 @@ from streambound.query.parse import parse
 from streambound.query.partitions import Range
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
+from streambound.spark.joint import SegmentJoint
 from streambound.spark.prepare import draft, prepare
 
 SQL = (
@@ -82,7 +83,7 @@ def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) ->
 
 def test_the_chain_is_summarised_as_a_whole(worlds: Any) -> None:
     world: World = worlds()
-    assert prepare(draft("q", SQL, world.catalog), Range(), {}).segments is not None
+    assert isinstance(prepare(draft("q", SQL, world.catalog), Range(), {}).joint, SegmentJoint)
 
 
 def test_a_new_partition_is_read_alone(worlds: Any) -> None:
