@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 NAME = "streambound name"
 # Names of partitions that are the same in a folder's name and in the address of a file in it.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,=@-]+")
-# Options of a reader: files of one history may lack columns that others have, and no path is a pattern.
-_READ = {"mergeSchema": "true", "__globPaths__": "false"}
+# Spark takes a path with one of these as a pattern.
+_PATTERN = re.compile(r"([\[\]{}*?\\])")
+# Options of a reader: files of one history may lack columns that others have.
+_MERGED = {"mergeSchema": "true"}
 
 
 def listing(
@@ -166,10 +168,36 @@ def _key(relation: Relation, frame: DataFrame) -> Column:
 
 
 def _loaded(session: SparkSession, history: History, files: Sequence[Path]) -> DataFrame:
-    reader = session.read.format(history.format).options(**_READ)
+    reader = session.read.format(history.format).options(**_MERGED)
     # Named one by one: exactly the files that were listed, and no columns from the names of folders. A link
     # is not followed, since it is its folder that names the partition.
-    return reader.load([f"file:{os.path.abspath(file)}" for file in files])
+    for file in files:
+        require_plain(file.parent)
+    return reader.load([f"file:{literal(Path(os.path.abspath(file)))}" for file in files])
+
+
+def literal(path: Path) -> str:
+    """A path as the pattern that only it matches."""
+    return _PATTERN.sub(r"\\\1", str(path))
+
+
+def require_plain(folder: Path) -> None:
+    """Refuse a folder whose files Spark cannot find.
+
+    Where a path is a pattern, Hadoop takes what is before a colon in a folder's name for the scheme of an
+    address. Spark takes all paths as patterns, unless it is told not to: then it reads each of n files n times.
+
+    Raises:
+        DataError: the path has such names.
+    """
+    path = str(folder.resolve())
+    if ":" in path and _PATTERN.search(path):
+        raise DataError(
+            "Spark cannot follow a folder with both a colon and one of [ ] { } * ? \\ in its path",
+            subject=path,
+            accepted="a path without a colon, or without the others",
+            fix="rename the folder",
+        )
 
 
 def _folder(history: History) -> Column:

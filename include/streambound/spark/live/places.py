@@ -6,21 +6,18 @@ the stream's. Files on which the checkpoint rests with which the query began are
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streambound.errors import DataError
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, require_sound
+from streambound.spark.frames import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Spark takes a path with one of these as a pattern.
-_PATTERN = re.compile(r"([\[\]{}*?\\])")
 _FILES = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -98,25 +95,6 @@ def local(path: str) -> Path:
     return Path("/" + path.removeprefix("file:").lstrip("/"))
 
 
-def require_plain(folder: Path) -> None:
-    """Refuse a folder whose files Spark cannot find as they appear.
-
-    Where a path is a pattern, Hadoop takes what is before a colon in a folder's name for the scheme of an
-    address; Spark's streams, other than its readers of files that are listed, take all paths as patterns.
-
-    Raises:
-        DataError: a folder of the path has such a name.
-    """
-    path = str(folder.resolve())
-    if ":" in path and _PATTERN.search(path):
-        raise DataError(
-            "Spark cannot follow a folder with both a colon and one of [ ] { } * ? \\ in its path",
-            subject=path,
-            accepted="a path without a colon, or without the others",
-            fix="rename the folder",
-        )
-
-
 def growing(session: SparkSession, name: str, folder: Path, pattern: str, limit: int | None) -> DataFrame:
     """The files that appear in a folder and below, as a stream of (stream, path).
 
@@ -134,5 +112,5 @@ def growing(session: SparkSession, name: str, folder: Path, pattern: str, limit:
     reader = reader.option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
     if limit is not None:
         reader = reader.option("maxFilesPerTrigger", limit)
-    files = reader.load(_PATTERN.sub(r"\\\1", str(folder.resolve())))
+    files = reader.load(literal(folder.resolve()))
     return files.select(lit(name).alias("stream"), "path")

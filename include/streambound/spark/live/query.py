@@ -23,10 +23,11 @@ from streambound.spark import emit
 from streambound.spark.distribute import Progress
 from streambound.spark.ended import first_lines
 from streambound.spark.engine import MEMORY_MB
+from streambound.spark.frames import require_plain
 from streambound.spark.history import Registered
 from streambound.spark.live.answers import LiveAnswer, said
 from streambound.spark.live.epochs import Epochs
-from streambound.spark.live.places import growing, place_of, require_plain
+from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
 from streambound.spark.live.start import Start, beginning_of, begun, relations_of
 from streambound.spark.live.step import END
