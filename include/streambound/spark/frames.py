@@ -185,7 +185,7 @@ def require_plain(folder: Path) -> None:
     """Refuse a folder whose files Spark cannot find.
 
     Where a path is a pattern, Hadoop takes what is before a colon in a folder's name for the scheme of an
-    address. Spark takes all paths as patterns, unless it is told not to: then it reads each of n files n times.
+    address. Spark takes all paths as patterns; told not to, it reads each of n files n times.
 
     Raises:
         DataError: the path has such names.
