@@ -78,7 +78,7 @@ def _take_moments(session: Engine, part: WindowPart, found: list[Edges]) -> None
         stamp = ordered.column(part.stamp(alias), name)
         chosen = exp.select(ordered.column(PART, name), exp.Min(this=stamp), exp.Max(this=stamp.copy()))
         chosen = chosen.from_(ordered.table(name)).group_by(exp.Literal.number(1))
-        for number, first, until in session.rows(_query(chosen)):
+        for number, first, until in session.rows(query_of(chosen)):
             if max(-first, until) >= FARTHEST:
                 raise _too_far(part, alias, first if -first >= FARTHEST else until)
             moments = found[number].moments
@@ -134,7 +134,7 @@ def _edge(session: Engine, part: WindowPart, alias: str, condition: _Condition, 
 
 def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: int) -> list[pa.Table]:
     """The rows of each partition, from rows in its order, whose first column is its number."""
-    table = session.table(_query(chosen)).combine_chunks()
+    table = session.table(query_of(chosen)).combine_chunks()
     edges = table.column(0).to_numpy().searchsorted(range(size + 1))
     rest = table.drop_columns(table.column_names[:1]).cast(schema)
     return [rest.slice(edges[n], edges[n + 1] - edges[n]) for n in range(size)]
@@ -146,7 +146,7 @@ def _inside(session: Engine, plan: WindowPlan, part: WindowPart) -> pa.Table:
     if plan.distinct:
         places = range(1, len(chosen.expressions) + 1)
         chosen = chosen.order_by(*(exp.Ordered(this=_number(place), nulls_first=True) for place in places))
-    return answer_rows(part.plan.query, plan.statement, session.table(_query(chosen)))
+    return answer_rows(part.plan.query, plan.statement, session.table(query_of(chosen)))
 
 
 def _take_remembered(part: WindowPart, rows: pa.Table, found: list[Edges]) -> None:
@@ -190,7 +190,8 @@ def _number(value: int) -> exp.Expr:
     return exp.Literal.number(value)
 
 
-def _query(chosen: exp.Select) -> engine.Query:
+def query_of(chosen: exp.Select) -> engine.Query:
+    """A SELECT as the engine takes it; it names no lookup tables."""
     return engine.Query(chosen.sql(dialect=ordered.DIALECT))
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.spark import emit, engine, ordered, states
-from streambound.spark.edges import FOUND, Edges, answer_rows, load_edges, may_come_again
+from streambound.spark.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of
 from streambound.spark.engine import Engine, opened
 from streambound.spark.segmented import JOINT
 from streambound.spark.statements import PART
@@ -116,7 +115,7 @@ class Windowed:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.held[alias], True), _marked(heads[alias], False)]
                 known.enter_context(session.known(name, pa.concat_tables(tuples)))
-            return answer_rows(part.plan.query, self.plan.statement, session.table(_query(across(part))))
+            return answer_rows(part.plan.query, self.plan.statement, session.table(query_of(across(part))))
 
     def _new(self, session: Engine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
         """The answers inside a partition and across its edge, without rows that were answered before."""
@@ -183,16 +182,12 @@ def _marked(table: pa.Table, held: bool) -> pa.Table:
 
 def _added_up(session: Engine, plan: WindowPlan, table: str) -> pa.Table:
     """Rows of one partition in canonical order, equal ones as one."""
-    found = session.table(_query(added_up(plan, ordered.table(table)))).drop_columns([PART])
+    found = session.table(query_of(added_up(plan, ordered.table(table)))).drop_columns([PART])
     return found.cast(emit.answer_schema(plan.statement.outputs))
 
 
 def _rows(session: Engine, text: str, schema: pa.Schema) -> pa.Table:
     return session.table(engine.Query(text)).cast(schema)
-
-
-def _query(chosen: exp.Select) -> engine.Query:
-    return engine.Query(chosen.sql(dialect=ordered.DIALECT))
 
 
 def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
