@@ -193,7 +193,8 @@ def test_a_killed_task_is_retried(job: str, nights: Nights, tmp_path: Path) -> N
         victim = task_process(f"streambound-{job}")
         time.sleep(0.05)
     assert victim is not None
-    time.sleep(random.Random(job).uniform(0, 15))
+    # Spark takes longer than that to start.
+    time.sleep(random.Random(job).uniform(0, 3))
     os.kill(victim, signal.SIGKILL)
     tries = {}
     for dag_id in ("materialize_synopses", "evaluate_history"):

@@ -143,3 +143,24 @@ def test_the_innermost_cause_is_told() -> None:
     ]
     found = ended.first_lines(Exception("\n".join(lines)))
     assert found == "calling o70. : awaitResult: Caused by: a worker crashed"
+
+
+def test_of_a_stack_of_pythons_only_what_it_ended_in_is_told() -> None:
+    stack = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
+    found = ended.first_lines(Exception(f"the sink failed. Reason: {stack}KeyError: 'a'\n\tat org.a"))
+    assert found == "the sink failed. Reason: KeyError: 'a' at org.a"
+    cut = ended.first_lines(Exception(f"the sink failed. {stack}\nCaused by: java.io.EOFException"))
+    assert cut == "the sink failed. Caused by: java.io.EOFException"
+
+
+def test_a_worker_whose_spark_is_gone_ends_without_a_word() -> None:
+    program = """
+import socket
+from streambound.spark import daemon
+
+here, there = socket.socketpair()
+there.close()
+print(daemon.worker(here, False))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

@@ -7,6 +7,7 @@ a refused or broken connection, a JVM without a class or an attribute. That proc
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # The end of a connection is seen a moment before that of the process.
 SECONDS = 2.0
 AGAIN = "run it again: it goes on from what is checkpointed; if memory was short, give the machine more"
+# What Python prints above an error.
+STACK = re.compile(r"Traceback \(most recent call last\):\s*?(\n[ \t]+.*)*(\n|$)")
 LOOK = "look into the executors' logs; give executors more memory if they were killed"
 
 
@@ -65,8 +68,8 @@ def _ended(how: str, during: str) -> StorageError:
 
 
 def first_lines(error: Exception) -> str:
-    """The beginning of what Spark says, whose rest are the lines of its own code."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """The beginning of what Spark says, whose rest are the lines of its own code; no stack of Python's."""
+    lines = [line.strip() for line in STACK.sub("", str(error)).splitlines() if line.strip()]
     # The innermost cause is what happened: that a worker crashed, say.
     causes = [line for line in lines[2:] if line.startswith("Caused by:")]
     return " ".join([*lines[:2], *causes[-1:]])[:500] or type(error).__name__

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from streambound import settings
 from streambound.errors import PlatformError
 from streambound.spark.ended import hush, silence, stop, told
-from streambound.spark.shipping import packed, ship
+from streambound.spark.shipping import beside, packed, ship
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -47,6 +47,8 @@ SHORT_LIVED = (
 )
 # Where the launcher of Spark's Java takes options besides those of the settings, which come later and win.
 JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
+# What starts the Python processes of a Spark whose messages are this process's own.
+DAEMON = "streambound.spark.daemon"
 START = "run it again, or look at what Java printed; correct STREAMBOUND_SPARK_MASTER if it is set"
 REINSTALL = "remove .venv and run scripts/setup again"
 
@@ -187,6 +189,8 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
                 "spark.sql.shuffle.partitions": "8",
             }
         )
+    if beside(master):
+        defaults["spark.python.daemon.module"] = DAEMON
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):

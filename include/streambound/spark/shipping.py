@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 ARCHIVE = "streambound.zip"
 
 
+def beside(master: str) -> bool:
+    """Whether tasks run beside the driver, and import what it imports."""
+    return master == "local" or master.startswith("local[")
+
+
 def ship(context: SparkContext) -> None:
     """Hand the library to the executors of this application, those that start later included."""
-    master = str(context.master)
-    if master == "local" or master.startswith("local["):
-        # Tasks run beside the driver, and import what it imports.
-        return
-    if not any(file.endswith(f"/{ARCHIVE}") for file in context.listFiles):
+    if not beside(str(context.master)) and not any(
+        file.endswith(f"/{ARCHIVE}") for file in context.listFiles
+    ):
         context.addPyFile(str(packed()))
 
 
