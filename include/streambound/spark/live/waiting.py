@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 Rows = dict[str, int]
@@ -54,9 +56,8 @@ class Waiting:
         reached = [latest for latest in self.latest.values() if latest is not None]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
-        moments = {moment for moment, _ in self.rows}
-        for moment in sorted(m for m in moments if ended or (until is not None and m < until)):
-            at = sorted(key for key in self.rows if key[0] == moment)
+        done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
+        for moment, at in groupby(done, key=itemgetter(0)):
             yield moment, {alias: _given(moment, self.rows.pop((moment, alias))) for _, alias in at}
 
     @property
