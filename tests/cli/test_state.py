@@ -17,8 +17,9 @@ from streambound.checkpoint import fingerprint, kept
 from streambound.checkpoint.inspection import CHANGED_PLAN, DAMAGED
 from streambound.cli import main
 from streambound.query.registry import load_registry
-from streambound.spark import emit, history
+from streambound.spark import history
 from streambound.spark.history import evaluate_history
+from streambound.tasks import emit
 
 CATALOG = """streams:
   S:

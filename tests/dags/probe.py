@@ -20,6 +20,7 @@ HEAVY = (
     "streambound.quality",
     "streambound.results",
     "streambound.spark",
+    "streambound.tasks",
 )
 
 

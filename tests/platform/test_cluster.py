@@ -124,7 +124,7 @@ def places(spark: SparkSession) -> set[str]:
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
 
-        import streambound.spark.engine as engine
+        import streambound.tasks.engine as engine
 
         file = os.path.abspath(engine.__file__)
         for batch in batches:
@@ -145,7 +145,7 @@ def test_a_cluster_answers_as_local_spark_does(
     assert files(tmp_path / "cluster" / "answers") == files(tmp_path / "local" / "answers") != {}
     assert all(one.answer_rows for one in found)
     assert {Path(file).relative_to(cluster.folder).parts[0] for file in archives} == {"worker-1", "worker-2"}
-    assert all(file.endswith("/streambound.zip/streambound/spark/engine.py") for file in archives)
+    assert all(file.endswith("/streambound.zip/streambound/tasks/engine.py") for file in archives)
     postgres.create_databases("cluster")
     one = recorded(postgres.url("cluster"), found)
     other = recorded(f"sqlite:///{tmp_path}/results.db", expected)

@@ -25,7 +25,7 @@ from streambound.spark.live.reading import arrival_of, mapper
 from streambound.spark.live.start import Start, beginning_of, relations_of
 from streambound.spark.live.step import END, Step
 from streambound.spark.prepare import draft, prepare, readings_of
-from streambound.spark.summarise import error_of
+from streambound.tasks.summarise import error_of
 
 Rows = list[dict[str, Any]]
 # The rows of each file by stream, in the order in which micro-batches take them.

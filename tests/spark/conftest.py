@@ -11,7 +11,7 @@ from streambound.approximate.nightly.benchmark import Case
 from streambound.spark import cache_benchmark, distribute, history, recent
 from streambound.spark.session import session
 from streambound.spark.simulations import Piece, result_of, simulated
-from streambound.spark.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

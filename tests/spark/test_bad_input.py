@@ -19,19 +19,19 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import whole
-from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
-from streambound.spark.plans import PartPlan, StatementPlan
 from streambound.spark.prepare import Job
-from streambound.spark.summarise import Summary, Task, error_of, error_text
 from streambound.spark.walk import Walk
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import fresh
+from streambound.tasks import emit
+from streambound.tasks.plans import PartPlan, StatementPlan
+from streambound.tasks.summarise import Summary, Task, error_of, error_text
 
 CATALOG = catalog_from_mapping(
     {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streambound.errors import DataError
-from streambound.spark.engine import Engine, Query, opened, translated
+from streambound.tasks.engine import Engine, Query, opened, translated
 
 TABLES = (
     "SELECT (SELECT count(*) FROM duckdb_tables()) + (SELECT count(*) FROM duckdb_views() WHERE NOT internal)"
@@ -64,7 +64,7 @@ def test_a_task_that_spills_or_fails_leaves_nothing(spilled: Path) -> None:
 
 FORKS = """
 import os
-from streambound.spark.engine import Query, opened
+from streambound.tasks.engine import Query, opened
 def task():
     with opened(64) as engine:
         return list(engine.rows(Query("SELECT 7")))

@@ -18,8 +18,8 @@ from streambound.query.parse import parse
 from streambound.query.partitions import Range
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
-from streambound.spark.joint import SegmentJoint
 from streambound.spark.prepare import draft, prepare
+from streambound.tasks.joint import SegmentJoint
 
 SQL = (
     "SELECT S.A, T.A AS B FROM S, T, U "

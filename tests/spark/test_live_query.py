@@ -27,7 +27,7 @@ from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import Catalog
-from streambound.spark import emit, history
+from streambound.spark import history
 from streambound.spark.history import evaluate_history
 from streambound.spark.live import epochs
 from streambound.spark.live.answers import (
@@ -40,6 +40,7 @@ from streambound.spark.live.answers import (
 )
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark
 ONE_BY_ONE = Pace(files=1)

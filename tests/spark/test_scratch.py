@@ -12,12 +12,12 @@ import pytest
 
 from streambound.durable import drop_drafts, flushed, replaced, write_text
 from streambound.errors import StorageError
-from streambound.spark.scratch import _sweep, scratch
+from streambound.tasks.scratch import _sweep, scratch
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from streambound.spark.scratch import scratch
+from streambound.tasks.scratch import scratch
 with scratch(Path(sys.argv[1])) as folder:
     (folder / "spilled").mkdir()
     (folder / "spilled" / "rows").write_text("rows")

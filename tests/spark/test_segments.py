@@ -23,11 +23,7 @@ from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark import segments
-from streambound.spark.codes import Coder
-from streambound.spark.emit import arrow_type
-from streambound.spark.segmented import JOINT, Segmented
-from streambound.spark.segments import summarised
+from streambound.spark.segmented import Segmented
 from streambound.synopsis.segments import (
     Segment,
     SegmentPlan,
@@ -41,6 +37,11 @@ from streambound.synopsis.segments import (
 from streambound.synopsis.state import accepts
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed
+from streambound.tasks import segments
+from streambound.tasks.codes import Coder
+from streambound.tasks.emit import arrow_type
+from streambound.tasks.joint import JOINT
+from streambound.tasks.segments import summarised
 
 MIXES = [(), ("int",), ("decimal(3,1)", "date", "int"), ("string", "boolean", "int")]
 STREAMS = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}

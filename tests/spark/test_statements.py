@@ -20,15 +20,15 @@ from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.values import NAN, parse_type
-from streambound.spark import clauses, ordered
-from streambound.spark.engine import opened
-from streambound.spark.readers import Reader, readers_of
-from streambound.spark.statements import TUPLES
-from streambound.spark.summarise import summary_tables
 from streambound.synopsis.answer import Joiner, representatives
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table, fresh
+from streambound.tasks import clauses, ordered
+from streambound.tasks.engine import opened
+from streambound.tasks.readers import Reader, readers_of
+from streambound.tasks.statements import TUPLES
+from streambound.tasks.summarise import summary_tables
 
 MIXES = [
     ("int",),

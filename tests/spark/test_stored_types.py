@@ -31,10 +31,11 @@ from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.values import NAN, parse_type
-from streambound.spark import history, ordered, session
-from streambound.spark.engine import Query, opened
+from streambound.spark import history, session
 from streambound.spark.history import evaluate_history
-from streambound.spark.statements import TUPLES
+from streambound.tasks import ordered
+from streambound.tasks.engine import Query, opened
+from streambound.tasks.statements import TUPLES
 
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 FINE = dt.datetime(1969, 12, 31, 23, 59, 59, 123456, tzinfo=dt.UTC)

@@ -29,7 +29,7 @@ from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
-from streambound.spark.plans import statement_plan
+from streambound.tasks.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
 # Each with a part of every kind: tables, timed, nothing kept, ending; bags and sets; rows that are forgotten.

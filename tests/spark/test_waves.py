@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.spark.summarise import Task
 from streambound.spark.waves import AHEAD, WAVE, WAVES, WORTH, Step, ahead, tasks_of, wave_size, waves
+from streambound.tasks.summarise import Task
 
 
 def step(number: int, tasks: int) -> Step:

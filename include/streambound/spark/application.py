@@ -13,10 +13,10 @@ from streambound.approximate.requested import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.answer import HistoryAnswer
-from streambound.spark.emit import write_json
 from streambound.spark.history import evaluate_history
 from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
+from streambound.tasks.emit import write_json
 
 
 def run_application(

@@ -23,9 +23,9 @@ from streambound.query.model import History, Relation
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
-from streambound.spark.emit import arrow_type
 from streambound.spark.history import evaluate_history
-from streambound.spark.scratch import scratch
+from streambound.tasks.emit import arrow_type
+from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

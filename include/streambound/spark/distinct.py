@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 from sqlglot import exp
 
-from streambound.spark import ordered
-from streambound.spark.engine import FILES, MEMORY_MB, Query, opened, scan
+from streambound.tasks import ordered
+from streambound.tasks.engine import FILES, MEMORY_MB, Query, opened, scan
 
 
 def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEMORY_MB) -> int:

@@ -26,12 +26,12 @@ from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
 from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.query.values import EPOCH, Family, shown
-from streambound.spark import ordered
-from streambound.spark.engine import Engine, Query, opened
 from streambound.spark.history import Registered
 from streambound.spark.prepare import Draft, Job, draft, prepare
-from streambound.spark.promises import faults
-from streambound.spark.statements import TUPLES
+from streambound.tasks import ordered
+from streambound.tasks.engine import Engine, Query, opened
+from streambound.tasks.promises import faults
+from streambound.tasks.statements import TUPLES
 
 DAY = 86_400_000_000
 

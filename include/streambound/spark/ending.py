@@ -21,11 +21,11 @@ from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute
 from streambound.spark import states
 from streambound.spark.evaluations import Step
-from streambound.spark.plans import Static, synopses_of
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import plain, value_of
 from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.tasks.plans import Static, synopses_of
 
 
 class Ending:

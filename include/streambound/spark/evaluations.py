@@ -20,13 +20,13 @@ from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Query
 from streambound.spark import states
 from streambound.spark.matches import Matches
-from streambound.spark.relations import arrivals, counted_rows
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import loads
 from streambound.synopsis.state import Table, units
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.tasks.relations import arrivals, counted_rows
 
 Static = Mapping[str, list[Encoded]]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from streambound.checkpoint.inspection import Files
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
-from streambound.spark import emit
 from streambound.spark.prepare import draft, prepare
+from streambound.tasks import emit
 
 
 @dataclass(frozen=True)

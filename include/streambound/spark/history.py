@@ -24,17 +24,13 @@ from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
-from streambound.spark import emit
 from streambound.spark.answer import HistoryAnswer, told
 from streambound.spark.book import Book, Damaged
 from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, cores, run_tasks
-from streambound.spark.engine import MEMORY_MB
 from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
-from streambound.spark.joint import Joint
 from streambound.spark.k_memory import Memory
 from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, misfits, prepare, readings_of
-from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.walk import Walk
 from streambound.spark.waves import (
     SMALL_WAVE,
@@ -48,6 +44,10 @@ from streambound.spark.waves import (
     wave_size,
     waves,
 )
+from streambound.tasks import emit
+from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.joint import Joint
+from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,8 @@ from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
 from streambound.spark import states
 from streambound.spark.evaluations import Step
-from streambound.spark.relations import tuples_of
 from streambound.synopsis.match_join import Row
+from streambound.tasks.relations import tuples_of
 
 
 @dataclass(frozen=True)

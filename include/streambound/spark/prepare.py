@@ -27,14 +27,14 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
-from streambound.spark.joint import Joint, SegmentJoint, WindowJoint, joint_name
 from streambound.spark.k_memory import Memory
-from streambound.spark.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
-from streambound.spark.readers import Reader, Static, statement_readers
-from streambound.spark.summarise import Reading, Task
-from streambound.spark.windows import window_plan
 from streambound.synopsis.segments import segment_plan
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
+from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
+from streambound.tasks.readers import Reader, Static, statement_readers
+from streambound.tasks.summarise import Reading, Task
+from streambound.tasks.windows import window_plan
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,7 @@ from streambound.synopsis.match_join import Matches, Row
 from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, standing
 from streambound.synopsis.timed import Streams
 from streambound.synopsis.timed_serial import dump_timed, load_timed
-
-# What stands for all occurrences together in the segment of a partition; no alias is empty.
-JOINT = ""
+from streambound.tasks.joint import JOINT
 
 
 class Segmented:

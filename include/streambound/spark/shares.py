@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from streambound.checkpoint.inputs import Input
 from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import DataError
-from streambound.spark import emit, states
-from streambound.spark.plans import StatementPlan
+from streambound.spark import states
 from streambound.synopsis.serial import digest
+from streambound.tasks import emit
+from streambound.tasks.plans import StatementPlan
 
 # The input of a stream, and what was made of each occurrence.
 Share = tuple[Input, Mapping[str, bytes]]

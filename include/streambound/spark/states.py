@@ -14,10 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streambound.spark.emit import Digest
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import compact_text, dumps, loads, row_text, value_of
 from streambound.synopsis.state import Table
+from streambound.tasks.emit import Digest
 
 Total = dict[tuple[Any, ...], int]
 

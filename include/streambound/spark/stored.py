@@ -21,14 +21,14 @@ from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
-from streambound.spark.engine import Engine, opened
-from streambound.spark.plans import StatementPlan, keeps_nothing, statement_plan
-from streambound.spark.promises import faults
-from streambound.spark.readers import Reader, Static, statement_readers
-from streambound.spark.summarise import shares
 from streambound.spark.united import United
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
+from streambound.tasks.engine import Engine, opened
+from streambound.tasks.plans import StatementPlan, keeps_nothing, statement_plan
+from streambound.tasks.promises import faults
+from streambound.tasks.readers import Reader, Static, statement_readers
+from streambound.tasks.summarise import shares
 
 BATCH_ROWS = 1 << 16
 # The column of a batch of which no other is needed; no catalog has such a name.

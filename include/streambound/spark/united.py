@@ -18,14 +18,14 @@ from streambound.evaluation.statement import summed, united
 from streambound.spark import states
 from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
-from streambound.spark.joint import SegmentJoint, WindowJoint
 from streambound.spark.k_memory import KMemory
-from streambound.spark.plans import PartPlan, StatementPlan, Static
 from streambound.spark.segmented import Segmented
 from streambound.spark.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
+from streambound.tasks.joint import SegmentJoint, WindowJoint
+from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
 
 def history_evaluation(

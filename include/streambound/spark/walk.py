@@ -18,7 +18,7 @@ from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
 from streambound.query.parquet import write_table
-from streambound.spark import emit, states
+from streambound.spark import states
 from streambound.spark.answer import HistoryAnswer
 from streambound.spark.book import Book
 from streambound.spark.distinct import distinct_rows
@@ -26,9 +26,10 @@ from streambound.spark.k_memory import KMemory
 from streambound.spark.needs import Need
 from streambound.spark.prepare import Job, Missing
 from streambound.spark.shares import Segment
-from streambound.spark.summarise import Summary
 from streambound.spark.united import history_evaluation
 from streambound.synopsis.serial import digest
+from streambound.tasks import emit
+from streambound.tasks.summarise import Summary
 
 
 class Walk:

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from streambound.query.partitions import Partition
 from streambound.spark.book import Book
-from streambound.spark.joint import joint_name
 from streambound.spark.needs import Need
-from streambound.spark.summarise import Task
+from streambound.tasks.joint import joint_name
+from streambound.tasks.summarise import Task
 
 # Summaries of about three times as many partitions at most are in the driver's memory at once.
 WAVE = 750

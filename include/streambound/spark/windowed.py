@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
-from streambound.spark import emit, engine, ordered, states
-from streambound.spark.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of
-from streambound.spark.engine import Engine, opened
-from streambound.spark.segmented import JOINT
-from streambound.spark.statements import PART
-from streambound.spark.windows import HELD, WEIGHT, WindowPart, WindowPlan, across, added_up
+from streambound.spark import states
 from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
+from streambound.tasks import emit, engine, ordered
+from streambound.tasks.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of
+from streambound.tasks.engine import Engine, opened
+from streambound.tasks.joint import JOINT
+from streambound.tasks.statements import PART
+from streambound.tasks.windows import HELD, WEIGHT, WindowPart, WindowPlan, across, added_up
 
 # Where no table of an occurrence is known, and in SQL text, so that they need no quotes.
 BEFORE, INSIDE, ADDED, REMOVED, KNOWN = "before", "inside", "added", "removed", "answered"

@@ -22,8 +22,8 @@ from streambound.errors import StorageError
 from streambound.evaluation.events import Answer, answers
 from streambound.query.statement import Statement
 from streambound.query.values import Type
-from streambound.spark import emit
 from streambound.synopsis.serial import value_of
+from streambound.tasks import emit
 
 EPOCH = "epoch"
 MARKER = "marker"

@@ -19,9 +19,9 @@ from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, present_partitions
-from streambound.spark import emit
 from streambound.spark.live.step import Beginning
 from streambound.spark.prepare import Job
+from streambound.tasks import emit
 
 NOTE = "_live.json"
 

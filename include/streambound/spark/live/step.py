@@ -19,10 +19,10 @@ from streambound.spark.ending import Ending
 from streambound.spark.evaluations import Evaluation, Timed
 from streambound.spark.live.entries import Entries, entries_of, load_entries
 from streambound.spark.live.waiting import PREFIX, Waiting, waiting_of
-from streambound.spark.plans import StatementPlan
 from streambound.spark.united import United, statement_evaluation
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
+from streambound.tasks.plans import StatementPlan
 
 ABOUT = "about"
 # The occurrence of the row by which a file says that the input is at its end.

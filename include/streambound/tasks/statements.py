@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.query.model import Atom, Attribute, Query
-from streambound.spark import ordered
-from streambound.spark.clauses import Clauses, Lookup
 from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout, layout
+from streambound.tasks import ordered
+from streambound.tasks.clauses import Clauses, Lookup
 
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.

@@ -22,10 +22,10 @@ from sqlglot import exp
 
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
-from streambound.spark import ordered
-from streambound.spark.clauses import Lookup
-from streambound.spark.scratch import scratch
-from streambound.spark.statements import PART, TUPLES
+from streambound.tasks import ordered
+from streambound.tasks.clauses import Lookup
+from streambound.tasks.scratch import scratch
+from streambound.tasks.statements import PART, TUPLES
 
 FILES = "files"
 GIVEN = "streambound given"

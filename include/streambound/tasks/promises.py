@@ -15,9 +15,9 @@ from streambound.errors import DataError
 from streambound.evaluation.promises import fault, too_many
 from streambound.query.model import Column, Domain, Op, Relation
 from streambound.query.values import Value
-from streambound.spark import ordered
-from streambound.spark.engine import Engine, Query, numbered
-from streambound.spark.statements import PART, TUPLES
+from streambound.tasks import ordered
+from streambound.tasks.engine import Engine, Query, numbered
+from streambound.tasks.statements import PART, TUPLES
 
 # Where a row is, in a form that no catalog uses for a column.
 FILE, ROW = "streambound file", "streambound row"

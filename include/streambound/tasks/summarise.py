@@ -1,4 +1,4 @@
-"""What runs in a Spark task: partitions of streams to summaries of every query that reads them.
+"""What a task does: partitions of streams to summaries of every query that reads them.
 
 A batch is some partitions of one stream. Its files are read once for all queries: promises are checked,
 each cell of each plan is summarised, a stateless plan's answers are written where they belong. Errors
@@ -25,17 +25,17 @@ from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import StreamboundError
 from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
-from streambound.spark import emit
-from streambound.spark.engine import Engine, translated
-from streambound.spark.ordered import encoded
-from streambound.spark.promises import faults as promise_faults
-from streambound.spark.promises import promised
-from streambound.spark.readers import Reader
-from streambound.spark.relations import by_time, counted
-from streambound.spark.statements import static_table
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
+from streambound.tasks import emit
+from streambound.tasks.engine import Engine, translated
+from streambound.tasks.ordered import encoded
+from streambound.tasks.promises import faults as promise_faults
+from streambound.tasks.promises import promised
+from streambound.tasks.readers import Reader
+from streambound.tasks.relations import by_time, counted
+from streambound.tasks.statements import static_table
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Any
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
-from streambound.spark.ordered import encoded
 from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.serial import compact_text, plain, value_of
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks.ordered import encoded
 
 
 def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:

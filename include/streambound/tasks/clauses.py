@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op, Query
 from streambound.query.values import Type, Value
-from streambound.spark import ordered
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
+from streambound.tasks import ordered
 
 # Longer lists of constants cost more as text than as a table to look up.
 IN_TEXT = 64

@@ -1,4 +1,4 @@
-"""What runs in a Spark task for a query whose partitions are summarised over all its streams together.
+"""What a task does for a query whose partitions are summarised over all its streams together.
 
 The tuples of a partition meet in one task as arrays, and leave it as a summary: tables (``SegmentJoint``), or
 what lies at its edges (``WindowJoint``). With it goes a digest of what counted of each occurrence, by which
@@ -19,18 +19,20 @@ import pyarrow as pa
 from streambound.errors import StreamboundError
 from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
-from streambound.spark import engine
-from streambound.spark.codes import Coder, Share, content_of
-from streambound.spark.edges import dump_edges, summaries
-from streambound.spark.engine import Engine
-from streambound.spark.promises import faults, promised
-from streambound.spark.segmented import JOINT
-from streambound.spark.segments import summarised
-from streambound.spark.statements import tuple_statement
-from streambound.spark.summarise import Summary, Task
-from streambound.spark.windows import WindowPart, WindowPlan, tuples_statement
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment
+from streambound.tasks import engine
+from streambound.tasks.codes import Coder, Share, content_of
+from streambound.tasks.edges import dump_edges, summaries
+from streambound.tasks.engine import Engine
+from streambound.tasks.promises import faults, promised
+from streambound.tasks.segments import summarised
+from streambound.tasks.statements import tuple_statement
+from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement
+
+# What stands for all occurrences together in the segment of a partition; no alias is empty.
+JOINT = ""
 
 
 class Summarising(Protocol):

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from streambound.errors import DataError
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute
-from streambound.spark.ordered import encoded
-from streambound.spark.steps import absorb, total
 from streambound.synopsis.automaton import settled
 from streambound.synopsis.matches import Values
 from streambound.synopsis.plan import Condition, Key
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.serial import plain
 from streambound.synopsis.state import class_of
+from streambound.tasks.ordered import encoded
+from streambound.tasks.steps import absorb, total
 
 Numbers = NDArray[np.int64]
 # Integers in a range of this size are numbered by a table, others by hashing.

@@ -19,12 +19,12 @@ from sqlglot import exp
 from streambound.query.model import Attribute, Op, Query
 from streambound.query.statement import Statement
 from streambound.query.values import Family
-from streambound.spark import emit, engine, ordered
-from streambound.spark.clauses import Clauses
-from streambound.spark.plans import PartPlan, StatementPlan
-from streambound.spark.statements import COUNT, PART, TUPLES
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks import emit, engine, ordered
+from streambound.tasks.clauses import Clauses
+from streambound.tasks.plans import PartPlan, StatementPlan
+from streambound.tasks.statements import COUNT, PART, TUPLES
 
 # Columns beside a stream's own; no catalog uses such names.
 HELD, BUCKET, WEIGHT = "streambound held", "streambound bucket", "streambound weight"

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.spark.codes import Share
-from streambound.spark.steps import take
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment
 from streambound.synopsis.timed import Streams
+from streambound.tasks.codes import Share
+from streambound.tasks.steps import take
 
 Numbers = NDArray[np.int64]
 # Counts of completed matches held at once: 128 megabytes.

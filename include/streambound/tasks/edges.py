@@ -18,10 +18,10 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.spark import emit, engine, ordered
-from streambound.spark.engine import Engine
-from streambound.spark.statements import PART
-from streambound.spark.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
+from streambound.tasks import emit, engine, ordered
+from streambound.tasks.engine import Engine
+from streambound.tasks.statements import PART
+from streambound.tasks.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
 
 # Tables beside those of the occurrences, which have the names of a user's aliases.
 FOUND, BOUNDS = "streambound found", "streambound bounds"

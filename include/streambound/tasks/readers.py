@@ -9,17 +9,17 @@ from pathlib import Path
 from streambound.approximate.plan import MemoryPlan
 from streambound.query.model import Query, Relation
 from streambound.query.statement import Statement
-from streambound.spark import emit, engine
-from streambound.spark.plans import StatementPlan, keeps_nothing, synopses_of
-from streambound.spark.statements import (
+from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan
+from streambound.tasks import emit, engine
+from streambound.tasks.plans import StatementPlan, keeps_nothing, synopses_of
+from streambound.tasks.statements import (
     cell_statement,
     extreme_statement,
     relation_statement,
     stateless_statement,
 )
-from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan
 
 
 @dataclass(frozen=True)
