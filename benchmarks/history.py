@@ -27,10 +27,10 @@ from typing import Any
 import duckdb
 
 from streambound import settings
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
 
 PARTITIONS = 16

@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streambound.history.answer import HistoryAnswer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 from streambound.spark.session import session
 

@@ -19,6 +19,7 @@ HEAVY = (
     "sqlglot",
     "streambound.quality",
     "streambound.results",
+    "streambound.history",
     "streambound.spark",
     "streambound.tasks",
 )

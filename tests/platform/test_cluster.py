@@ -18,11 +18,11 @@ from scripts.comparison import compared
 from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
 from streambound.approximate.choice import Choice
+from streambound.history.answer import HistoryAnswer
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
 
 if TYPE_CHECKING:

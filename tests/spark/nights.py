@@ -11,8 +11,8 @@ from typing import Any
 from tests.spark.histories import Registered
 
 from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.history.answer import HistoryAnswer
 from streambound.query.catalog import Catalog
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 
 # What a run says of itself, and not of the answers.

@@ -15,16 +15,16 @@ from tests.spark.histories import Registered
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
+from streambound.history.answer import HistoryAnswer
+from streambound.history.book import Book
+from streambound.history.prepare import Job
+from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import whole
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.book import Book
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.history import evaluate_history
-from streambound.spark.prepare import Job
-from streambound.spark.walk import Walk
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps

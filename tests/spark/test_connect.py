@@ -25,11 +25,11 @@ from tests.spark.conftest import run_here
 
 from scripts.airflow_layout import free_port
 from streambound.errors import PlatformError
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import RegisteredQuery
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
 
 pytestmark = pytest.mark.spark

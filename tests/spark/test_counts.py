@@ -15,10 +15,10 @@ from tests.spark.histories import Registered
 from streambound.errors import CountOverflow
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import StatementPass
+from streambound.history.stored import Reading, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.spark.history import evaluate_history
-from streambound.spark.stored import Reading, stored
 
 NAMES = "STUVWXYZ"
 # One column, so that equal tuples are sent once; the last stream completes every match.

@@ -22,14 +22,14 @@ from tests.spark.nights import left, night
 
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
+from streambound.history.answer import HistoryAnswer
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import parse
 from streambound.query.partitions import find_partitions, folder_partitions
 from streambound.spark import frames, history
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 
 pytestmark = pytest.mark.spark
 

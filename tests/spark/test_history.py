@@ -22,10 +22,10 @@ from streambound.demo.abstract import Shape, generate
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.evaluation.onepass import OnePass
+from streambound.history.answer import HistoryAnswer
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark import history
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 
 MIXES = [

@@ -13,12 +13,12 @@ from tests.spark.histories import Registered
 from tests.spark.nights import from_scratch, left, night
 from tests.strategies import Case
 
+from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Range
 from streambound.spark import history
 from streambound.spark.history import evaluate_history
-from streambound.spark.prepare import draft, prepare
 from streambound.tasks.joint import SegmentJoint
 
 SQL = (

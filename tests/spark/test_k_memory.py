@@ -28,13 +28,13 @@ from streambound.approximate.evaluation import MemoryPass
 from streambound.approximate.nightly.night import read
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.spark import history
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 
 JOIN = "SELECT S.A, T.C FROM S, T WHERE S.A = T.A AND S.ts < T.ts"
 

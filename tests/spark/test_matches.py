@@ -12,9 +12,9 @@ from tests.spark.histories import plan_of
 from tests.strategies import Case, cases, events, static
 
 from streambound.evaluation.events import encode, encode_static
+from streambound.history.matches import Matches
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark.matches import Matches
 from streambound.synopsis.answer import Joiner, Rep, representatives, static_rows
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.state import fresh

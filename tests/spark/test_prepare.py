@@ -8,13 +8,13 @@ import pytest
 from tests.spark import histories
 from tests.spark.histories import Registered
 
+from streambound.history.prepare import draft, prepare
 from streambound.query import partitions
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.partitions import Range
 from streambound.spark import frames
 from streambound.spark.history import evaluate_history
-from streambound.spark.prepare import draft, prepare
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:

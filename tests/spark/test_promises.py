@@ -33,11 +33,11 @@ from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
+from streambound.history import stored
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import statement
-from streambound.spark import stored
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 from streambound.synopsis.timed import TimedPlan
 
 EPOCH = dt.datetime(2026, 1, 1)

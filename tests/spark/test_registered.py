@@ -16,9 +16,9 @@ import sqlglot
 from streambound import settings
 from streambound.compiler import check
 from streambound.demo import abstract, flights
+from streambound.history.answer import HistoryAnswer
 from streambound.query.model import Kind, Relation
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
 
 REGISTRY = load_registry(settings.registry())

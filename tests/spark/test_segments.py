@@ -21,9 +21,9 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.timed import TimedPass
+from streambound.history.segmented import Segmented
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark.segmented import Segmented
 from streambound.synopsis.segments import (
     Segment,
     SegmentPlan,

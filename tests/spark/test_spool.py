@@ -17,12 +17,12 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from tests.spark.histories import Registered
 
 from streambound.errors import DataError, StorageError
+from streambound.history.prepare import draft, prepare, readings_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Partition, Range
 from streambound.spark import framed, spool
 from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.frames import NAME
-from streambound.spark.prepare import draft, prepare, readings_of
 from streambound.tasks.engine import translated
 from streambound.tasks.summarise import Reading, Summary, Task
 

@@ -24,10 +24,10 @@ from streambound.cli import main
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import evaluate
+from streambound.history import stored as module
+from streambound.history.stored import Reading, stored
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.statement import Statement
-from streambound.spark import stored as module
-from streambound.spark.stored import Reading, stored
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("date", "decimal(3,1)", "timestamp")]
 Rows = list[dict[str, Any]]

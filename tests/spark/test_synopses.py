@@ -16,8 +16,9 @@ from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import DataError, StorageError
-from streambound.spark import history, waves
-from streambound.spark.answer import HistoryAnswer
+from streambound.history import waves
+from streambound.history.answer import HistoryAnswer
+from streambound.spark import history
 from streambound.spark.history import evaluate_history
 
 pytestmark = pytest.mark.usefixtures("in_process")

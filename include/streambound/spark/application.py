@@ -11,10 +11,10 @@ from streambound import settings
 from streambound.approximate.nightly.night import read
 from streambound.approximate.requested import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.history.answer import HistoryAnswer
+from streambound.history.k_memory import Memory
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.answer import HistoryAnswer
 from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
 from streambound.spark.session import session
 from streambound.tasks.emit import write_json
 

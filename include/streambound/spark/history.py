@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.checkpoint.inspection import CHANGED_PLAN
@@ -22,17 +22,22 @@ from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import compile
 from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
-from streambound.query.catalog import Catalog
-from streambound.query.partitions import Listing, Range
-from streambound.spark.answer import HistoryAnswer, told
-from streambound.spark.book import Book, Damaged
-from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, cores, run_tasks
-from streambound.spark.framed import by_spark, run_framed
-from streambound.spark.frames import listing, staging
-from streambound.spark.k_memory import Memory
-from streambound.spark.prepare import Draft, Excluded, Job, draft, joints_of, misfits, prepare, readings_of
-from streambound.spark.walk import Walk
-from streambound.spark.waves import (
+from streambound.history.answer import HistoryAnswer, told
+from streambound.history.book import Book, Damaged
+from streambound.history.k_memory import Memory
+from streambound.history.prepare import (
+    Draft,
+    Excluded,
+    Job,
+    Registered,
+    draft,
+    joints_of,
+    misfits,
+    prepare,
+    readings_of,
+)
+from streambound.history.walk import Walk
+from streambound.history.waves import (
     SMALL_WAVE,
     WAVE,
     WORTH,
@@ -44,6 +49,11 @@ from streambound.spark.waves import (
     wave_size,
     waves,
 )
+from streambound.query.catalog import Catalog
+from streambound.query.partitions import Listing, Range
+from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, cores, run_tasks
+from streambound.spark.framed import by_spark, run_framed
+from streambound.spark.frames import listing, staging
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.joint import Joint
@@ -55,18 +65,6 @@ if TYPE_CHECKING:
 
 # By name each query, or why it is not evaluated.
 Found = dict[str, Draft | StreamboundError]
-
-
-class Registered(Protocol):
-    """A query by name, as the registry gives it."""
-
-    @property
-    def name(self) -> str:
-        """The name, also of its folder of answers."""
-
-    @property
-    def sql(self) -> str:
-        """The text."""
 
 
 def _silent(message: str) -> None:

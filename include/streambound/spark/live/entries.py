@@ -15,8 +15,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streambound.spark.evaluations import Evaluation, Tabled, Timed
-from streambound.spark.united import United
+from streambound.history.evaluations import Evaluation, Tabled, Timed
+from streambound.history.united import United
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.

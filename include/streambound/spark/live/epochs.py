@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
+from streambound.history.prepare import Job, readings_of
 from streambound.spark.distribute import run_tasks
 from streambound.spark.live.answers import (
     EPOCH,
@@ -24,7 +25,6 @@ from streambound.spark.live.answers import (
 from streambound.spark.live.places import Place, at_one_time
 from streambound.spark.live.start import Start, beginning_of
 from streambound.spark.live.step import LATE
-from streambound.spark.prepare import Job, readings_of
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 

@@ -17,10 +17,10 @@ from streambound.checkpoint.boundary import Checkpoint, chained
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, QueryError, StorageError
+from streambound.history.prepare import Job
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, present_partitions
 from streambound.spark.live.step import Beginning
-from streambound.spark.prepare import Job
 from streambound.tasks import emit
 
 NOTE = "_live.json"

@@ -15,11 +15,11 @@ from itertools import groupby
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.spark.ending import Ending
-from streambound.spark.evaluations import Evaluation, Timed
+from streambound.history.ending import Ending
+from streambound.history.evaluations import Evaluation, Timed
+from streambound.history.united import United, statement_evaluation
 from streambound.spark.live.entries import Entries, entries_of, load_entries
 from streambound.spark.live.waiting import PREFIX, Waiting, waiting_of
-from streambound.spark.united import United, statement_evaluation
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.tasks.plans import StatementPlan

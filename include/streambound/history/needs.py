@@ -12,9 +12,9 @@ from streambound import settings
 from streambound.checkpoint import lateness
 from streambound.checkpoint.boundary import Checkpoint, Late
 from streambound.checkpoint.inputs import identity
+from streambound.history.prepare import Job
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
-from streambound.spark.prepare import Job
 
 
 class Need(Enum):

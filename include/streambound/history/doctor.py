@@ -21,13 +21,12 @@ from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import CatalogError, DataError, QueryError, StreamboundError
 from streambound.evaluation.promises import domain_text
+from streambound.history.prepare import Draft, Job, Registered, draft, prepare
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
 from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.query.values import EPOCH, Family, shown
-from streambound.spark.history import Registered
-from streambound.spark.prepare import Draft, Job, draft, prepare
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, opened
 from streambound.tasks.promises import faults

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from streambound.approximate.plan import memory_plan
 from streambound.boundedness.statements import Part
@@ -14,6 +15,7 @@ from streambound.compiler import compile
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers
 from streambound.query.model import Relation
@@ -27,7 +29,6 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
-from streambound.spark.k_memory import Memory
 from streambound.synopsis.segments import segment_plan
 from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
@@ -35,6 +36,18 @@ from streambound.tasks.plans import StatementPlan, memory_statement_plan, statem
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import Reading, Task
 from streambound.tasks.windows import window_plan
+
+
+class Registered(Protocol):
+    """A query by name, as the registry gives it."""
+
+    @property
+    def name(self) -> str:
+        """The name, also of its folder of answers."""
+
+    @property
+    def sql(self) -> str:
+        """The text."""
 
 
 @dataclass(frozen=True)

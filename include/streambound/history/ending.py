@@ -18,9 +18,9 @@ from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
+from streambound.history import states
+from streambound.history.evaluations import Step
 from streambound.query.model import Attribute
-from streambound.spark import states
-from streambound.spark.evaluations import Step
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import plain, value_of

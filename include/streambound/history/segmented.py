@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streambound.evaluation.timed import TimedPass
-from streambound.spark import states
+from streambound.history import states
 from streambound.synopsis.match_join import Matches, Row
 from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, standing
 from streambound.synopsis.timed import Streams

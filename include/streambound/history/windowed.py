@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
-from streambound.spark import states
+from streambound.history import states
 from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
 from streambound.tasks import emit, engine, ordered
 from streambound.tasks.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of

@@ -19,10 +19,10 @@ from streambound.checkpoint.inputs import Input
 from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
-from streambound.spark import states
-from streambound.spark.needs import Need, Needs, read_all
-from streambound.spark.prepare import Job
-from streambound.spark.shares import Segment, changed, irretrievable, segment_of
+from streambound.history import states
+from streambound.history.needs import Need, Needs, read_all
+from streambound.history.prepare import Job
+from streambound.history.shares import Segment, changed, irretrievable, segment_of
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary

@@ -17,8 +17,8 @@ from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
-from streambound.spark import states
-from streambound.spark.evaluations import Step
+from streambound.history import states
+from streambound.history.evaluations import Step
 from streambound.synopsis.match_join import Row
 from streambound.tasks.relations import tuples_of
 

@@ -15,12 +15,12 @@ from itertools import groupby
 from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
-from streambound.spark import states
-from streambound.spark.ending import Ending
-from streambound.spark.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
-from streambound.spark.k_memory import KMemory
-from streambound.spark.segmented import Segmented
-from streambound.spark.windowed import Windowed
+from streambound.history import states
+from streambound.history.ending import Ending
+from streambound.history.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.history.k_memory import KMemory
+from streambound.history.segmented import Segmented
+from streambound.history.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan

@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from streambound.history.book import Book
+from streambound.history.needs import Need
 from streambound.query.partitions import Partition
-from streambound.spark.book import Book
-from streambound.spark.needs import Need
 from streambound.tasks.joint import joint_name
 from streambound.tasks.summarise import Task
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.checkpoint.boundary import Late
 from streambound.errors import StreamboundError
-from streambound.spark.prepare import Missing
+from streambound.history.prepare import Missing
 from streambound.tasks.emit import counted
 
 # So many partitions are named one by one in what is told.

@@ -17,9 +17,9 @@ from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.evaluation.timed import TimedPass
+from streambound.history import states
+from streambound.history.matches import Matches
 from streambound.query.model import Query
-from streambound.spark import states
-from streambound.spark.matches import Matches
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import loads

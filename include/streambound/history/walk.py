@@ -17,16 +17,16 @@ from streambound.durable import remove
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
+from streambound.history import states
+from streambound.history.answer import HistoryAnswer
+from streambound.history.book import Book
+from streambound.history.distinct import distinct_rows
+from streambound.history.k_memory import KMemory
+from streambound.history.needs import Need
+from streambound.history.prepare import Job, Missing
+from streambound.history.shares import Segment
+from streambound.history.united import history_evaluation
 from streambound.query.parquet import write_table
-from streambound.spark import states
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.book import Book
-from streambound.spark.distinct import distinct_rows
-from streambound.spark.k_memory import KMemory
-from streambound.spark.needs import Need
-from streambound.spark.prepare import Job, Missing
-from streambound.spark.shares import Segment
-from streambound.spark.united import history_evaluation
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary

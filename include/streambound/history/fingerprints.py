@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streambound.checkpoint.inspection import Files
+from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
-from streambound.spark.prepare import draft, prepare
 from streambound.tasks import emit
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streambound.checkpoint.inputs import Input
 from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import DataError
-from streambound.spark import states
+from streambound.history import states
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.plans import StatementPlan

@@ -16,12 +16,12 @@ from streambound.compiler import compile
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.promises import require_units
+from streambound.history.united import United
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
-from streambound.spark.united import United
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.tasks.engine import Engine, opened
