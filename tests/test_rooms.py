@@ -38,7 +38,11 @@ ALLOWED: dict[str, list[str] | str] = {
     "demo": ["query"],
     "tasks": [*BELOW_CERTIFICATE, "checkpoint", "approximate"],
     "history": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "tasks"],
-    "spark": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "tasks", "history"],
+    "live": ["query", "synopsis", "evaluation", "checkpoint", "tasks", "history"],
+    "spark": [
+        *BELOW_CERTIFICATE,
+        *("certificate", "compiler", "checkpoint", "approximate", "tasks", "history", "live"),
+    ],
     "spark.live": "spark",
     "results": ["query"],
     "results.migrations": "results",
@@ -53,9 +57,8 @@ ALLOWED: dict[str, list[str] | str] = {
     "examination": ["query", "compiler", "approximate", "report"],
     "cli": [
         *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "papers", "checkpoint", "approximate", "tasks", "history", "spark"),
-        *("results", "quality"),
-        *("report", "simulator", "examination"),
+        *("certificate", "compiler", "papers", "checkpoint", "approximate", "tasks", "history", "live"),
+        *("spark", "results", "quality", "report", "simulator", "examination"),
     ],
     "__init__": ["api"],
 }

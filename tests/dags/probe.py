@@ -17,6 +17,7 @@ HEAVY = (
     "pyarrow",
     "pyspark",
     "sqlglot",
+    "streambound.live",
     "streambound.quality",
     "streambound.results",
     "streambound.history",

@@ -19,8 +19,8 @@ from tests.spark.test_nights import ALL, DAYS, World
 from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError
+from streambound.live.answers import NOTE, epoch_path, note_epoch, require_written
 from streambound.spark.history import evaluate_history
-from streambound.spark.live.answers import NOTE, epoch_path, note_epoch, require_written
 from streambound.tasks import emit
 
 pytestmark = pytest.mark.usefixtures("in_process")

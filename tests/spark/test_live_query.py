@@ -26,11 +26,7 @@ from streambound.checkpoint.kept import identity_of
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
-from streambound.query.catalog import Catalog
-from streambound.spark import history
-from streambound.spark.history import evaluate_history
-from streambound.spark.live import epochs
-from streambound.spark.live.answers import (
+from streambound.live.answers import (
     NOTE,
     LiveAnswer,
     epoch_path,
@@ -38,6 +34,10 @@ from streambound.spark.live.answers import (
     require_written,
     write_epoch,
 )
+from streambound.query.catalog import Catalog
+from streambound.spark import history
+from streambound.spark.history import evaluate_history
+from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.timed import TimedPlan
 from streambound.tasks import emit

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
 from streambound.history.prepare import Job, readings_of
-from streambound.spark.distribute import run_tasks
-from streambound.spark.live.answers import (
+from streambound.live.answers import (
     EPOCH,
     LiveAnswer,
     epoch_path,
@@ -22,9 +21,10 @@ from streambound.spark.live.answers import (
     require_written,
     write_epoch,
 )
+from streambound.live.start import Start, beginning_of
+from streambound.live.step import LATE
+from streambound.spark.distribute import run_tasks
 from streambound.spark.live.places import Place, at_one_time
-from streambound.spark.live.start import Start, beginning_of
-from streambound.spark.live.step import LATE
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import StreamboundError
+from streambound.live.step import END, Arrival
 from streambound.query.model import Relation
 from streambound.spark.live.places import Place
-from streambound.spark.live.step import END, Arrival
 from streambound.spark.workers import settle
 from streambound.tasks import engine, ordered
 from streambound.tasks.engine import Engine, opened

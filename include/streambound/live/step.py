@@ -18,8 +18,8 @@ from streambound.evaluation.promises import require_units, too_many
 from streambound.history.ending import Ending
 from streambound.history.evaluations import Evaluation, Timed
 from streambound.history.united import United, statement_evaluation
-from streambound.spark.live.entries import Entries, entries_of, load_entries
-from streambound.spark.live.waiting import PREFIX, Waiting, waiting_of
+from streambound.live.entries import Entries, entries_of, load_entries
+from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.tasks.plans import StatementPlan

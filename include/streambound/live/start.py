@@ -18,9 +18,9 @@ from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.history.prepare import Job
+from streambound.live.step import Beginning
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, present_partitions
-from streambound.spark.live.step import Beginning
 from streambound.tasks import emit
 
 NOTE = "_live.json"
