@@ -19,10 +19,11 @@ from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
 from streambound.approximate.choice import Choice
 from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 if TYPE_CHECKING:
@@ -94,7 +95,12 @@ def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[Histo
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
     memory = {"memory": Memory(5, choice=Choice("lfu"))}
     answers = evaluate_history(
-        spark, queries, catalog, output=folder / "answers", checkpoints=str(folder / "kept"), memory=memory
+        SparkExecutor(spark),
+        queries,
+        catalog,
+        output=folder / "answers",
+        checkpoints=str(folder / "kept"),
+        memory=memory,
     )
     assert [answer.error for answer in answers] == [None] * len(queries)
     return answers

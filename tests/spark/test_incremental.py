@@ -17,7 +17,7 @@ from tests.spark.nights import from_scratch, left, night
 from tests.strategies import cases, events, static
 
 from streambound.query.catalog import catalog_from_mapping
-from streambound.spark import history
+from streambound.spark import executor
 
 Rows = list[dict[str, Any]]
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean")]
@@ -33,7 +33,7 @@ def test_partitions_in_any_order_as_one_evaluation(types: tuple[str, ...], data:
     histories.plan_of(case, statics)
     query = Registered("q", case.sql)
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         folder = Path(name)
         catalog = histories.placed(case.catalog, folder)
         for static_name, rows in statics.items():
@@ -85,7 +85,7 @@ def test_every_kind_of_state_night_by_night(data: st.DataObject) -> None:
     plain = catalog_from_mapping(COLUMNS)
     order = data.draw(st.permutations(range(4)))
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         folder = Path(name)
         catalog = histories.placed(plain, folder)
         for part in order:

@@ -129,9 +129,10 @@ def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[
 
 
 def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.history.evaluate import evaluate_history
     from streambound.history.prepare import draft, require_fitting
     from streambound.query.partitions import Range, choose_partitions
-    from streambound.spark.history import evaluate_history
+    from streambound.spark.executor import SparkExecutor
     from streambound.spark.session import require_installed, session
 
     _use_input(options.input)
@@ -146,7 +147,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     )
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
-            spark,
+            SparkExecutor(spark),
             [query],
             catalog,
             first=options.first,

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from streambound.checkpoint.kept import Kept
 from streambound.errors import StorageError, StreamboundError
+from streambound.history.executor import Progress
 from streambound.spark.ended import told
 from streambound.spark.workers import settle
 from streambound.tasks import emit
@@ -28,7 +29,6 @@ from streambound.tasks.summarise import Reading, Summary, Task, error_of, error_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Progress = Callable[[str], None]
 # More groups than cores even out what sizes in bytes do not tell; fewer do where the next job waits.
 GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 1
 # A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.

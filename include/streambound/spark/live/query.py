@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, StorageError
+from streambound.history.executor import Progress
 from streambound.history.prepare import Job, Registered, draft, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range, history_folder
-from streambound.spark.distribute import Progress
 from streambound.spark.ended import first_lines
 from streambound.spark.frames import require_plain
 from streambound.spark.live.epochs import Epochs

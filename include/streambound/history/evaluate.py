@@ -1,4 +1,4 @@
-"""Many queries over time-partitioned history in one Spark application.
+"""Many queries over time-partitioned history in one evaluation.
 
 Partitions are summarised in parallel, each once for all queries that read it; the driver walks the tiny
 tables in order of the partitions, and steps over those whose checkpoints hold. So neither the answers nor the
@@ -13,7 +13,6 @@ from contextlib import ExitStack, closing
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.checkpoint.inspection import CHANGED_PLAN
@@ -24,6 +23,7 @@ from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, told
 from streambound.history.book import Book, Damaged
+from streambound.history.executor import Executor, Progress
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
     Draft,
@@ -51,17 +51,9 @@ from streambound.history.waves import (
 )
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Listing, Range
-from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, Progress, cores, run_tasks
-from streambound.spark.framed import by_spark, run_framed
-from streambound.spark.frames import listing, staging
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.joint import Joint
-from streambound.tasks.summarise import Reading, Summary, Task
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+from streambound.tasks.summarise import Summary
 
 # By name each query, or why it is not evaluated.
 Found = dict[str, Draft | StreamboundError]
@@ -72,7 +64,7 @@ def _silent(message: str) -> None:
 
 
 def evaluate_history(
-    session: SparkSession,
+    executor: Executor,
     queries: Sequence[Registered],
     catalog: Catalog,
     *,
@@ -94,7 +86,7 @@ def evaluate_history(
     evaluation takes up the last boundary before them; the answers are those of an evaluation of everything.
 
     Args:
-        session: where the partitions are summarised.
+        executor: where the partitions are summarised.
         queries: names and texts.
         catalog: the streams, with their histories.
         first, last: partitions from and to, included (see ``query.partitions.Range``).
@@ -110,7 +102,7 @@ def evaluate_history(
 
     Raises:
         DataError: the range is reversed, or there would be nothing to keep.
-        StorageError: Spark lost the job, another run does not end, or the disk refuses.
+        StorageError: the executor lost the tasks, another run does not end, or the disk refuses.
     """
     if checkpoints is None and not publish:
         raise DataError("nothing is to be published, and no checkpoints are kept", fix="keep checkpoints")
@@ -124,7 +116,7 @@ def evaluate_history(
         mine = _alone(held, folder, found, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
-        listed = cache(listing(session, staging(held, folder)))
+        listed = cache(executor.listing(held, folder))
         waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
@@ -139,7 +131,7 @@ def evaluate_history(
             walks = {
                 name: Walk(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
             }
-            damaged = _evaluate(session, walks, folder, progress, memory_mb)
+            damaged = _evaluate(executor, walks, folder, progress, memory_mb)
             for name, walk in walks.items():
                 try:
                     if name not in damaged:
@@ -228,7 +220,7 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
 
 
 def _evaluate(
-    session: SparkSession, walks: Mapping[str, Walk], folder: Path, progress: Progress, memory_mb: int
+    executor: Executor, walks: Mapping[str, Walk], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
     books = {name: walk.book for name, walk in walks.items()}
@@ -248,12 +240,12 @@ def _evaluate(
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
     most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
-    few = len(tasks) <= WORTH or any(map(by_spark, readings.values()))
-    size = wave_size(len(tasks), most, 0 if few else cores(session))
-    groups = GROUPS_PER_CORE if size >= len(tasks) else GROUPS_OF_WAVES
+    few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
+    size = wave_size(len(tasks), most, 0 if few else executor.cores())
+    in_waves = size < len(tasks)
 
     def summarised(wave: Iterable[Step]) -> list[Summary]:
-        return _summaries(session, tasks_of(wave), readings, progress, memory_mb, groups)
+        return executor.summaries(tasks_of(wave), readings, progress, memory_mb, in_waves=in_waves)
 
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:
@@ -267,21 +259,6 @@ def _evaluate(
     for name, (_, error) in unfit.items():
         walks[name].error = walks[name].error or error
     return damaged
-
-
-def _summaries(
-    session: SparkSession,
-    tasks: Sequence[Task],
-    readings: Mapping[str, Reading | Joint],
-    progress: Progress,
-    memory_mb: int,
-    groups_per_core: int,
-) -> list[Summary]:
-    framed = {name for name, reading in readings.items() if by_spark(reading)}
-    direct = [task for task in tasks if task.stream not in framed]
-    others = [task for task in tasks if task.stream in framed]
-    found = run_tasks(session, direct, readings, progress, memory_mb, groups_per_core) if direct else []
-    return found + run_framed(session, others, readings, memory_mb) if others else found
 
 
 def _walk(
