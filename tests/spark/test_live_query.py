@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.live.test_live import row, two
 from tests.seeded import static_rows, timed_case, timed_streams
 from tests.spark import histories
 from tests.spark.arrivals import Rows, by_marker, cut, flat, write, written
 from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.nights import night
-from tests.spark.test_live import row, two
 from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
