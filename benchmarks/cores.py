@@ -24,9 +24,10 @@ from typing import Any
 import duckdb
 
 from streambound import settings
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 AIM = 1.6
@@ -85,7 +86,7 @@ def backfill(spark: Any, folder: Path) -> tuple[float, list[str | None]]:
     with tempfile.TemporaryDirectory() as name:
         started = time.perf_counter()
         found = evaluate_history(
-            spark,
+            SparkExecutor(spark),
             queries,
             catalog(folder),
             output=Path(name) / "answers",

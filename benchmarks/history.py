@@ -27,10 +27,11 @@ from typing import Any
 import duckdb
 
 from streambound import settings
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 PARTITIONS = 16
@@ -212,7 +213,11 @@ class Bench:
         query = RegisteredQuery("q", self.kind.sql, Path("q.sql"))
         memory = {} if self.kind.memory is None else {"q": Memory(self.kind.memory)}
         (answer,) = evaluate_history(
-            self.spark, [query], catalog(self.folder), output=self.output / "product", memory=memory
+            SparkExecutor(self.spark),
+            [query],
+            catalog(self.folder),
+            output=self.output / "product",
+            memory=memory,
         )
         if answer.error is not None:
             raise answer.error

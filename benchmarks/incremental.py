@@ -27,10 +27,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 AIM = 1.5
@@ -90,7 +91,7 @@ class History:
             "output": self.folder / "answers",
             "checkpoints": str(self.folder / "state"),
         }
-        found = evaluate_history(spark, queries, self.catalog(), **places, **options)
+        found = evaluate_history(SparkExecutor(spark), queries, self.catalog(), **places, **options)
         for answer in found:
             if answer.error is not None:
                 raise answer.error

@@ -29,9 +29,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 10 AND S.A < 20"
@@ -136,7 +137,7 @@ def probe(folder: Path, partitions: int) -> None:
         started = time.perf_counter()
         with Watched(jvm) as watched:
             (answer,) = evaluate_history(
-                spark,
+                SparkExecutor(spark),
                 [RegisteredQuery("pairs", SQL, Path("pairs.sql"))],
                 catalog(folder),
                 last=f"{partitions - 1:05}",

@@ -33,9 +33,10 @@ import pyarrow.parquet as pq
 
 from streambound import settings
 from streambound.demo.abstract import FOLDERS, Shape, generate
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 SQL = "SELECT A FROM S, T WHERE B < D AND B < 120 AND D > 20 AND A > 10 AND A < 20"
@@ -78,7 +79,9 @@ class Bench:
 
     def product(self) -> dict[int, int]:
         query = RegisteredQuery("q5", SQL, Path("q5.sql"))
-        (answer,) = evaluate_history(self.spark, [query], catalog(self.folder), output=self.output)
+        (answer,) = evaluate_history(
+            SparkExecutor(self.spark), [query], catalog(self.folder), output=self.output
+        )
         if answer.error is not None:
             raise answer.error
         return self._written()

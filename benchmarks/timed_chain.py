@@ -27,9 +27,10 @@ import duckdb
 import pyarrow.parquet as pq
 
 from streambound import settings
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 SQL = (
@@ -90,7 +91,9 @@ class Bench:
 
     def product(self) -> None:
         query = RegisteredQuery("chain", SQL, Path("chain.sql"))
-        (answer,) = evaluate_history(self.spark, [query], catalog(self.folder), output=self.output)
+        (answer,) = evaluate_history(
+            SparkExecutor(self.spark), [query], catalog(self.folder), output=self.output
+        )
         if answer.error is not None:
             raise answer.error
 

@@ -36,7 +36,13 @@ ALLOWED: dict[str, list[str] | str] = {
     "approximate": [*BELOW_CERTIFICATE, "approximate.kernels", "approximate.models", "approximate.tables"],
     "approximate.nightly": ["approximate", "approximate.kernels"],
     "demo": ["query"],
-    "spark": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate"],
+    "tasks": [*BELOW_CERTIFICATE, "checkpoint", "approximate"],
+    "history": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "tasks"],
+    "live": ["query", "synopsis", "evaluation", "checkpoint", "tasks", "history"],
+    "spark": [
+        *BELOW_CERTIFICATE,
+        *("certificate", "compiler", "checkpoint", "approximate", "tasks", "history", "live"),
+    ],
     "spark.live": "spark",
     "results": ["query"],
     "results.migrations": "results",
@@ -51,8 +57,8 @@ ALLOWED: dict[str, list[str] | str] = {
     "examination": ["query", "compiler", "approximate", "report"],
     "cli": [
         *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "papers", "checkpoint", "approximate", "spark", "results", "quality"),
-        *("report", "simulator", "examination"),
+        *("certificate", "compiler", "papers", "checkpoint", "approximate", "tasks", "history", "live"),
+        *("spark", "results", "quality", "report", "simulator", "examination"),
     ],
     "__init__": ["api"],
 }

@@ -17,8 +17,9 @@ import pytest
 from tests.spark.histories import Registered
 
 from streambound.cli import main
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import load_catalog
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 
 CATALOG = """streams:
   S: &stream
@@ -70,7 +71,7 @@ def refused(folder: Path) -> bool:
     """Whether a run refuses the query."""
     os.environ["STREAMBOUND_STREAMS"] = str(folder / "streams")
     catalog, sql = load_catalog(folder / "streams.yml"), (folder / "q.sql").read_text()
-    (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "out")  # type: ignore[arg-type]
+    (answer,) = evaluate_history(SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out")  # type: ignore[arg-type]
     return answer.error is not None or not answer.evaluated
 
 
@@ -181,7 +182,9 @@ def test_what_is_checkpointed_need_not_be_read(
 ) -> None:
     os.environ["STREAMBOUND_STREAMS"] = str(folder / "streams")
     catalog, checkpoints = load_catalog(folder / "streams.yml"), str(folder / "home" / "checkpoints")
-    evaluate_history(None, [Registered("q", SQL)], catalog, output=folder / "out", checkpoints=checkpoints)  # type: ignore[arg-type]
+    evaluate_history(
+        SparkExecutor(None), [Registered("q", SQL)], catalog, output=folder / "out", checkpoints=checkpoints
+    )  # type: ignore[arg-type]
     newest(folder, rows(DAYS[-1], A=pa.array([3, 4])))
     assert doctor(folder, "--format", "json") == 0
     (query,) = json.loads(capsys.readouterr().out)["queries"]
@@ -230,7 +233,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark's tasks run in this process."""
     from tests.spark.conftest import run_here
 
-    from streambound.spark import history
+    from streambound.spark import executor
 
-    monkeypatch.setattr(history, "run_tasks", run_here)
-    monkeypatch.setattr(history, "cores", lambda session: 2)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "cores", lambda session: 2)

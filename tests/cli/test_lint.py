@@ -87,7 +87,7 @@ def test_a_command_that_needs_more_says_which_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.delitem(sys.modules, "streambound.spark.session", raising=False)
-    monkeypatch.delitem(sys.modules, "streambound.spark.history", raising=False)
+    monkeypatch.delitem(sys.modules, "streambound.history.evaluate", raising=False)
     assert main(["run", "--catalog", "streams.yml", "queries/bounded.sql"]) == 3
     error = capsys.readouterr().err
     assert "pyspark is not installed" in error

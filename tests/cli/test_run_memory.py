@@ -18,7 +18,7 @@ from streambound.approximate.nightly.night import write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
 from streambound.query.registry import load_registry
-from streambound.spark import history, session
+from streambound.spark import executor, session
 from streambound.spark.recent import plan_for
 
 CATALOG = """streams:
@@ -54,7 +54,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("STREAMBOUND_CHECKPOINTS", raising=False)
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)
     monkeypatch.setattr(session, "session", lambda name: nullcontext(None))
-    monkeypatch.setattr(history, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
     return tmp_path
 
 

@@ -17,9 +17,12 @@ HEAVY = (
     "pyarrow",
     "pyspark",
     "sqlglot",
+    "streambound.live",
     "streambound.quality",
     "streambound.results",
+    "streambound.history",
     "streambound.spark",
+    "streambound.tasks",
 )
 
 

@@ -18,6 +18,7 @@ from streambound import settings
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import StatementPass
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
 from streambound.query.parse import parse, statement
@@ -29,8 +30,8 @@ from streambound.query.partitions import (
     find_partitions,
     partitions_in,
 )
-from streambound.spark import history
-from streambound.spark.history import evaluate_history
+from streambound.spark import executor
+from streambound.spark.executor import SparkExecutor
 
 DAYS = ["2013-01-01", "2013-01-02", "2013-01-03"]
 SQL = "SELECT DISTINCT S.a FROM S, T WHERE S.a = T.b AND S.a IN (1, 2, 3)"
@@ -69,7 +70,12 @@ def days(
 
     def spark(first: str | None = None, last: str | None = None) -> int:
         (answer,) = evaluate_history(
-            None, [Registered("q", SQL)], catalog, first=first, last=last, output=tmp_path / "answers"
+            SparkExecutor(None),
+            [Registered("q", SQL)],
+            catalog,
+            first=first,
+            last=last,
+            output=tmp_path / "answers",
         )
         if answer.error is not None:
             raise answer.error
@@ -84,7 +90,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark's tasks run in this process."""
     from tests.spark.conftest import run_here
 
-    monkeypatch.setattr(history, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,9 @@ def test_a_folder_in_which_nothing_lies_is_a_partition_without_rows(
 def test_of_one_stream_a_partition_may_be_empty(catalog: Catalog, tmp_path: Path, in_process: None) -> None:
     (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
     found = [batch for batch in history_batches(parse(SQL, catalog, "q"))]
-    (answer,) = evaluate_history(None, [Registered("q", SQL)], catalog, output=tmp_path / "answers")
+    (answer,) = evaluate_history(
+        SparkExecutor(None), [Registered("q", SQL)], catalog, output=tmp_path / "answers"
+    )
     assert answer.error is None
     assert answer.rows_read == sum(len(rows) for b in found for rows in b.tuples.values()) == 5
     assert answer.answer_rows == 2 and list(answer.partitions) == DAYS
@@ -240,7 +248,9 @@ def ticks(
 def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
     """How many answers there are, with their multiplicities; an error is raised."""
     if engine == "spark":
-        (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "out")
+        (answer,) = evaluate_history(
+            SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out"
+        )
         if answer.error is not None:
             raise answer.error
         return answer.answer_count

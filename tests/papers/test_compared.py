@@ -15,8 +15,8 @@ import sys
 from streambound.api import catalog, evaluate
 
 evaluate("SELECT A FROM S WHERE A = 1", catalog({"S": {"A": "int"}}), [{"stream": "S", "A": 1}])
-import streambound.spark.history
-import streambound.spark.live.start
+import streambound.history.evaluate
+import streambound.live.start
 print([name for name in sys.modules if name.startswith(("streambound.papers", "streambound.simulator"))])
 """
 

@@ -18,11 +18,12 @@ from scripts.comparison import compared
 from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
 from streambound.approximate.choice import Choice
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 if TYPE_CHECKING:
@@ -94,7 +95,12 @@ def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[Histo
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
     memory = {"memory": Memory(5, choice=Choice("lfu"))}
     answers = evaluate_history(
-        spark, queries, catalog, output=folder / "answers", checkpoints=str(folder / "kept"), memory=memory
+        SparkExecutor(spark),
+        queries,
+        catalog,
+        output=folder / "answers",
+        checkpoints=str(folder / "kept"),
+        memory=memory,
     )
     assert [answer.error for answer in answers] == [None] * len(queries)
     return answers
@@ -124,7 +130,7 @@ def places(spark: SparkSession) -> set[str]:
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
 
-        import streambound.spark.engine as engine
+        import streambound.tasks.engine as engine
 
         file = os.path.abspath(engine.__file__)
         for batch in batches:
@@ -145,7 +151,7 @@ def test_a_cluster_answers_as_local_spark_does(
     assert files(tmp_path / "cluster" / "answers") == files(tmp_path / "local" / "answers") != {}
     assert all(one.answer_rows for one in found)
     assert {Path(file).relative_to(cluster.folder).parts[0] for file in archives} == {"worker-1", "worker-2"}
-    assert all(file.endswith("/streambound.zip/streambound/spark/engine.py") for file in archives)
+    assert all(file.endswith("/streambound.zip/streambound/tasks/engine.py") for file in archives)
     postgres.create_databases("cluster")
     one = recorded(postgres.url("cluster"), found)
     other = recorded(f"sqlite:///{tmp_path}/results.db", expected)

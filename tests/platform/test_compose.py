@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streambound.spark.engine import MEMORY_MB
+from streambound.tasks.engine import MEMORY_MB
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE_FILE = ROOT / "docker-compose.yml"

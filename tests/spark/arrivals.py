@@ -15,17 +15,17 @@ from tests.strategies import Case
 
 from streambound.evaluation.events import Batch, Encoded, batches, encode
 from streambound.evaluation.reference import reference
+from streambound.history.prepare import draft, prepare, readings_of
+from streambound.live.answers import EPOCH
+from streambound.live.start import Start, beginning_of, relations_of
+from streambound.live.step import END, Step
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Query, Relation
 from streambound.query.partitions import Range
 from streambound.query.statement import Statement
-from streambound.spark.live.answers import EPOCH
 from streambound.spark.live.places import place_of
 from streambound.spark.live.reading import arrival_of, mapper
-from streambound.spark.live.start import Start, beginning_of, relations_of
-from streambound.spark.live.step import END, Step
-from streambound.spark.prepare import draft, prepare, readings_of
-from streambound.spark.summarise import error_of
+from streambound.tasks.summarise import error_of
 
 Rows = list[dict[str, Any]]
 # The rows of each file by stream, in the order in which micro-batches take them.

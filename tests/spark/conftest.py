@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streambound.approximate.nightly.benchmark import Case
-from streambound.spark import cache_benchmark, distribute, history, recent
+from streambound.spark import cache_benchmark, distribute, executor, recent
 from streambound.spark.session import session
 from streambound.spark.simulations import Piece, result_of, simulated
-from streambound.spark.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def simulate_here(
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process."""
-    monkeypatch.setattr(history, "run_tasks", run_here)
-    monkeypatch.setattr(history, "cores", lambda session: 2)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "cores", lambda session: 2)
     monkeypatch.setattr(recent, "run_tasks", run_here)
     monkeypatch.setattr(cache_benchmark, "worked", simulate_here)

@@ -23,10 +23,10 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.spark.emit import arrow_type
-from streambound.spark.ordered import encoded
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
+from streambound.tasks.emit import arrow_type
+from streambound.tasks.ordered import encoded
 
 KEY = "part"
 Rows = Sequence[Mapping[str, Any]]

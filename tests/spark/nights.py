@@ -11,9 +11,10 @@ from typing import Any
 from tests.spark.histories import Registered
 
 from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 
 # What a run says of itself, and not of the answers.
 OF_THE_RUN = ("rows_read", "read_partitions", "started_after", "seconds")
@@ -24,7 +25,7 @@ def night(
 ) -> dict[str, HistoryAnswer]:
     """One evaluation with checkpoints below ``home``, by query."""
     found = evaluate_history(
-        session,
+        SparkExecutor(session),
         queries,
         catalog,
         output=home / "answers",

@@ -15,23 +15,24 @@ from tests.spark.histories import Registered
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
+from streambound.history.answer import HistoryAnswer
+from streambound.history.book import Book
+from streambound.history.evaluate import evaluate_history
+from streambound.history.prepare import Job
+from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import whole
-from streambound.spark import emit
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.book import Book
 from streambound.spark.distribute import balanced, batched, cores
-from streambound.spark.history import evaluate_history
-from streambound.spark.plans import PartPlan, StatementPlan
-from streambound.spark.prepare import Job
-from streambound.spark.summarise import Summary, Task, error_of, error_text
-from streambound.spark.walk import Walk
+from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import fresh
+from streambound.tasks import emit
+from streambound.tasks.plans import PartPlan, StatementPlan
+from streambound.tasks.summarise import Summary, Task, error_of, error_text
 
 CATALOG = catalog_from_mapping(
     {
@@ -70,7 +71,10 @@ def folder(tmp_path: Path) -> Path:
 def evaluated(folder: Path, session: Any = None) -> dict[str, HistoryAnswer]:
     queries = [Registered(name, sql) for name, sql in QUERIES.items()]
     catalog = histories.placed(CATALOG, folder)
-    return {a.query: a for a in evaluate_history(session, queries, catalog, output=folder / "answers")}
+    return {
+        a.query: a
+        for a in evaluate_history(SparkExecutor(session), queries, catalog, output=folder / "answers")
+    }
 
 
 def rewritten(change: Callable[[pa.Table], pa.Table]) -> Spoil:
@@ -167,7 +171,9 @@ def test_streams_with_different_partition_keys(folder: Path) -> None:
     catalog = Catalog((s, other, r))
     (folder / "T" / "date=2026-01-01").mkdir()
     histories.write(t, [{"D": 1}], folder, 0)
-    (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "answers")
+    (answer,) = evaluate_history(
+        SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "answers"
+    )
     assert "partitioned differently: S by part, T by date" in str(answer.error)
 
 

@@ -15,10 +15,11 @@ from tests.spark.histories import Registered
 from streambound.errors import CountOverflow
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import StatementPass
+from streambound.history.evaluate import evaluate_history
+from streambound.history.stored import Reading, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import statement
-from streambound.spark.history import evaluate_history
-from streambound.spark.stored import Reading, stored
+from streambound.spark.executor import SparkExecutor
 
 NAMES = "STUVWXYZ"
 # One column, so that equal tuples are sent once; the last stream completes every match.
@@ -46,7 +47,7 @@ def written(folder: Path, names: str, rows: int, parts: int = 2) -> Catalog:
 
 
 def on_spark(sql: str, catalog: Catalog, folder: Path) -> Any:
-    (answer,) = evaluate_history(None, [Registered("q", sql)], catalog, output=folder / "out")
+    (answer,) = evaluate_history(SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out")
     return answer
 
 

@@ -22,14 +22,15 @@ from tests.spark.nights import left, night
 
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import parse
 from streambound.query.partitions import find_partitions, folder_partitions
-from streambound.spark import frames, history
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark import executor, frames
+from streambound.spark.executor import SparkExecutor
 
 pytestmark = pytest.mark.spark
 
@@ -140,7 +141,7 @@ def views(spark: Any, direct: Catalog) -> Iterator[dict[str, History]]:
 
 def evaluated(spark: Any, catalog: Catalog, output: Path) -> dict[str, HistoryAnswer]:
     queries = [Registered(name, sql) for name, sql in QUERIES.items()]
-    found = evaluate_history(spark, queries, catalog, output=output, memory=MEMORY)
+    found = evaluate_history(SparkExecutor(spark), queries, catalog, output=output, memory=MEMORY)
     return {answer.query: answer for answer in found}
 
 
@@ -152,7 +153,7 @@ def of_the_answer(answer: HistoryAnswer) -> dict[str, Any]:
 def expected(direct: Catalog, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What is said of the same queries over Parquet."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         found = evaluated(None, direct, tmp_path_factory.mktemp("expected"))
     for answer in found.values():
         assert answer.error is None and answer.answer_count > 0, answer
@@ -215,14 +216,14 @@ def test_nights_over_a_table(spark: Any, direct: Catalog, tmp_path: Path) -> Non
     again[1][0]["B"] = 4
     assert read(written(*again)) == [(), ("1",), ("1",)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         night(NIGHTLY, read_as(direct, T=History(str(folder), KEY)), tmp_path / "direct")
     for query in NIGHTLY:
         assert left(tmp_path / "home", query.name) == left(tmp_path / "direct", query.name)
 
 
 def said(spark: Any, catalog: Catalog, folder: Path, sql: str) -> str:
-    (answer,) = evaluate_history(spark, [Registered("q", sql)], catalog, output=folder)
+    (answer,) = evaluate_history(SparkExecutor(spark), [Registered("q", sql)], catalog, output=folder)
     assert answer.error is not None
     return str(answer.error)
 
@@ -281,7 +282,9 @@ def test_promises_about_timestamps_are_seen_though_the_filter_would_drop_the_row
     catalog = histories.placed(catalog, tmp_path)
     read = read_as(catalog, S=to_orc(catalog.relations[0], tmp_path / "orc"))
     for sql, reads in (("SELECT ts FROM S WHERE A > 3", True), ("SELECT A FROM S WHERE A > 3", False)):
-        (answer,) = evaluate_history(spark, [Registered("q", sql)], read, output=tmp_path / "out")
+        (answer,) = evaluate_history(
+            SparkExecutor(spark), [Registered("q", sql)], read, output=tmp_path / "out"
+        )
         if told is not None and reads:
             assert answer.error is not None and "S, partition 0: S.ts = " in str(answer.error)
             assert told in str(answer.error)
@@ -295,7 +298,7 @@ def test_rows_count_though_no_needed_column_is_there(spark: Any, tmp_path: Path,
     plain = catalog_from_mapping({"U": {"columns": {"A": "int", "B": "int"}}})
     spark.sql(f"SELECT id AS B, 7 AS {KEY} FROM range(3)").createOrReplaceTempView("lacking")
     catalog = read_as(plain, U=History("lacking", KEY, TABLE))
-    (answer,) = evaluate_history(spark, [Registered("q", sql)], catalog, output=tmp_path)
+    (answer,) = evaluate_history(SparkExecutor(spark), [Registered("q", sql)], catalog, output=tmp_path)
     assert answer.error is None
     assert (answer.answer_count, answer.rows) == (1 if "DISTINCT" in sql else 3, 3)
 
@@ -304,7 +307,9 @@ def test_a_damaged_file_fails_the_queries_that_read_it(spark: Any, direct: Catal
     history = to_orc(direct.relations[0], tmp_path / "S")
     next((tmp_path / "S" / f"{KEY}=1").glob("*.orc")).write_bytes(b"ORC no more")
     queries = [Registered("bad", "SELECT A FROM S WHERE A > 3"), Registered("good", "SELECT A FROM T")]
-    bad, good = evaluate_history(spark, queries, read_as(direct, S=history), output=tmp_path / "out")
+    bad, good = evaluate_history(
+        SparkExecutor(spark), queries, read_as(direct, S=history), output=tmp_path / "out"
+    )
     assert bad.error is not None and "Spark" in str(bad.error)
     assert good.error is None and good.answer_count == 120
 

@@ -13,13 +13,14 @@ from tests.spark.histories import Registered
 from tests.spark.nights import from_scratch, left, night
 from tests.strategies import Case
 
+from streambound.history.evaluate import evaluate_history
+from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Range
-from streambound.spark import history
-from streambound.spark.history import evaluate_history
-from streambound.spark.joint import SegmentJoint
-from streambound.spark.prepare import draft, prepare
+from streambound.spark import executor
+from streambound.spark.executor import SparkExecutor
+from streambound.tasks.joint import SegmentJoint
 
 SQL = (
     "SELECT S.A, T.A AS B FROM S, T, U "
@@ -178,7 +179,10 @@ def test_a_stream_under_two_names(tmp_path: Path) -> None:
     histories.write(relation, [{"A": 1, "ts": 1}, {"A": 1, "ts": 2}], tmp_path, 0)
     histories.write(relation, [{"A": 7, "ts": 3}], tmp_path, 1)
     (answer,) = evaluate_history(
-        None, [Registered("q", sql)], histories.placed(catalog, tmp_path), output=tmp_path / "out"
+        SparkExecutor(None),
+        [Registered("q", sql)],
+        histories.placed(catalog, tmp_path),
+        output=tmp_path / "out",
     )
     assert answer.error is None and answer.rows_read == 3
     found = histories.read_answers(tmp_path / "out" / "q", case.query)
@@ -189,10 +193,10 @@ def test_a_stream_under_two_names(tmp_path: Path) -> None:
 def test_in_a_session(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path, {})
     catalog: Catalog = world.catalog
-    (answer,) = evaluate_history(spark, [QUERY], catalog, output=tmp_path / "out")
+    (answer,) = evaluate_history(SparkExecutor(spark), [QUERY], catalog, output=tmp_path / "out")
     assert answer.error is None
     here = tmp_path / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
-        (expected,) = evaluate_history(None, [QUERY], catalog, output=here)
+        patch.setattr(executor, "run_tasks", run_here)
+        (expected,) = evaluate_history(SparkExecutor(None), [QUERY], catalog, output=here)
     assert (answer.digest, answer.rows) == (expected.digest, expected.rows)

@@ -28,13 +28,14 @@ from streambound.approximate.evaluation import MemoryPass
 from streambound.approximate.nightly.night import read
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.spark import history
+from streambound.spark import executor
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark.executor import SparkExecutor
 
 JOIN = "SELECT S.A, T.C FROM S, T WHERE S.A = T.A AND S.ts < T.ts"
 
@@ -58,11 +59,13 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     plan = plan_for(query, size)
     memory = {"q": Memory(size, choice=Choice(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))}
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         folder = Path(name)
         catalog = written(query, parts, folder)
         out = folder / "out"
-        (answer,) = evaluate_history(None, [Registered("q", query.sql)], catalog, output=out, memory=memory)
+        (answer,) = evaluate_history(
+            SparkExecutor(None), [Registered("q", query.sql)], catalog, output=out, memory=memory
+        )
         assert answer.error is None, answer.error
         simple = query.simple
         assert simple is not None
@@ -85,7 +88,7 @@ def test_night_by_night_or_at_once(query: Statement, rows: Rows, data: st.DataOb
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
         with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(history, "run_tasks", run_here)
+            patch.setattr(executor, "run_tasks", run_here)
             folder = Path(name)
             for number, part in enumerate(parts):
                 write(case_of(query), number, part, folder)
@@ -144,10 +147,14 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
     assert one.sizes[0].choice.policy == "prob" and "keeps the most" in one.sizes[0].choice.why
     memory = {"q": Memory(5, one)}
     answer = evaluate_history(
-        spark, [Registered("q", JOIN)], catalog, output=tmp_path / "out", memory=memory
+        SparkExecutor(spark), [Registered("q", JOIN)], catalog, output=tmp_path / "out", memory=memory
     )[0]
     (lru,) = evaluate_history(
-        spark, [Registered("q", JOIN)], catalog, output=tmp_path / "lru", memory={"q": Memory(5)}
+        SparkExecutor(spark),
+        [Registered("q", JOIN)],
+        catalog,
+        output=tmp_path / "lru",
+        memory={"q": Memory(5)},
     )
     assert answer.memory is not None and lru.memory is not None
     assert answer.memory["policy"] == "prob" and lru.memory["policy"] == "lru"
@@ -170,7 +177,7 @@ def test_a_benchmark_of_another_query_by_that_name_is_not_used(spark: Any, tmp_p
     assert not isinstance(one, Failed)
     other = Registered("q", JOIN.replace("<", "<="))
     (answer,) = evaluate_history(
-        spark, [other], catalog, output=tmp_path / "out", memory={"q": Memory(5, one)}
+        SparkExecutor(spark), [other], catalog, output=tmp_path / "out", memory={"q": Memory(5, one)}
     )
     assert answer.memory is not None and answer.memory["policy"] == "lru"
 
@@ -179,7 +186,9 @@ def test_what_is_no_equijoin_says_so_in_its_answer(tmp_path: Path, in_process: N
     query = statement(JOIN, CATALOG, "q")
     catalog = written(query, halves(some_rows(20)), tmp_path)
     bad = Registered("q", "SELECT S.A FROM S, T WHERE S.B < T.B")
-    (answer,) = evaluate_history(None, [bad], catalog, output=tmp_path / "out", memory={"q": Memory(5)})
+    (answer,) = evaluate_history(
+        SparkExecutor(None), [bad], catalog, output=tmp_path / "out", memory={"q": Memory(5)}
+    )
     assert isinstance(answer.error, PlanError) and "no equality links columns" in answer.error.message
     assert answer.verdict == answer.to_json()["verdict"] == "unbounded"
 
@@ -187,7 +196,9 @@ def test_what_is_no_equijoin_says_so_in_its_answer(tmp_path: Path, in_process: N
 def test_a_memory_without_its_history_is_no_bounded_query(tmp_path: Path, in_process: None) -> None:
     catalog = histories.placed(CATALOG, tmp_path)
     given = [Registered("q", JOIN), Registered("bounded", "SELECT S.A FROM S"), Registered("bad", "SELECT")]
-    found = evaluate_history(None, given, catalog, output=tmp_path / "out", memory={"q": Memory(5)})
+    found = evaluate_history(
+        SparkExecutor(None), given, catalog, output=tmp_path / "out", memory={"q": Memory(5)}
+    )
     assert [type(answer.error) for answer in found] == [DataError, DataError, QueryError]
     assert [answer.verdict for answer in found] == ["unbounded", "bounded", "invalid"]
 
@@ -197,7 +208,11 @@ def test_partitions_out_of_order_are_refused(tmp_path: Path, in_process: None) -
     parts = halves(some_rows(20), 2)
     catalog = written(query, parts[::-1], tmp_path)
     (answer,) = evaluate_history(
-        None, [Registered("q", JOIN)], catalog, output=tmp_path / "out", memory={"q": Memory(5)}
+        SparkExecutor(None),
+        [Registered("q", JOIN)],
+        catalog,
+        output=tmp_path / "out",
+        memory={"q": Memory(5)},
     )
     assert isinstance(answer.error, DataError) and "the partitions before it" in answer.error.message
 

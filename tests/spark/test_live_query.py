@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.live.test_live import row, two
 from tests.seeded import static_rows, timed_case, timed_streams
 from tests.spark import histories
 from tests.spark.arrivals import Rows, by_marker, cut, flat, write, written
 from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.nights import night
-from tests.spark.test_live import row, two
 from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
@@ -26,11 +26,8 @@ from streambound.checkpoint.kept import identity_of
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
-from streambound.query.catalog import Catalog
-from streambound.spark import emit, history
-from streambound.spark.history import evaluate_history
-from streambound.spark.live import epochs
-from streambound.spark.live.answers import (
+from streambound.history.evaluate import evaluate_history
+from streambound.live.answers import (
     NOTE,
     LiveAnswer,
     epoch_path,
@@ -38,8 +35,13 @@ from streambound.spark.live.answers import (
     require_written,
     write_epoch,
 )
+from streambound.query.catalog import Catalog
+from streambound.spark import executor
+from streambound.spark.executor import SparkExecutor
+from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark
 ONE_BY_ONE = Pace(files=1)
@@ -88,8 +90,8 @@ def test_timed_answers_at_every_marker(
     answered = written(tmp_path / "live" / "q", case.query, timed=True)
     assert answered == by_marker(case, rows, encode_static(case.query, statics)), case.sql
     assert_bounded(answer)
-    monkeypatch.setattr(history, "run_tasks", run_here)
-    (whole,) = evaluate_history(None, [query], catalog, output=tmp_path / "history")
+    monkeypatch.setattr(executor, "run_tasks", run_here)
+    (whole,) = evaluate_history(SparkExecutor(None), [query], catalog, output=tmp_path / "history")
     assert (whole.error, whole.answer_count) == (None, answer.answer_count)
 
 
@@ -121,8 +123,8 @@ def test_answers_without_time_are_those_of_history(
         arrive(case, catalog, part, seed=5, first=first)
         answer = live(spark, query, catalog, output=tmp_path / "live")
     found = sum((rows for _, rows in written(tmp_path / "live" / "q", case.query, timed=False)), Counter())
-    monkeypatch.setattr(history, "run_tasks", run_here)
-    (whole,) = evaluate_history(None, [query], catalog, output=tmp_path / "history")
+    monkeypatch.setattr(executor, "run_tasks", run_here)
+    (whole,) = evaluate_history(SparkExecutor(None), [query], catalog, output=tmp_path / "history")
     assert whole.error is None and whole.answer_count == answer.answer_count == found.total() > 0
     assert whole.answer_rows == len(found)
     assert answer.rows == sum(e["stream"] in {o.relation.name for o in case.query.streams} for e in EVENTS)
@@ -171,7 +173,7 @@ def test_a_restart_goes_on_and_writes_the_same_files(
 def test_it_begins_at_the_boundary_of_the_nightly_evaluation(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
     case, query = two(), Registered("q", two().sql)
     catalog = histories.placed(case.catalog, tmp_path)
     parts = [EVENTS[:8], EVENTS[8:16], EVENTS[16:]]

@@ -12,8 +12,9 @@ from pyarrow import orc
 from tests.spark.histories import Registered
 
 from streambound.errors import DataError
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.live.query import Pace, live
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def evaluated(spark: SparkSession, folder: Path) -> Catalog:
     """Streams below a folder, of which a history's answers are right."""
     streams, told = catalog(folder), list[str]()
     found = evaluate_history(
-        spark, [FILTER, DISTINCT, ORC], streams, output=folder / "answers", progress=told.append
+        SparkExecutor(spark),
+        [FILTER, DISTINCT, ORC],
+        streams,
+        output=folder / "answers",
+        progress=told.append,
     )
     assert [(a.error, a.answer_count) for a in found] == [(None, 1), (None, 2), (None, 1)]
     return streams
@@ -82,7 +87,7 @@ def test_a_folder_that_spark_cannot_follow_is_refused_before_anything_is_written
 ) -> None:
     folder = tmp_path / UNFOLLOWED
     streams, plain = catalog(folder), catalog(tmp_path / "plain")
-    for answer in evaluate_history(spark, [DISTINCT, ORC], streams, output=folder / "answers"):
+    for answer in evaluate_history(SparkExecutor(spark), [DISTINCT, ORC], streams, output=folder / "answers"):
         # Parquet files are read without Spark.
         refused = answer.error is not None and "cannot follow a folder" in str(answer.error)
         assert refused is (answer.query == ORC.name) and (refused or answer.answer_count == 2)

@@ -8,13 +8,14 @@ import pytest
 from tests.spark import histories
 from tests.spark.histories import Registered
 
+from streambound.history.evaluate import evaluate_history
+from streambound.history.prepare import draft, prepare
 from streambound.query import partitions
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.partitions import Range
 from streambound.spark import frames
-from streambound.spark.history import evaluate_history
-from streambound.spark.prepare import draft, prepare
+from streambound.spark.executor import SparkExecutor
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:
@@ -41,6 +42,6 @@ def test_a_history_is_listed_once_for_all_queries(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(frames, "find_partitions", counted)
     queries = [Registered(f"q{n}", f"SELECT A FROM S WHERE A > {n}") for n in range(3)]
-    answers = evaluate_history(None, queries, catalog, output=tmp_path / "answers")
+    answers = evaluate_history(SparkExecutor(None), queries, catalog, output=tmp_path / "answers")
     assert [answer.answer_rows for answer in answers] == [1, 0, 0]
     assert listed == ["S"]

@@ -33,11 +33,12 @@ from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
+from streambound.history import stored
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import statement
-from streambound.spark import stored
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.timed import TimedPlan
 
 EPOCH = dt.datetime(2026, 1, 1)
@@ -231,7 +232,7 @@ def on_spark(case: Drawn, folder: Path, session: Any = None, memory: Memory | No
     catalog = placed(case, folder)
     memories = None if memory is None else {"q": memory}
     (answer,) = evaluate_history(
-        session, [Registered("q", case.sql)], catalog, output=folder / "out", memory=memories
+        SparkExecutor(session), [Registered("q", case.sql)], catalog, output=folder / "out", memory=memories
     )
     if answer.error is not None:
         assert not answer.evaluated
@@ -404,7 +405,9 @@ def test_no_run_succeeds_with_more_state_than_its_units(
     assert "units-exceeded: q: 2 units were stored, though the plan needs at most 1" in said.err
     assert said.out == ""
     catalog = load_catalog(tmp_path / "streams.yml")
-    (answer,) = evaluate_history(None, [Registered("q", SQL)], catalog, output=tmp_path / "spark")
+    (answer,) = evaluate_history(
+        SparkExecutor(None), [Registered("q", SQL)], catalog, output=tmp_path / "spark"
+    )
     assert isinstance(answer.error, UnitsExceeded) and not answer.evaluated
     here_case = Case({}, SQL, catalog, statement(SQL, catalog, "q"))
     here = Here(here_case, catalog, tmp_path)

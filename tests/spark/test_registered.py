@@ -16,10 +16,11 @@ import sqlglot
 from streambound import settings
 from streambound.compiler import check
 from streambound.demo import abstract, flights
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
 from streambound.query.model import Kind, Relation
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 
 REGISTRY = load_registry(settings.registry())
 # Rows, answers and digests of the year as ./demo gave them before the house was rebuilt.
@@ -43,7 +44,7 @@ def year(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evalu
         patch.setenv("STREAMBOUND_STREAMS", str(folder / "streams"))
         flights.ingest(settings.streams_root())
         abstract.generate(settings.streams_root())
-        found = evaluate_history(spark, BOUNDED, REGISTRY.catalog, output=folder / "answers")
+        found = evaluate_history(SparkExecutor(spark), BOUNDED, REGISTRY.catalog, output=folder / "answers")
         for relation in REGISTRY.catalog.relations:
             plain.execute(view(relation))
         yield Evaluated(folder / "answers", {a.query: a for a in found}, plain)

@@ -17,14 +17,14 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from tests.spark.histories import Registered
 
 from streambound.errors import DataError, StorageError
+from streambound.history.prepare import draft, prepare, readings_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Partition, Range
 from streambound.spark import framed, spool
 from streambound.spark.distribute import collected, cores, summary_of
-from streambound.spark.engine import translated
 from streambound.spark.frames import NAME
-from streambound.spark.prepare import draft, prepare, readings_of
-from streambound.spark.summarise import Reading, Summary, Task
+from streambound.tasks.engine import translated
+from streambound.tasks.summarise import Reading, Summary, Task
 
 QUERY = Registered("counts", "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5")
 

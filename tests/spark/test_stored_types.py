@@ -25,16 +25,18 @@ from tests.spark.histories import Registered
 from streambound.cli import main
 from streambound.errors import DataError
 from streambound.evaluation.history import rows_of
+from streambound.history.evaluate import evaluate_history
 from streambound.quality.metrics import measure
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.values import NAN, parse_type
-from streambound.spark import history, ordered, session
-from streambound.spark.engine import Query, opened
-from streambound.spark.history import evaluate_history
-from streambound.spark.statements import TUPLES
+from streambound.spark import executor, session
+from streambound.spark.executor import SparkExecutor
+from streambound.tasks import ordered
+from streambound.tasks.engine import Query, opened
+from streambound.tasks.statements import TUPLES
 
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 FINE = dt.datetime(1969, 12, 31, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -220,7 +222,11 @@ def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_q
         sql[name] = f"SELECT c FROM {name}"
     queries = [Registered(name, text) for name, text in sql.items()]
     found = evaluate_history(
-        spark, queries, catalog_from_mapping(streams), output=tmp_path / "answers", progress=lambda said: None
+        SparkExecutor(spark),
+        queries,
+        catalog_from_mapping(streams),
+        output=tmp_path / "answers",
+        progress=lambda said: None,
     )
     assert len(found) == len(sql)
     for answer in found:
@@ -318,7 +324,7 @@ def test_a_column_that_no_query_needs_may_be_of_any_type(
     (home / "streams" / "S" / "date=2026-01-01" / "f.parquet").unlink()
     (home / "streams" / "S" / "date=2026-01-01").rmdir()
     monkeypatch.setattr(session, "session", lambda name: nullcontext(None))
-    monkeypatch.setattr(history, "run_tasks", run_here)
-    monkeypatch.setattr(history, "cores", lambda session: 2)
+    monkeypatch.setattr(executor, "run_tasks", run_here)
+    monkeypatch.setattr(executor, "cores", lambda session: 2)
     assert main(["run", "q"]) == 0
     assert json.loads(capsys.readouterr().out)["answer_rows"] == 1

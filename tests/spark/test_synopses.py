@@ -16,9 +16,11 @@ from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import DataError, StorageError
-from streambound.spark import history, waves
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.history import evaluate_history
+from streambound.history import evaluate, waves
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
+from streambound.spark import executor
+from streambound.spark.executor import SparkExecutor
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -74,12 +76,14 @@ def test_published_answers_stay_as_they_are(world: World) -> None:
 
 def test_without_checkpoints_there_is_nothing_to_keep(world: World) -> None:
     with pytest.raises(DataError, match="no checkpoints are kept"):
-        evaluate_history(None, ALL, world.catalog, output=world.home / "answers", publish=False)
+        evaluate_history(
+            SparkExecutor(None), ALL, world.catalog, output=world.home / "answers", publish=False
+        )
 
 
 def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small waves are committed one by one; an outside cause in the third costs the third."""
-    monkeypatch.setattr(history, "SMALL_WAVE", 4)
+    monkeypatch.setattr(evaluate, "SMALL_WAVE", 4)
     calls = iter(range(100))
 
     def failing(session: Any, tasks: Sequence[Any], *rest: Any) -> Any:
@@ -87,7 +91,7 @@ def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pyte
             raise StorageError("Spark lost the job")
         return run_here(session, tasks, *rest)
 
-    monkeypatch.setattr(history, "run_tasks", failing)
+    monkeypatch.setattr(executor, "run_tasks", failing)
     with pytest.raises(StorageError):
         world.night(publish=False)
     assert sorted(digests(world.home, "join")) == DAYS[:4]
@@ -144,7 +148,7 @@ def test_what_the_first_run_commits_stays_when_the_second_has_waited(
         world.arrive(DAYS[6])
         with monkeypatch.context() as patch:
             # The test holds the locks for the first run, which is in this thread.
-            patch.setattr(history, "alone", lambda *_: nullcontext())
+            patch.setattr(evaluate, "alone", lambda *_: nullcontext())
             world.night()
         committed = {query.name: left(world.home, query.name) for query in ALL}
     second.join(60)

@@ -24,12 +24,13 @@ from tests.strategies import Case, static, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
-from streambound.spark import history
+from streambound.spark import executor
 from streambound.spark.corpus import run_corpus
-from streambound.spark.history import evaluate_history
+from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.timed import TimedPlan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -52,12 +53,14 @@ def test_answers_are_those_of_the_definition(types: tuple[str, ...], data: st.Da
     case, rows, statics = drawn(data, types)
     parts = cut(data, rows)
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         folder = Path(name)
         catalog = write_statics(case, statics, folder)
         for number, part in enumerate(parts):
             write(case, number, part, folder)
-        (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=folder / "out")
+        (answer,) = evaluate_history(
+            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+        )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
     assert found == expected(case, parts, encode_static(case.query, statics)), case.sql
@@ -76,7 +79,7 @@ def test_any_cut_into_partitions_and_nights(types: tuple[str, ...], data: st.Dat
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
         with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(history, "run_tasks", run_here)
+            patch.setattr(executor, "run_tasks", run_here)
             folder = Path(name)
             catalog = write_statics(case, statics, folder)
             for number, part in enumerate(parts):
@@ -128,7 +131,9 @@ def test_rows_that_do_not_count_may_be_anywhere(tmp_path: Path) -> None:
     write(case, 0, [row("S", 5)], tmp_path)
     write(case, 1, [row("T", 3, a=0), row("T", 7)], tmp_path)
     catalog = histories.placed(case.catalog, tmp_path)
-    (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=tmp_path / "out")
+    (answer,) = evaluate_history(
+        SparkExecutor(None), [Registered("q", case.sql)], catalog, output=tmp_path / "out"
+    )
     assert (answer.error, answer.answer_count) == (None, 1)
 
 
@@ -153,7 +158,10 @@ def test_a_stream_without_timestamps_is_refused(tmp_path: Path) -> None:
     for relation in catalog.relations:
         histories.write(relation, [{"A": 1, "B": 1, "ts": 1}], tmp_path, 0)
     (answer,) = evaluate_history(
-        None, [Registered("q", sql)], histories.placed(catalog, tmp_path), output=tmp_path / "out"
+        SparkExecutor(None),
+        [Registered("q", sql)],
+        histories.placed(catalog, tmp_path),
+        output=tmp_path / "out",
     )
     assert "stream U declares no application timestamp" in str(answer.error)
 

@@ -24,12 +24,13 @@ from streambound.boundedness.statements import decide
 from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.statement import StatementPass
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.spark import history
-from streambound.spark.history import evaluate_history
-from streambound.spark.plans import statement_plan
+from streambound.spark import executor
+from streambound.spark.executor import SparkExecutor
+from streambound.tasks.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
 # Each with a part of every kind: tables, timed, nothing kept, ending; bags and sets; rows that are forgotten.
@@ -75,12 +76,14 @@ def planned(case: Case, statics: dict[str, list[Encoded]]) -> Statement:
 def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
     """The answers of each partition are those of the definition."""
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "run_tasks", run_here)
+        patch.setattr(executor, "run_tasks", run_here)
         folder = Path(name)
         catalog = write_statics(case, statics, folder)
         for number, part in enumerate(parts):
             write(case, number, part, folder)
-        (answer,) = evaluate_history(None, [Registered("q", case.sql)], catalog, output=folder / "out")
+        (answer,) = evaluate_history(
+            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+        )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
     wanted = expected(case, parts, encode_static(case.query, statics))
@@ -119,7 +122,7 @@ def test_any_cut_into_partitions_and_nights(sql: str, data: st.DataObject) -> No
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
         with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(history, "run_tasks", run_here)
+            patch.setattr(executor, "run_tasks", run_here)
             folder = Path(name)
             catalog = histories.placed(case.catalog, folder)
             for number, part in enumerate(parts):
@@ -221,7 +224,9 @@ def test_in_a_session(spark: Any, tmp_path: Path) -> None:
         write(cases["union"], number, part, tmp_path)
     catalog = histories.placed(cases["union"].catalog, tmp_path)
     queries = [Registered(name, sql) for name, sql in sqls.items()]
-    answers = {a.query: a for a in evaluate_history(spark, queries, catalog, output=tmp_path / "out")}
+    answers = {
+        a.query: a for a in evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path / "out")
+    }
     for name, case in cases.items():
         assert answers[name].error is None, answers[name].error
         found = histories.read_answers(tmp_path / "out" / name, case.query)

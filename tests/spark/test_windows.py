@@ -20,11 +20,11 @@ from tests.strategies import Case
 from streambound.compiler import compile
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark.edges import dump_edges, load_edges, summaries
-from streambound.spark.engine import opened
-from streambound.spark.plans import StatementPlan, statement_plan
-from streambound.spark.windows import window_plan
 from streambound.synopsis.timed import TimedPlan
+from streambound.tasks.edges import dump_edges, load_edges, summaries
+from streambound.tasks.engine import opened
+from streambound.tasks.plans import StatementPlan, statement_plan
+from streambound.tasks.windows import window_plan
 
 STREAM: dict[str, Any] = {
     "columns": {"A": "int", "B": "int", "ts": "int"},

@@ -13,7 +13,7 @@ from streambound import settings
 from streambound.cli.options import command
 
 if TYPE_CHECKING:
-    from streambound.spark.doctor import Cost, Diagnosis, Examined, Finding
+    from streambound.history.doctor import Cost, Diagnosis, Examined, Finding
 
 
 def add_parser(commands: Any) -> None:
@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
 
 def _doctor(options: argparse.Namespace) -> int:
     from streambound.cli.queries import one, queries
-    from streambound.spark.doctor import diagnose
+    from streambound.history.doctor import diagnose
 
     if options.input is not None:
         os.environ["STREAMBOUND_STREAMS"] = str(options.input.resolve())
@@ -69,7 +69,7 @@ def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[
 
 
 def _stream_lines(stream: Examined) -> Iterator[str]:
-    from streambound.spark.doctor import summed
+    from streambound.history.doctor import summed
 
     if not stream.shares and not stream.findings:
         yield f"{stream.stream}: only Spark reads its history, which was not looked at"

@@ -79,11 +79,11 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
+    from streambound.history.prepare import draft, require_fitting
+    from streambound.live.start import noted
     from streambound.query.partitions import present_partitions
     from streambound.spark.live.query import Pace, live
-    from streambound.spark.live.start import noted
     from streambound.spark.live.stopping import StoppedTogether
-    from streambound.spark.prepare import draft, require_fitting
     from streambound.spark.session import require_installed, session
 
     require_installed()

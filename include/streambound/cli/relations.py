@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
+    from streambound.history.stored import Reading
     from streambound.query.catalog import Catalog
     from streambound.query.registry import RegisteredQuery
-    from streambound.spark.stored import Reading
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def refuse_options(options: argparse.Namespace) -> None:
 def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Evaluate a query over the tables of a folder; prints or writes its answers."""
     from streambound.evaluation.output import answers_file, written
-    from streambound.spark.stored import Reading, stored
+    from streambound.history.stored import Reading, stored
 
     reading = Reading(stored(query.name, query.sql, catalog, options.relations))
     if options.output is None:

@@ -16,10 +16,10 @@ from streambound.cli.options import command, refuse_file, refuse_ignored
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
+    from streambound.history.k_memory import Memory
     from streambound.query.catalog import Catalog
     from streambound.query.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
-    from streambound.spark.k_memory import Memory
 
 ENGINES = ("spark", "onepass", "reference")
 
@@ -129,9 +129,10 @@ def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[
 
 
 def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+    from streambound.history.evaluate import evaluate_history
+    from streambound.history.prepare import draft, require_fitting
     from streambound.query.partitions import Range, choose_partitions
-    from streambound.spark.history import evaluate_history
-    from streambound.spark.prepare import draft, require_fitting
+    from streambound.spark.executor import SparkExecutor
     from streambound.spark.session import require_installed, session
 
     _use_input(options.input)
@@ -146,7 +147,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     )
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
-            spark,
+            SparkExecutor(spark),
             [query],
             catalog,
             first=options.first,
@@ -171,7 +172,7 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
     from streambound.approximate.choice import Choice
     from streambound.approximate.nightly.night import read
-    from streambound.spark.k_memory import Memory
+    from streambound.history.k_memory import Memory
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")

@@ -31,8 +31,8 @@ def _state(options: argparse.Namespace) -> int:
     from streambound.checkpoint.inspection import inspect
     from streambound.checkpoint.table import CheckpointTable, address_of
     from streambound.cli.queries import one
+    from streambound.history.fingerprints import grounds
     from streambound.report.checkpoints import checkpoints_text
-    from streambound.spark.fingerprints import grounds
 
     query, catalog = one(options.query, options.catalog)
     now = grounds(query.name, query.sql, catalog)

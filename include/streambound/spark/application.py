@@ -11,12 +11,13 @@ from streambound import settings
 from streambound.approximate.nightly.night import read
 from streambound.approximate.requested import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
+from streambound.history.answer import HistoryAnswer
+from streambound.history.evaluate import evaluate_history
+from streambound.history.k_memory import Memory
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.answer import HistoryAnswer
-from streambound.spark.emit import write_json
-from streambound.spark.history import evaluate_history
-from streambound.spark.k_memory import Memory
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
+from streambound.tasks.emit import write_json
 
 
 def run_application(
@@ -55,7 +56,7 @@ def run_application(
     checkpoints = settings.checkpoints_of(output)
     with session("streambound evaluate_history") as spark:
         evaluated = evaluate_history(
-            spark,
+            SparkExecutor(spark),
             [query for query in queries if query.name not in refused],
             registry.catalog,
             first=first or None,

@@ -13,9 +13,9 @@ from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
-from streambound.spark.emit import write_json
 from streambound.spark.recent import plan_for
 from streambound.spark.session import session
+from streambound.tasks.emit import write_json
 
 
 def run_benchmark(

@@ -29,11 +29,11 @@ from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
+from streambound.history.executor import Progress
 from streambound.query.catalog import Catalog
-from streambound.spark import emit
-from streambound.spark.distribute import Progress
 from streambound.spark.recent import plan_for, recent_cases
 from streambound.spark.simulations import Piece, worked
+from streambound.tasks import emit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,15 +17,16 @@ import pyarrow.parquet as pq
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.corpus import document, failed
 from streambound.evaluation.events import Answer, Encoded, batches, encode_static
+from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.model import History, Relation
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
-from streambound.spark.emit import arrow_type
-from streambound.spark.history import evaluate_history
-from streambound.spark.scratch import scratch
+from streambound.spark.executor import SparkExecutor
+from streambound.tasks.emit import arrow_type
+from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +53,7 @@ def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[st
     catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
     # Ids are free text, and the name of a query is that of a folder.
     registered = RegisteredQuery("query", line.sql, folder)
-    (answer,) = evaluate_history(session, [registered], catalog, output=folder / "answers")
+    (answer,) = evaluate_history(SparkExecutor(session), [registered], catalog, output=folder / "answers")
     if answer.error is not None:
         raise answer.error
     if not answer.evaluated:

@@ -18,17 +18,17 @@ import pyarrow as pa
 
 from streambound.checkpoint.kept import Kept
 from streambound.errors import StorageError, StreamboundError
-from streambound.spark import emit
+from streambound.history.executor import Progress
 from streambound.spark.ended import told
-from streambound.spark.engine import MEMORY_MB, Engine, opened
-from streambound.spark.joint import Joint, summarise_joint
-from streambound.spark.summarise import Reading, Summary, Task, error_of, error_text, summarise
 from streambound.spark.workers import settle
+from streambound.tasks import emit
+from streambound.tasks.engine import MEMORY_MB, Engine, opened
+from streambound.tasks.joint import Joint, summarise_joint
+from streambound.tasks.summarise import Reading, Summary, Task, error_of, error_text, summarise
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Progress = Callable[[str], None]
 # More groups than cores even out what sizes in bytes do not tell; fewer do where the next job waits.
 GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 1
 # A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.

@@ -32,13 +32,13 @@ from streambound.spark.distribute import (
     summary_of,
 )
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
-from streambound.spark.joint import Joint
 from streambound.spark.pushed import pushed
-from streambound.spark.scratch import scratch
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
-from streambound.spark.summarise import Reading, Summary, Task
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks.joint import Joint
+from streambound.tasks.scratch import scratch
+from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,7 +31,7 @@ from streambound.query.partitions import (
     folder_partitions,
 )
 from streambound.spark.ended import first_lines, told
-from streambound.spark.scratch import scratch
+from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -12,16 +12,17 @@ from streambound.approximate.nightly.benchmark import Case
 from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.compiler import compile
 from streambound.errors import PlanError, StreamboundError
+from streambound.history.executor import Progress
+from streambound.history.prepare import refuse_timeless
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, Range, choose_partitions
-from streambound.spark import emit
-from streambound.spark.distribute import Progress, run_tasks
-from streambound.spark.plans import memory_statement_plan
-from streambound.spark.prepare import refuse_timeless
-from streambound.spark.readers import Reader, timed_reader
-from streambound.spark.relations import tuples_of
-from streambound.spark.summarise import Reading, Summary, Task
+from streambound.spark.distribute import run_tasks
+from streambound.tasks import emit
+from streambound.tasks.plans import memory_statement_plan
+from streambound.tasks.readers import Reader, timed_reader
+from streambound.tasks.relations import tuples_of
+from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streambound.spark.scratch import scratch
+from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from streambound.errors import StorageError
 from streambound.query.model import Relation
 from streambound.spark.frames import where
-from streambound.spark.summarise import Task
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks.summarise import Task
 
 # Of a row: the number of its stream (NULL of a row that only says that its partition is asked for), and how
 # many rows Spark has read, where it has dropped some.

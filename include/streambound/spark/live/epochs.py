@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
-from streambound.spark import emit
-from streambound.spark.distribute import run_tasks
-from streambound.spark.live.answers import (
+from streambound.history.prepare import Job, readings_of
+from streambound.live.answers import (
     EPOCH,
     LiveAnswer,
     epoch_path,
@@ -22,11 +21,12 @@ from streambound.spark.live.answers import (
     require_written,
     write_epoch,
 )
+from streambound.live.start import Start, beginning_of
+from streambound.live.step import LATE
+from streambound.spark.distribute import run_tasks
 from streambound.spark.live.places import Place, at_one_time
-from streambound.spark.live.start import Start, beginning_of
-from streambound.spark.live.step import LATE
-from streambound.spark.prepare import Job, readings_of
-from streambound.spark.summarise import Task, error_of
+from streambound.tasks import emit
+from streambound.tasks.summarise import Task, error_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

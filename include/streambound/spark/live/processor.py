@@ -11,10 +11,10 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from streambound.errors import StreamboundError
+from streambound.live.step import Beginning, New, Step
 from streambound.spark.live.reading import arrival_of
-from streambound.spark.live.step import Beginning, New, Step
-from streambound.spark.summarise import error_text
 from streambound.synopsis.serial import plain
+from streambound.tasks.summarise import error_text
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle

@@ -17,22 +17,21 @@ from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, StorageError
+from streambound.history.executor import Progress
+from streambound.history.prepare import Job, Registered, draft, prepare, readings_of
+from streambound.live.answers import LiveAnswer, said
+from streambound.live.start import Start, beginning_of, begun, relations_of
+from streambound.live.step import END
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range, history_folder
-from streambound.spark import emit
-from streambound.spark.distribute import Progress
 from streambound.spark.ended import first_lines
-from streambound.spark.engine import MEMORY_MB
 from streambound.spark.frames import require_plain
-from streambound.spark.history import Registered
-from streambound.spark.live.answers import LiveAnswer, said
 from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.places import growing, place_of
 from streambound.spark.live.reading import SCHEMA, mapper
-from streambound.spark.live.start import Start, beginning_of, begun, relations_of
-from streambound.spark.live.step import END
 from streambound.spark.live.stopping import StoppedTogether, silence
-from streambound.spark.prepare import Job, draft, prepare, readings_of
+from streambound.tasks import emit
+from streambound.tasks.engine import MEMORY_MB
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

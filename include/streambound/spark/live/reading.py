@@ -13,14 +13,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import StreamboundError
+from streambound.live.step import END, Arrival
 from streambound.query.model import Relation
-from streambound.spark import engine, ordered
-from streambound.spark.engine import Engine, opened
 from streambound.spark.live.places import Place
-from streambound.spark.live.step import END, Arrival
-from streambound.spark.statements import PART, TUPLES
-from streambound.spark.summarise import Reading, Summary, Task, error_text, summarise
 from streambound.spark.workers import settle
+from streambound.tasks import engine, ordered
+from streambound.tasks.engine import Engine, opened
+from streambound.tasks.statements import PART, TUPLES
+from streambound.tasks.summarise import Reading, Summary, Task, error_text, summarise
 
 # ``one`` is what all rows are grouped by: the tuples of all streams meet in one state.
 SCHEMA = (

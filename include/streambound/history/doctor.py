@@ -1,0 +1,378 @@
+"""What is known before Spark starts: what a run would refuse, and what it would read.
+
+Folders, names of partitions and the footers of all files are looked at, and the rows of the newest partition
+of each stream, by the checks that a run makes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from streambound.checkpoint.inputs import identity
+from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.errors import CatalogError, DataError, QueryError, StreamboundError
+from streambound.evaluation.promises import domain_text
+from streambound.history.prepare import Draft, Job, Registered, draft, prepare
+from streambound.query.catalog import Catalog
+from streambound.query.files import footers, readable
+from streambound.query.model import Kind, Relation
+from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
+from streambound.query.values import EPOCH, Family, shown
+from streambound.tasks import ordered
+from streambound.tasks.engine import Engine, Query, opened
+from streambound.tasks.promises import faults
+from streambound.tasks.statements import TUPLES
+
+DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a run refuses or that is probably wrong; ``column`` is None where it is about all."""
+
+    check: str
+    message: str
+    fix: str | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is read: partitions (of each stream), files, bytes on disk, and rows."""
+
+    partitions: int = 0
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """A partition of a stream: its name, an identity of its files, and what it costs."""
+
+    partition: str
+    identity: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A relation: what lies in its history, what the newest partition holds, and what was found.
+
+    ``ranges`` are the least and greatest value of each column in words, with its domain if one is declared;
+    ``zone`` is the time zone of the stored timestamps (empty: none); ``most`` rows share a timestamp.
+    """
+
+    stream: str
+    key: str | None = None
+    shares: tuple[Share, ...] = ()
+    empty: tuple[str, ...] = ()
+    newest: str | None = None
+    ranges: Mapping[str, tuple[str, str, str | None]] | None = None
+    zone: str | None = None
+    most: int | None = None
+    declared: int | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``doctor --format json`` prints."""
+        names = [share.partition for share in self.shares]
+        ranges = {
+            name: {"min": low, "max": high, "domain": domain}
+            for name, (low, high, domain) in (self.ranges or {}).items()
+        }
+        return {
+            "stream": self.stream,
+            "partition_by": self.key,
+            **asdict(summed(self.shares)),
+            "first": names[0] if names else None,
+            "last": names[-1] if names else None,
+            "empty": list(self.empty),
+            "newest": self.newest,
+            "ranges": ranges,
+            "time_zone": self.zone,
+            "most_rows_per_timestamp": self.most,
+            "max_rows_per_timestamp": self.declared,
+            "findings": [asdict(one) for one in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A query: its verdict, what a run reads in all and of that anew, and what it would refuse."""
+
+    query: str
+    verdict: str
+    units: int | None
+    streams: tuple[str, ...]
+    cost: Cost
+    anew: Cost
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``doctor --format json`` prints."""
+        found = {**vars(self), "streams": list(self.streams)}
+        found |= {"cost": asdict(self.cost), "anew": asdict(self.anew)}
+        return {**found, "findings": [asdict(one) for one in self.findings]}
+
+
+def summed(shares: Iterable[Share]) -> Cost:
+    """What some partitions cost together."""
+    costs = [share.cost for share in shares]
+    return Cost(*(sum(column) for column in zip(*(vars(c).values() for c in costs), strict=True)))
+
+
+def diagnose(
+    queries: Sequence[Registered], catalog: Catalog, checkpoints: str
+) -> tuple[list[Examined], list[Diagnosis]]:
+    """Examine queries and the histories that they read, each once, without Spark.
+
+    Args:
+        checkpoints: where those of registered queries are, which tell what has been read before.
+
+    Raises:
+        StorageError: a folder or the checkpoints cannot be read.
+    """
+    drafts = {query.name: _draft(query, catalog) for query in queries}
+    wanted: dict[str, tuple[Relation, set[str]]] = {}
+    for found in drafts.values():
+        for relation, columns in _reads(found):
+            wanted.setdefault(relation.name, (relation, set()))[1].update(columns)
+    with opened() as session:
+        examined = {name: examine(session, *wanted[name]) for name in sorted(wanted)}
+    return list(examined.values()), [
+        _diagnosis(name, found, examined, checkpoints) for name, found in drafts.items()
+    ]
+
+
+def _draft(query: Registered, catalog: Catalog) -> Draft | StreamboundError:
+    unreadable: StreamboundError | None = getattr(query, "error", None)
+    try:
+        return unreadable or draft(query.name, query.sql, catalog)
+    except StreamboundError as error:
+        return error.about(query.name)
+
+
+def _reads(found: Draft | StreamboundError) -> Iterator[tuple[Relation, frozenset[str]]]:
+    """The relations of a query, each with the columns that it reads."""
+    if isinstance(found, Draft):
+        statement = found.statement
+        for relation in {o.relation.name: o.relation for o in statement.occurrences}.values():
+            stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
+            yield relation, statement.columns(relation.name) | stamp
+
+
+# Histories.
+
+
+def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> Examined:
+    """What lies in the history of a relation, as far as these columns are concerned."""
+    history = relation.history
+    key = history.partition_by if history else None
+    if history is not None and not history.direct:
+        return Examined(relation.name, key)
+    try:
+        parts = partitions_in(relation, Range())
+    except StreamboundError as error:
+        return Examined(relation.name, key, findings=(_finding("history", error),))
+    findings: dict[tuple[str, str | None], list[tuple[str, StreamboundError]]] = {}
+    shares, names = [], sorted(columns)
+    for part in parts:
+        files = tuple(map(str, part.files))
+        try:
+            require_sound(relation, part)
+            found = footers(relation, names, files)
+        except StreamboundError as error:
+            findings.setdefault(("partition", None), []).append((part.name, error))
+            continue
+        for column, fault in found.faults.items():
+            findings.setdefault(("schema", column), []).append((part.name, fault))
+        if files:
+            size = sum(file.stat().st_size for file in part.files if file.exists())
+            cost = Cost(1, len(files), size, found.rows)
+            shares.append(Share(part.name, identity(part.files), cost))
+    told = tuple(_told(at, mine) for at, mine in findings.items())
+    empty = tuple(part.name for part in parts if not part.files)
+    filled = {share.partition for share in shares if share.cost.rows}
+    newest = next((part for part in reversed(parts) if part.name in filled), None)
+    base = Examined(relation.name, key, tuple(shares), empty, findings=told)
+    if newest is None:
+        return base
+    unfit = {column for (_, column), mine in findings.items() if newest.name in dict(mine)}
+    return _newest(session, base, relation, sorted(columns - unfit), newest)
+
+
+def _finding(check: str, error: StreamboundError, column: str | None = None) -> Finding:
+    where = f"{error.subject}: " if error.subject else ""
+    return Finding(check, where + error.message, error.fix, column)
+
+
+def _told(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
+    check, column = at
+    first = _finding(check, mine[0][1], column)
+    more = "" if len(mine) == 1 else f" (and likewise {len(mine) - 1:,} more, up to partition {mine[-1][0]})"
+    return Finding(check, first.message + more, first.fix, column)
+
+
+def _newest(
+    session: Engine, base: Examined, relation: Relation, columns: Sequence[str], part: Partition
+) -> Examined:
+    """With what the rows of the newest partition tell."""
+    files, stamp = list(map(str, part.files)), relation.timestamp
+    findings, ranges, most, zone = list(base.findings), dict[str, tuple[str, str, str | None]](), None, None
+    try:
+        with session.tuples(relation, columns, [files], copied=True):
+            (broken,) = faults(session, relation, columns, [files])
+            findings += [_finding("promise", error, column) for column, error in broken.items()]
+            ends = _ends(session, relation, columns)
+            if stamp in columns:
+                most = _most(session, str(stamp))
+    except DataError as error:
+        findings.append(_finding("partition", error.about(f"partition {part.name}")))
+        ends = {}
+    for name, (low, high) in ends.items():
+        kind, column = relation.column(name).type, relation.column(name)
+        domain = None if column.domain is None else domain_text(column)
+        ranges[name] = (shown(kind.decode(low)), shown(kind.decode(high)), domain)
+    if stamp in ends and relation.column(str(stamp)).type.family is Family.TIMESTAMP:
+        zone = _zone(str(stamp), files)
+        if (wrong := _outside_day(relation, part.name, *ends[str(stamp)])) is not None:
+            findings.append(wrong)
+    return Examined(
+        **{
+            **vars(base),
+            "newest": part.name,
+            "ranges": ranges,
+            "zone": zone,
+            "most": most,
+            "declared": relation.max_rows_per_timestamp,
+            "findings": tuple(findings),
+        }
+    )
+
+
+def _ends(session: Engine, relation: Relation, columns: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+    """The least and the greatest value (encoded) of the columns that have any."""
+    if not columns:
+        return {}
+    found = [ordered.outward(ordered.column(name, TUPLES), relation.column(name).type) for name in columns]
+    ends = [kind(this=one.copy()) for one in found for kind in (exp.Min, exp.Max)]
+    statement = exp.select(*ends).from_(ordered.table(TUPLES)).sql(dialect=ordered.DIALECT)
+    (row,) = session.rows(Query(statement))
+    pairs = zip(columns, zip(row[::2], row[1::2], strict=True), strict=True)
+    return {n: (ordered.encoded(low), ordered.encoded(high)) for n, (low, high) in pairs if low is not None}
+
+
+def _most(session: Engine, stamp: str) -> int:
+    """The most rows that share a timestamp."""
+    at = ordered.column(stamp, TUPLES)
+    count = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
+    counts = exp.select(count).from_(ordered.table(TUPLES)).group_by(at).subquery("counts")
+    statement = exp.select(exp.Max(this=ordered.column("n", "counts"))).from_(counts)
+    ((most,),) = session.rows(Query(statement.sql(dialect=ordered.DIALECT)))
+    return int(most or 0)
+
+
+def _zone(stamp: str, files: Iterable[str]) -> str:
+    """The time zone of the stored timestamps; empty for none."""
+    zones = set()
+    for file in files:
+        with readable(file):
+            found = pq.read_schema(file).field(stamp).type
+        zones.add(found.tz or "" if pa.types.is_timestamp(found) else "")
+    return ", ".join(sorted(zones))
+
+
+def _outside_day(relation: Relation, name: str, low: int, high: int) -> Finding | None:
+    """What is said of timestamps outside the UTC day that names their partition."""
+    key = relation.history.partition_by if relation.history else None
+    day = day_of(name) if key == DAYS else None
+    if day is None:
+        return None
+    start = (dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC) - EPOCH) // dt.timedelta(microseconds=1)
+    if start <= low and high < start + DAY:
+        return None
+    kind = relation.column(str(relation.timestamp)).type
+    first, last = (shown(kind.decode(end)) for end in (low, high))
+    return Finding(
+        "range",
+        f"partition {name} has timestamps from {first} to {last} (UTC), which is not its day",
+        "write timestamps in UTC, or partition by their UTC day: a query that compares timestamps refuses"
+        " partitions that overlap",
+        relation.timestamp,
+    )
+
+
+# Queries.
+
+
+def _diagnosis(
+    name: str, found: Draft | StreamboundError, examined: Mapping[str, Examined], checkpoints: str
+) -> Diagnosis:
+    if not isinstance(found, Draft):
+        invalid = isinstance(found, (QueryError, CatalogError))
+        verdict = "invalid" if invalid else "bounded"
+        return Diagnosis(name, verdict, None, (), Cost(), Cost(), (_finding("query", found),))
+    reads = {relation.name: columns for relation, columns in _reads(found)}
+    mine = tuple(examined[stream] for stream in reads)
+    findings, job = list(_zones(found, mine)), None
+    if not found.evaluated:
+        findings.append(_undecided(found))
+    broken = [f for one in mine for f in one.findings if f.column is None or f.column in reads[one.stream]]
+    if not broken:
+        try:
+            job = prepare(found, Range(), {}) if all(one.shares for one in mine) else None
+        except StreamboundError as error:
+            findings.append(_finding("run", error))
+    arriving = {o.relation.name for o in found.statement.arriving}
+    shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.shares]
+    known = _known(name, job, checkpoints)
+    anew = (share for stream, share in shares if (stream, share.partition, share.identity) not in known)
+    plan = None if job is None else job.plan
+    return Diagnosis(
+        query=name,
+        verdict=found.verdict.outcome.value,
+        units=None if plan is None else plan.units,
+        streams=tuple(reads),
+        cost=summed(share for _, share in shares),
+        anew=summed(anew),
+        findings=(*findings, *broken),
+    )
+
+
+def _undecided(found: Draft) -> Finding:
+    said = f"the query is {found.verdict.outcome.value}: {found.verdict.reasons[0].message}"
+    return Finding("verdict", said, "see streambound check")
+
+
+def _zones(found: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
+    """What is said where streams that are put in one order store time in different ways."""
+    kinds = {o.relation.name for o in found.statement.occurrences if o.relation.kind is not Kind.STATIC}
+    zones = {one.stream: one.zone for one in mine if one.stream in kinds and one.zone is not None}
+    if len({bool(zone) for zone in zones.values()}) > 1:
+        listed = ", ".join(f"{name} with {zone or 'none'}" for name, zone in sorted(zones.items()))
+        yield Finding(
+            "time zone",
+            f"timestamps are stored with time zones and without, which are then read as UTC: {listed}",
+            "write all timestamps in UTC, with the time zone",
+        )
+
+
+def _known(name: str, job: Job | None, checkpoints: str) -> set[tuple[str, str, str]]:
+    """Stream, partition and identity of what the next run need not read again."""
+    if job is None or job.plan is None:
+        return set()
+    if "://" not in checkpoints and not Path(address_of(checkpoints, name)).exists():
+        return set()
+    table, mine = CheckpointTable(address_of(checkpoints, name), name), job.plan.fingerprint(job.static)
+    rows = (row for row in table.rows.values() if row.fingerprint == mine)
+    return {(s, row.partition, i.identity) for row in rows for s, i in row.inputs.items()}

@@ -1,0 +1,297 @@
+"""Many queries over time-partitioned history in one evaluation.
+
+Partitions are summarised in parallel, each once for all queries that read it; the driver walks the tiny
+tables in order of the partitions, and steps over those whose checkpoints hold. So neither the answers nor the
+driver's memory depend on how large a partition is, and the final answer not on where the history was cut.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+
+from streambound import settings
+from streambound.checkpoint.inspection import CHANGED_PLAN
+from streambound.checkpoint.lock import alone
+from streambound.checkpoint.table import CheckpointTable, address_of
+from streambound.compiler import compile
+from streambound.durable import drop_drafts
+from streambound.errors import DataError, QueryError, StorageError, StreamboundError
+from streambound.history.answer import HistoryAnswer, told
+from streambound.history.book import Book, Damaged
+from streambound.history.executor import Executor, Progress
+from streambound.history.k_memory import Memory
+from streambound.history.prepare import (
+    Draft,
+    Excluded,
+    Job,
+    Registered,
+    draft,
+    joints_of,
+    misfits,
+    prepare,
+    readings_of,
+)
+from streambound.history.walk import Walk
+from streambound.history.waves import (
+    SMALL_WAVE,
+    WAVE,
+    WORTH,
+    Step,
+    ahead,
+    steps,
+    tasks_of,
+    until,
+    wave_size,
+    waves,
+)
+from streambound.query.catalog import Catalog
+from streambound.query.partitions import Listing, Range
+from streambound.tasks import emit
+from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.summarise import Summary
+
+# By name each query, or why it is not evaluated.
+Found = dict[str, Draft | StreamboundError]
+
+
+def _silent(message: str) -> None:
+    return None
+
+
+def evaluate_history(
+    executor: Executor,
+    queries: Sequence[Registered],
+    catalog: Catalog,
+    *,
+    first: str | None = None,
+    last: str | None = None,
+    excluded: Excluded | None = None,
+    output: Path | None = None,
+    checkpoints: str | None = None,
+    recompute: bool = False,
+    publish: bool = True,
+    memory: Mapping[str, Memory] | None = None,
+    progress: Progress = _silent,
+    memory_mb: int = MEMORY_MB,
+) -> list[HistoryAnswer]:
+    """Evaluate queries over their histories; one answer a query, in the given order.
+
+    A query that is invalid, not bounded, or whose input is bad says so in its answer; the others are
+    evaluated. With ``checkpoints`` only partitions that are new or have changed are read, and the
+    evaluation takes up the last boundary before them; the answers are those of an evaluation of everything.
+
+    Args:
+        executor: where the partitions are summarised.
+        queries: names and texts.
+        catalog: the streams, with their histories.
+        first, last: partitions from and to, included (see ``query.partitions.Range``).
+        excluded: partitions to keep out, with the reason, by stream.
+        output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
+        checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.
+        recompute: evaluate everything, whatever is checkpointed, and take in what is in quarantine.
+        publish: put the final answers in their places; without it only the checkpoints move on, with the
+            new answers of the partitions that they settle, in smaller commits.
+        memory: by name, the memory in which unbounded equijoins are evaluated; others are left out.
+        progress: told, in a sentence, what has been done.
+        memory_mb: what each task's engine may use before it spills.
+
+    Raises:
+        DataError: the range is reversed, or there would be nothing to keep.
+        StorageError: the executor lost the tasks, another run does not end, or the disk refuses.
+    """
+    if checkpoints is None and not publish:
+        raise DataError("nothing is to be published, and no checkpoints are kept", fix="keep checkpoints")
+    started = time.monotonic()
+    folder = output or settings.answers_root()
+    chosen = Range(first, last)
+    _refuse_twins(queries)
+    memories, done = memory or {}, dict[str, HistoryAnswer]()
+    with ExitStack() as held:
+        found: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
+        mine = _alone(held, folder, found, progress)
+        # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
+        # all queries, which share streams, since a long history takes a while to list.
+        listed = cache(executor.listing(held, folder))
+        waiting = _jobs(mine, chosen, excluded or {}, listed, found)
+        tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
+        while waiting:
+            books: dict[str, Book] = {}
+            for job in waiting:
+                try:
+                    table = _table(job, checkpoints, tables)
+                    books[job.name] = Book(job, folder / job.name, table, first or "", recompute)
+                except StreamboundError as error:
+                    found[job.name] = error.about(job.name)
+            _tell_faults(books, progress)
+            walks = {
+                name: Walk(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
+            }
+            damaged = _evaluate(executor, walks, folder, progress, memory_mb)
+            for name, walk in walks.items():
+                try:
+                    if name not in damaged:
+                        done[name] = walk.finish(time.monotonic() - started)
+                        progress(told(done[name], walk.book.table is not None, publish))
+                except Damaged:
+                    damaged.add(name)
+                except StreamboundError as error:
+                    # The disk refused the last of it: the others are not concerned.
+                    found[name] = error.about(name)
+            waiting = [job for job in waiting if job.name in damaged]
+            rows_read = {name: walks[name].rows_read for name in damaged}
+    return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
+
+
+def _alone(
+    held: ExitStack,
+    folder: Path,
+    found: Found,
+    progress: Progress,
+) -> list[Draft]:
+    """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
+    drafts = [one for one in found.values() if isinstance(one, Draft) and one.evaluated]
+    mine = set()
+    for name in sorted(one.name for one in drafts):
+        waits = f"{name}: another run is evaluating it; waiting for its end"
+        try:
+            held.enter_context(alone(folder / name, partial(progress, waits)))
+            drop_drafts(folder / name)
+            mine.add(name)
+        except StreamboundError as error:
+            found[name] = error.about(name)
+    return [one for one in drafts if one.name in mine]
+
+
+def _jobs(
+    drafts: Iterable[Draft], chosen: Range, excluded: Excluded, listed: Listing, found: Found
+) -> list[Job]:
+    jobs = []
+    for one in drafts:
+        try:
+            jobs.append(prepare(one, chosen, excluded, listing=listed))
+        except StreamboundError as error:
+            found[one.name] = error.about(one.name)
+        except OSError as error:
+            found[one.name] = StorageError(
+                f"a history cannot be listed: {error.strerror or error}",
+                subject=f"{one.name}: {error.filename or 'its streams'}",
+                fix="permit reading there, or mend the disk",
+            )
+    return jobs
+
+
+def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]) -> CheckpointTable | None:
+    """The table of a job, opened once."""
+    if checkpoints is None:
+        return None
+    if job.name not in tables:
+        tables[job.name] = CheckpointTable(address_of(checkpoints, job.name), job.name)
+    return tables[job.name]
+
+
+def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
+    for name, book in books.items():
+        for fault in book.faults:
+            progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
+        if book.outdated:
+            progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")
+
+
+def _refuse_twins(queries: Sequence[Registered]) -> None:
+    names = [query.name for query in queries]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise QueryError(f"several queries are named {', '.join(twins)}", fix="rename one of the files")
+
+
+def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft | StreamboundError:
+    # A registered file that cannot be read comes with its error instead of a text.
+    unreadable: StreamboundError | None = getattr(query, "error", None)
+    if unreadable is not None:
+        return unreadable.about(query.name)
+    try:
+        return draft(query.name, query.sql, catalog, memory)
+    except StreamboundError as error:
+        return error.about(query.name)
+
+
+def _evaluate(
+    executor: Executor, walks: Mapping[str, Walk], folder: Path, progress: Progress, memory_mb: int
+) -> set[str]:
+    """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
+    books = {name: walk.book for name, walk in walks.items()}
+    jobs = [book.job for book in books.values()]
+    all_steps = steps(books)
+    unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))
+    for name, (_, error) in unfit.items():
+        # Told at once: a day's files are of a type that a year's need not be read to see.
+        progress(f"{name}: {error.one_line()}")
+    waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
+    tasks = tasks_of(waiting)
+    names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
+    made = readings_of(jobs, folder) | joints_of(jobs)
+    readings = {name: found for name, found in made.items() if name in names}
+    total = sum(len(task.streams) for task in tasks)
+    over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
+    progress(f"{emit.counted(len(jobs), 'query')} over {over}")
+    read, damaged = 0, set[str]()
+    most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
+    few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
+    size = wave_size(len(tasks), most, 0 if few else executor.cores())
+    in_waves = size < len(tasks)
+
+    def summarised(wave: Iterable[Step]) -> list[Summary]:
+        return executor.summaries(tasks_of(wave), readings, progress, memory_mb, in_waves=in_waves)
+
+    with closing(ahead(waves(waiting, size), summarised)) as found:
+        for wave, summaries in found:
+            _walk(walks, wave, summaries, damaged)
+            summaries.clear()
+            read += sum(len(task.streams) for task in tasks_of(wave))
+            progress(f"{read:,} of {emit.counted(total, 'partition')} read")
+            for walk in walks.values():
+                if (reached := walk.reached()) is not None:
+                    progress(reached)
+    for name, (_, error) in unfit.items():
+        walks[name].error = walks[name].error or error
+    return damaged
+
+
+def _walk(
+    walks: Mapping[str, Walk], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+) -> None:
+    at: dict[tuple[str, str, str], list[Summary]] = {}
+    for summary in summaries:
+        at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
+    for step in wave:
+        for query in step.queries:
+            mine = (stream for task in step.tasks if query in task.queries for stream in task.streams)
+            found = (at.get((stream, step.partition, query), ()) for stream in mine)
+            try:
+                if query not in damaged:
+                    walks[query].take(step.partition, chain.from_iterable(found))
+            except Damaged:
+                damaged.add(query)
+    for name, walk in walks.items():
+        if name not in damaged:
+            walk.commit()
+
+
+def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:
+    if isinstance(found, Draft):
+        return HistoryAnswer(query.name, query.sql, found.verdict.outcome.value)
+    return HistoryAnswer(query.name, query.sql, _verdict(query, catalog), error=found)
+
+
+def _verdict(query: Registered, catalog: Catalog) -> str:
+    """The verdict on a query whose evaluation failed, be it for its input, its memory or the disk."""
+    try:
+        verdict = compile(query.sql, catalog, query.name).verdict
+    except StreamboundError:
+        return "invalid"
+    assert verdict is not None
+    return verdict.outcome.value

@@ -1,0 +1,58 @@
+"""What summarises partitions, as an evaluation of history sees it: it is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from streambound.query.partitions import Listing
+from streambound.tasks.joint import Joint
+from streambound.tasks.summarise import Reading, Summary, Task
+
+# Is told, in a sentence, what has been done.
+Progress = Callable[[str], None]
+
+
+class Executor(Protocol):
+    """Where the partitions of a history are listed and summarised."""
+
+    def cores(self) -> int:
+        """How many tasks run at once.
+
+        Raises:
+            StorageError: the executor has ended.
+        """
+
+    def listing(self, held: ExitStack, folder: Path) -> Listing:
+        """What lists histories, each partition with its identity.
+
+        Args:
+            held: as long as it is, static relations that have to be copied are kept.
+            folder: where they are copied to.
+        """
+
+    def scans(self, reading: Reading | Joint) -> bool:
+        """Whether each wave of tasks costs a scan more, so that waves are to be few."""
+
+    def summaries(
+        self,
+        tasks: Sequence[Task],
+        readings: Mapping[str, Reading | Joint],
+        progress: Progress,
+        memory_mb: int,
+        *,
+        in_waves: bool,
+    ) -> list[Summary]:
+        """The summaries of all tasks, in no particular order.
+
+        Args:
+            readings: by name of the tasks' streams.
+            progress: told what has been read.
+            memory_mb: what each task's engine may use before it spills.
+            in_waves: other tasks are waiting for the same cores.
+
+        Raises:
+            StorageError: the executor has lost the tasks.
+        """

@@ -1,0 +1,117 @@
+"""Unbounded equijoins in k tuples of memory over history: the cache is checkpointed like any state.
+
+Partitions are read in parallel; the driver takes their tuples in, in order. The answer is a part of the exact
+one; how large a part is estimated on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.approximate.choice import Choice
+from streambound.approximate.evaluation import MemoryPass, Tuple, by_time
+from streambound.approximate.nightly.night import Night, choice_for
+from streambound.approximate.plan import MemoryPlan
+from streambound.approximate.serial import dump, load
+from streambound.checkpoint.fingerprint import fingerprint
+from streambound.evaluation.order import Order
+from streambound.history import states
+from streambound.history.evaluations import Step
+from streambound.synopsis.match_join import Row
+from streambound.tasks.relations import tuples_of
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How much memory an unbounded query may use.
+
+    Args:
+        size: k.
+        night: the benchmark that the policy is taken from; None if there has been none.
+        choice: a policy that somebody insists on.
+    """
+
+    size: int
+    night: Night | None = None
+    choice: Choice | None = None
+
+    def choice_of(self, plan: MemoryPlan) -> Choice:
+        """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
+        if self.choice is not None:
+            return self.choice
+        return choice_for(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
+
+
+class KMemory:
+    """The evaluation of an equijoin between two partitions; the final answer is that of the partitions."""
+
+    total: states.Total | None = None
+
+    def __init__(self, plan: MemoryPlan, order: Order) -> None:
+        self.plan, self.order = plan, order
+        self.engine = MemoryPass(plan)
+
+    @property
+    def units(self) -> int:
+        """Stored values of the cache now."""
+        return self.engine.units
+
+    @property
+    def peak_units(self) -> int:
+        """Stored values of the cache when it was fullest, at most."""
+        return self.engine.peak_units
+
+    def holds(self, row: Row) -> bool:
+        """Never asked: the answers of such a query are not united with others."""
+        raise AssertionError(f"{self.plan.query.name} is evaluated alone")
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The one step of a partition."""
+        yield Step(None, lambda: self.advance(partition, given))
+
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition, from the tuples of each occurrence.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        sides = {synopsis.alias: side for side, synopsis in enumerate(self.plan.streams)}
+        rows = by_time(row for alias, data in given.items() for row in tuples_of(sides[alias], data))
+        if rows:
+            self._follow(rows[0], partition)
+            self.order.latest = rows[-1].moment
+        return self.engine.advance(rows)
+
+    def _follow(self, first: Tuple, partition: str) -> None:
+        alias = self.plan.streams[first.side].alias
+        self.order.follow(self.plan.query.occurrence(alias).relation, first.moment, partition)
+
+    def dump(self) -> bytes:
+        """The cache and the estimate's sample."""
+        return dump(self.engine)
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Take up a cache."""
+        self.engine = load(self.plan, data)
+        self.order.resume(self.engine.now)
+
+    def report(self) -> dict[str, Any]:
+        """How complete the answer is, as JSON."""
+        choice, estimate = self.plan.choice, self.engine.estimate
+        share = None if estimate is None else estimate.share(self.engine.results)
+        return {
+            "size": self.plan.size,
+            "policy": choice.policy,
+            "alpha": choice.alpha,
+            "why": choice.why,
+            "results": self.engine.results,
+            "estimated_results": None if estimate is None else round(estimate.results, 1),
+            "standard_error": None if estimate is None else round(estimate.error, 1),
+            "estimated_missed": None
+            if estimate is None
+            else round(max(estimate.results - self.engine.results, 0.0), 1),
+            "estimated_share": None if share is None else round(share, 4),
+            "sampled": self.engine.sample.size,
+        }

@@ -1,0 +1,318 @@
+"""From registered queries to jobs: plans, partitions and static rows, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from streambound.approximate.plan import memory_plan
+from streambound.boundedness.statements import Part
+from streambound.boundedness.verdict import Verdict
+from streambound.compiler import compile
+from streambound.errors import DataError, PlanError, StreamboundError
+from streambound.evaluation.events import Encoded
+from streambound.evaluation.history import static_history
+from streambound.history.k_memory import Memory
+from streambound.query.catalog import Catalog
+from streambound.query.files import footers
+from streambound.query.model import Relation
+from streambound.query.partitions import (
+    Listing,
+    Partition,
+    Range,
+    choose_partitions,
+    find_partitions,
+    one_key,
+    partitions_in,
+)
+from streambound.query.statement import Statement
+from streambound.synopsis.segments import segment_plan
+from streambound.synopsis.timed import TimedPlan
+from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
+from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
+from streambound.tasks.readers import Reader, Static, statement_readers
+from streambound.tasks.summarise import Reading, Task
+from streambound.tasks.windows import window_plan
+
+
+class Registered(Protocol):
+    """A query by name, as the registry gives it."""
+
+    @property
+    def name(self) -> str:
+        """The name, also of its folder of answers."""
+
+    @property
+    def sql(self) -> str:
+        """The text."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A partition that was kept out, and why."""
+
+    stream: str
+    partition: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A query to be evaluated: its plan, what it reads, and what is kept out.
+
+    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``joint`` the
+    partitions are summarised over all streams together.
+    """
+
+    name: str
+    sql: str
+    verdict: str
+    plan: StatementPlan | None = None
+    key: str | None = None
+    static: Mapping[str, list[Encoded]] = field(default_factory=dict)
+    static_files: tuple[Static, ...] = ()
+    partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+    chosen: Range = field(default_factory=Range)
+    joint: SegmentJoint | WindowJoint | None = None
+
+    def gone(self, partition: str) -> bool:
+        """Whether a partition is asked for, but no longer there."""
+        return partition not in self._there and self.chosen.holds(self.key, partition)
+
+    @cached_property
+    def _there(self) -> frozenset[str]:
+        return frozenset(self.names) | {one.partition for one in self.missing}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The partitions that are read of any stream, in order."""
+        return sorted({part.name for parts in self.partitions.values() for part in parts})
+
+
+Excluded = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A query that has been decided, before its histories are looked at.
+
+    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded.
+    """
+
+    name: str
+    sql: str
+    verdict: Verdict
+    statement: Statement
+    parts: tuple[Part, ...]
+    memory_plan: StatementPlan | None = None
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether there is anything to evaluate."""
+        return self.verdict.bounded or self.memory_plan is not None
+
+
+def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -> Draft:
+    """What is known of a query from its text and the catalog, before any folder is looked at.
+
+    A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin.
+
+    Raises:
+        StreamboundError: the query is invalid, or cannot be evaluated.
+    """
+    found = compile(sql, catalog, name)
+    assert found.verdict is not None and found.statement is not None and found.decision is not None
+    drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
+    if not found.verdict.bounded and memory is None:
+        return drafted
+    one_key(found.statement)
+    if not found.verdict.bounded:
+        assert memory is not None
+        plan = _in_memory(found.statement, memory)
+        refuse_timeless(plan)
+        return replace(drafted, memory_plan=plan)
+    if found.unplanned is not None:
+        raise PlanError(
+            f"bounded, but it cannot be evaluated yet: {found.unplanned}",
+            subject=name,
+            fix="choose other queries, or see streambound check",
+        )
+    return drafted
+
+
+def prepare(
+    drafted: Draft,
+    chosen: Range,
+    excluded: Excluded,
+    growing: bool = False,
+    listing: Listing | None = None,
+) -> Job:
+    """The job of a query; of ``growing`` histories the partitions are left open.
+
+    ``listing`` lists a history once for many queries.
+
+    Raises:
+        StreamboundError: the query's histories cannot be used.
+    """
+    name, sql, statement = drafted.name, drafted.sql, drafted.statement
+    verdict = drafted.verdict.outcome.value
+    if not drafted.evaluated:
+        return Job(name, sql, verdict)
+    if (plan := drafted.memory_plan) is not None:
+        key, partitions, missing = _partitions(statement, chosen, excluded, listing)
+        return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
+    static = static_history(statement, listing)
+    plan = statement_plan(statement, drafted.parts, static)
+    refuse_timeless(plan)
+    files = _static_files(statement, listing)
+    if growing:
+        return Job(name, sql, verdict, plan, one_key(statement), static, files)
+    key, partitions, missing = _partitions(statement, chosen, excluded, listing)
+    joint = _joint(plan)
+    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, joint)
+
+
+def _joint(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
+    """How partitions are summarised over all streams together; None if it is stream by stream."""
+    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
+    if isinstance(alone, TimedPlan) and (segments := segment_plan(alone)) is not None:
+        return SegmentJoint(segments)
+    windows = window_plan(plan)
+    return None if windows is None else WindowJoint(windows)
+
+
+def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
+    plan = memory_plan(statement, memory.size)
+    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), statement)
+
+
+def refuse_timeless(plan: StatementPlan) -> None:
+    """Histories are put in order by the timestamps of all streams.
+
+    Raises:
+        DataError: a stream declares none.
+    """
+    for part in plan.parts:
+        if (relation := timeless(part.plan)) is not None:
+            raise DataError(
+                f"stream {relation.name} declares no application timestamp, which this query needs to put"
+                " its tuples in order with those of the others",
+                subject=plan.statement.name,
+                fix="declare timestamp: COLUMN in the stream catalog",
+            )
+
+
+def require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partition]]) -> None:
+    """Refuse what folders and footers alone show to be unfit, without Spark.
+
+    ``parts`` are those that are to be read of a stream. What only Spark reads is left to it.
+
+    Raises:
+        DataError: naming the query, or a file and its column.
+    """
+    try:
+        _require_fitting(drafted, parts)
+    except StreamboundError as error:
+        raise error.about(drafted.name) from None
+
+
+def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partition]]) -> None:
+    statement = drafted.statement
+    if not drafted.evaluated:
+        return
+    for static, found in ((True, find_partitions), (False, parts)):
+        for relation in _relations(statement, static):
+            if relation.history is None or relation.history.direct:
+                for part in found(relation):
+                    columns = sorted(statement.columns(relation.name))
+                    for fault in _faults(relation, columns, tuple(map(str, part.files))).values():
+                        raise fault
+
+
+def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[str, StreamboundError]]:
+    """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
+    found: dict[str, tuple[str, StreamboundError]] = {}
+    for task in tasks:
+        for stream, files in task.shares or ((task.stream, task.files),):
+            wanted = {name: _planned(jobs[name]).columns(stream) for name in task.queries - set(found)}
+            statements = [_planned(jobs[name]) for name in wanted]
+            relation = next(
+                (o.relation for s in statements for o in s.arriving if o.relation.name == stream), None
+            )
+            if relation is None or (relation.history is not None and not relation.history.direct):
+                continue
+            columns = sorted(set[str]().union(*wanted.values()))
+            faults = _faults(relation, columns, files)
+            for name, own in wanted.items():
+                of_all = relation.timestamp or ""
+                if error := next((e for c, e in faults.items() if c in own or c == of_all), None):
+                    found[name] = task.partition, error.about(f"stream {stream}, partition {task.partition}")
+    return found
+
+
+def _planned(job: Job) -> Statement:
+    assert job.plan is not None
+    return job.plan.statement
+
+
+def _faults(
+    relation: Relation, columns: Sequence[str], files: Sequence[str]
+) -> Mapping[str, StreamboundError]:
+    """Why columns cannot be read; all of them where a file cannot."""
+    try:
+        return footers(relation, columns, files).faults
+    except StreamboundError as error:
+        return dict.fromkeys([*columns, relation.timestamp or ""], error)
+
+
+def _relations(query: Statement, static: bool) -> list[Relation]:
+    found = query.statics if static else query.arriving
+    return list({o.relation.name: o.relation for o in found}.values())
+
+
+def _static_files(query: Statement, listing: Listing | None) -> tuple[Static, ...]:
+    listed = {relation: (listing or find_partitions)(relation) for relation in _relations(query, static=True)}
+    return tuple(
+        Static(r, tuple(str(f) for part in parts for f in part.files)) for r, parts in listed.items()
+    )
+
+
+def _partitions(
+    query: Statement, chosen: Range, excluded: Excluded, listing: Listing | None
+) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
+    relations = _relations(query, static=False)
+    key = one_key(query)
+    partitions, missing = {}, []
+    for relation in relations:
+        reasons = excluded.get(relation.name, {})
+        partitions[relation.name] = choose_partitions(relation, chosen, reasons, listing)
+        here = [part.name for part in partitions_in(relation, chosen, listing)] if reasons else []
+        missing += [Missing(relation.name, name, reasons[name]) for name in here if name in reasons]
+    return key, partitions, tuple(missing)
+
+
+def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:
+    """What is done with partitions of all streams of a query together, by the name of the reading."""
+    return {joint_name(job.name): Joint(job.name, job.joint) for job in jobs if job.joint is not None}
+
+
+def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, Reading]:
+    """What is done with the partitions of each stream, by its name; for queries that read each alone.
+
+    ``markers`` if answers are asked for at each timestamp (see ``readers.statement_readers``).
+    """
+    readers: dict[str, list[Reader]] = {}
+    about: dict[str, tuple[Relation, str | None]] = {}
+    for job in jobs:
+        assert job.plan is not None
+        if job.joint is not None:
+            continue
+        for relation in _relations(job.plan.statement, static=False):
+            about[relation.name] = (relation, job.key)
+        for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
+            readers.setdefault(stream, []).append(reader)
+    return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}

@@ -1,0 +1,122 @@
+"""The evaluation of a statement between two partitions: its parts side by side, in step with time.
+
+As on one machine (``evaluation.statement``) blocks add up, and a row of a distinct block is new if some part
+has it for the first time and no other part has had it. Parts that compare timestamps step to each moment
+together, since they forget rows that cannot come again; a part that does not takes a partition as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from heapq import merge
+from itertools import groupby
+
+from streambound.approximate.plan import MemoryPlan
+from streambound.evaluation.order import Order
+from streambound.evaluation.statement import summed, united
+from streambound.history import states
+from streambound.history.ending import Ending
+from streambound.history.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.history.k_memory import KMemory
+from streambound.history.segmented import Segmented
+from streambound.history.windowed import Windowed
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.match_join import Row
+from streambound.synopsis.plan import Plan
+from streambound.tasks.joint import SegmentJoint, WindowJoint
+from streambound.tasks.plans import PartPlan, StatementPlan, Static
+
+
+def history_evaluation(
+    plan: StatementPlan, static: Static, joint: SegmentJoint | WindowJoint | None
+) -> Evaluation | Windowed:
+    """The evaluation of a statement over partitions, at the beginning; ``joint`` is how these are read."""
+    if isinstance(joint, SegmentJoint):
+        return Segmented(joint.segments)
+    if isinstance(joint, WindowJoint):
+        return Windowed(joint.windows)
+    return statement_evaluation(plan, static)
+
+
+def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
+    """The evaluation of a statement, at the beginning."""
+    if len(plan.parts) == 1:
+        return _evaluation(plan.parts[0], static, Order(), alone=True)
+    return United(plan, static)
+
+
+def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> PartEvaluation:
+    plan = part.plan
+    if isinstance(plan, MemoryPlan):
+        return KMemory(plan, order)
+    if isinstance(plan, EndingPlan):
+        return Ending(plan, static, order)
+    if isinstance(plan, Plan) and plan.stateless and not alone:
+        return Filtered(plan)
+    return evaluation_of(plan, part.query, static, order, totalled=alone)
+
+
+class United:
+    """The parts of a statement; its final answer is the sum of the partitions' answers."""
+
+    total: states.Total | None = None
+
+    def __init__(self, plan: StatementPlan, static: Static) -> None:
+        order = Order()
+        self.parts = {part.label: part for part in plan.parts}
+        self.evaluations = {p.label: _evaluation(p, static, order, alone=False) for p in plan.parts}
+        self.peak_units = 0
+
+    @property
+    def units(self) -> int:
+        """What is stored now."""
+        return sum(evaluation.units for evaluation in self.evaluations.values())
+
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition, from what was made of each occurrence's share.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        found: Counter[Row] = Counter()
+        for steps in self._in_step(partition, given):
+            new = {label: step.take() for label, step in steps}
+            for block in dict.fromkeys(part.block for part in self.parts.values()):
+                found.update(self._block(block, new))
+            self.peak_units = max(self.peak_units, self.units)
+        return found
+
+    def _in_step(self, partition: str, given: Mapping[str, bytes]) -> Iterator[list[tuple[str, Step]]]:
+        """The steps of all parts with the same moment, in order of time."""
+        named = [self._steps(label, partition, given) for label in self.parts]
+        for _, tied in groupby(merge(*named, key=_moment), key=_moment):
+            yield list(tied)
+
+    def _steps(self, label: str, partition: str, given: Mapping[str, bytes]) -> Iterator[tuple[str, Step]]:
+        own = self.parts[label].own(given)
+        return ((label, step) for step in self.evaluations[label].steps(partition, own))
+
+    def _block(self, block: int, new: Mapping[str, Mapping[Row, int]]) -> Mapping[Row, int]:
+        labels = [label for label, part in self.parts.items() if part.block == block]
+        rows = [new.get(label, {}) for label in labels]
+        if not self.parts[labels[0]].query.distinct:
+            return summed(rows)
+        return united([self.evaluations[label] for label in labels], rows)
+
+    def dump(self) -> bytes:
+        """The states of the parts, by label."""
+        return states.segment({label: one.dump() for label, one in self.evaluations.items()})
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Take up the states of the parts."""
+        found = states.tables_of(data)
+        for label, evaluation in self.evaluations.items():
+            evaluation.load(found[label], 0)
+        self.peak_units = peak_units
+
+
+def _moment(named: tuple[str, Step]) -> tuple[bool, int]:
+    """Steps without a moment come first."""
+    moment = named[1].moment
+    return (moment is not None, moment or 0)

@@ -1,0 +1,238 @@
+"""Partition summaries of one query to its answers: in order, from tiny tables, on the driver.
+
+New answers of a partition follow from the tables before it and its own (``evaluation.onepass``). A
+stateless query's answers were written by the tasks; here only their digests meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streambound.checkpoint.boundary import Checkpoint
+from streambound.checkpoint.kept import Kept
+from streambound.durable import remove
+from streambound.errors import StreamboundError
+from streambound.evaluation.events import answers
+from streambound.evaluation.promises import require_units
+from streambound.history import states
+from streambound.history.answer import HistoryAnswer
+from streambound.history.book import Book
+from streambound.history.distinct import distinct_rows
+from streambound.history.k_memory import KMemory
+from streambound.history.needs import Need
+from streambound.history.prepare import Job, Missing
+from streambound.history.shares import Segment
+from streambound.history.united import history_evaluation
+from streambound.query.parquet import write_table
+from streambound.synopsis.serial import digest
+from streambound.tasks import emit
+from streambound.tasks.summarise import Summary
+
+
+class Walk:
+    """Takes the summaries of one job's partitions, in order, and writes what is new at each.
+
+    Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
+    it went on for the first time (None: the beginning); ``held`` says whether all boundaries did hold;
+    ``rows_read`` begins at what an earlier try of this run has read.
+    """
+
+    def __init__(self, job: Job, book: Book, rows_read: int = 0, publish: bool = True) -> None:
+        assert job.plan is not None
+        self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
+        self.statement = job.plan.statement
+        self.evaluation = history_evaluation(self.plan, job.static, job.joint)
+        self.digest = emit.Digest()
+        self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
+        self.rows = self.peak_units = 0
+        self.chain = ""
+        self.at: Checkpoint | None = None
+        self.live = self.held = True
+        self.started_after: str | None = None
+        self.written: list[str] = []
+        self.error: StreamboundError | None = None
+
+    def take(self, partition: str, summaries: Iterable[Summary]) -> None:
+        """Take in a partition; the first error ends the evaluation of this query alone.
+
+        Raises:
+            Damaged: a checkpoint is, and the walk has to begin again.
+        """
+        if self.error is not None:
+            return
+        try:
+            mine = list(summaries)
+            self.error = next((s.error for s in mine if s.error is not None), None)
+            # A stream under two aliases has been read once.
+            self.rows_read += sum({s.stream: s.rows for s in mine}.values())
+            if self.error is None and (found := self.book.segment(partition, mine)) is not None:
+                self._take(found)
+        except StreamboundError as error:
+            self.error = error
+
+    def _take(self, found: Segment) -> None:
+        self.markers += 1
+        self.chain = self.book.chain(self.chain, found)
+        checkpoint = self.book.holding(self.chain, found)
+        if checkpoint is None:
+            self._go_on(found)
+        else:
+            self.at, self.live = checkpoint, False
+            self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
+            self.digest = emit.digest_of(checkpoint.total)
+            require_units(self.job.name, self.plan.units, self.peak_units)
+        new = self.at.new.rows if self.at is not None else 0
+        if new:
+            self.written.append(emit.answer_place(self.job.key, found.partition))
+
+    def _go_on(self, found: Segment) -> None:
+        """Evaluate a partition, from the state at the boundary before it."""
+        if self.held:
+            self.held, self.started_after = False, self.at.partition if self.at is not None else None
+            if not self.plan.stateless:
+                self.book.unsettle(name for name in self.book.names if name >= found.partition)
+        self._restore()
+        path = emit.answer_path(self.folder, self.job.key, found.partition)
+        kept = self.book.kept(found)
+        if found.answered is not None and self.plan.stateless:
+            new, file = found.answered, found.file
+        else:
+            tables = states.tables_of(kept) if found.tables is None else found.tables
+            new, file = self._advance(path, found.partition, tables)
+        self.digest += new
+        self.rows += found.rows
+        self.peak_units = max(self.peak_units, self.evaluation.peak_units)
+        # Before it is checkpointed.
+        require_units(self.job.name, self.plan.units, self.peak_units)
+        self._check(found, kept, new, file)
+
+    def _check(self, found: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
+        """The boundary after a partition, as a checkpoint."""
+        state = self.book.dumped(self.evaluation.dump)
+        self.at = Checkpoint(
+            query=self.job.name,
+            fingerprint=self.book.fingerprint,
+            partition=found.partition,
+            scope=self.book.scope,
+            inputs=found.inputs,
+            segment_digest=found.digest,
+            state_digest=digest(state),
+            chain=self.chain,
+            units=self.evaluation.units,
+            peak_units=self.peak_units,
+            rows=self.rows,
+            new=emit.tally(new),
+            total=replace(emit.tally(self.digest), rows=0),
+            file=file,
+            answers="",
+            segment=kept,
+            state=state,
+        )
+        self.book.add(self.at)
+
+    def _restore(self) -> None:
+        """Take up the state at the boundary that was reached, if it is not that of the tables."""
+        if self.live or self.at is None or self.plan.stateless:
+            return
+        self.evaluation.load(self.book.state(self.at), self.at.peak_units)
+        self.live = True
+
+    def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
+        found = self.evaluation.advance(partition, given)
+        new = found if isinstance(found, emit.NewRows) else emit.new_rows(self.statement, partition, found)
+        return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
+
+    def reached(self) -> str | None:
+        """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
+        if self.at is None or self.error is not None or self.markers == self._told:
+            return None
+        self._told = self.markers
+        stored = "no state" if self.plan.stateless else emit.counted(self.at.units, "unit")
+        return (
+            f"{self.job.name}: {emit.counted(self.markers, 'marker')} up to {self.at.partition},"
+            f" {emit.counted(self.rows, 'row')}, {stored}"
+        )
+
+    def commit(self) -> None:
+        """Commit the checkpoints so far."""
+        try:
+            self.book.commit()
+        except StreamboundError as error:
+            self.error = self.error or error
+
+    def finish(self, seconds: float) -> HistoryAnswer:
+        """The answer as a whole, also written as ``_answer.json`` of the query's folder if it is published.
+
+        Raises:
+            StorageError: the disk refuses.
+            Damaged: a checkpoint is, and the walk has to begin again.
+        """
+        self.commit()
+        emit.drop_aside(self.folder)
+        if not self.publish:
+            return self._answer(seconds)
+        try:
+            if self.error is None:
+                self._total()
+        except StreamboundError as error:
+            self.error = self.error or error
+        # What is checkpointed stays, also where a later partition failed.
+        emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
+        if self.error is not None or self.evaluation.total is None:
+            # That of an earlier evaluation must not pass for this one's.
+            remove(emit.total_path(self.folder))
+        done = self._answer(seconds)
+        emit.write_summary(self.folder, done.to_json())
+        return done
+
+    def _total(self) -> None:
+        if self.evaluation.total is None:
+            files = [self.folder / place for place in self.written]
+            rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
+            self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
+            return
+        self._restore()
+        table = emit.answer_table(self.statement, answers(self.statement, None, self.evaluation.total))
+        self.digest = emit.digest(table.to_batches())
+        write_table(table, emit.total_path(self.folder))
+
+    def _answer(self, seconds: float) -> HistoryAnswer:
+        job, done = self.job, self.error is None and self.publish
+        return HistoryAnswer(
+            query=job.name,
+            sql=job.sql,
+            verdict=job.verdict,
+            units=self.plan.units,
+            peak_units=self.peak_units if self.error is None else None,
+            rows=self.rows,
+            rows_read=self.rows_read,
+            answer_rows=self.digest.rows if done else 0,
+            answer_count=self.digest.count if done else 0,
+            partitions=tuple(self.book.covered),
+            missing_partitions=self._missing(),
+            read_partitions=tuple(self.book.needs.partitions(Need.READ, Need.COMPARE)),
+            started_after=self._started_after(),
+            late=self.book.late,
+            streams=tuple(job.partitions),
+            digest=str(self.digest) if done else None,
+            seconds=seconds,
+            memory=self._memory() if done else None,
+            error=None if self.error is None else self.error.about(job.name),
+        )
+
+    def _memory(self) -> Mapping[str, Any] | None:
+        """How complete the answer of an unbounded query is."""
+        if not isinstance(self.evaluation, KMemory):
+            return None
+        self._restore()
+        return self.evaluation.report()
+
+    def _missing(self) -> tuple[Missing, ...]:
+        late = (Missing(one.stream, one.partition, one.reason) for one in self.book.late)
+        return (*self.job.missing, *late)
+
+    def _started_after(self) -> str | None:
+        return self.started_after if not self.held or self.at is None else self.at.partition

@@ -1,0 +1,216 @@
+"""The state of a query within windows from one partition to the next, by summaries of partitions (``edges``).
+
+It is the state of ``evaluation.timed``, byte for byte. The tuples that are held are joined with the head of a
+partition; the answers inside it were computed by a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streambound.evaluation.events import answers
+from streambound.evaluation.order import Order
+from streambound.history import states
+from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
+from streambound.tasks import emit, engine, ordered
+from streambound.tasks.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of
+from streambound.tasks.engine import Engine, opened
+from streambound.tasks.joint import JOINT
+from streambound.tasks.statements import PART
+from streambound.tasks.windows import HELD, WEIGHT, WindowPart, WindowPlan, across, added_up
+
+# Where no table of an occurrence is known, and in SQL text, so that they need no quotes.
+BEFORE, INSIDE, ADDED, REMOVED, KNOWN = "before", "inside", "added", "removed", "answered"
+
+
+@dataclass
+class _PartState:
+    """The tuples of each occurrence that are held (see ``Edges.tails``), and the rows that were answered."""
+
+    part: WindowPart
+    now: int | None = None
+    held: dict[str, pa.Table] = field(default_factory=dict)
+    answered: pa.Table | None = None
+
+    @property
+    def units(self) -> int:
+        """Stored values."""
+        widths = {window.alias: window.width for window in self.part.plan.windows}
+        kept = (len(table) * widths.get(alias, 0) for alias, table in self.held.items())
+        return sum(kept) + (0 if self.answered is None else len(self.answered))
+
+    def take(self, session: Engine, edges: Edges, across: pa.Table | None) -> None:
+        """Go on to the end of a partition; its answers are inside it and ``across`` its edge."""
+        part, label = self.part, self.part.label
+        if label not in edges.moments:
+            return
+        self.now = until = edges.moments[label][2]
+        for alias, name in part.tables.items():
+            # What had left the window is gone; tails come after what is held.
+            old = self.held.get(alias, edges.tails[name].slice(0, 0))
+            stays = pc.greater(old.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
+            self.held[alias] = pa.concat_tables([old.filter(stays), edges.tails[name]])
+        if part.plan.query.distinct:
+            rows = [
+                self.answered,
+                edges.remembered[label],
+                None if across is None else across.drop_columns(PART),
+            ]
+            known = pa.concat_tables(table for table in rows if table is not None)
+            known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
+            with session.known(KNOWN, known):
+                self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
+
+
+class Windowed:
+    """Partitions that follow each other in time, each by its edges (see ``evaluations.Evaluation``)."""
+
+    def __init__(self, plan: WindowPlan) -> None:
+        self.plan = plan
+        self.total: states.Total | None = None
+        self.parts = {part.label: _PartState(part) for part in plan.parts}
+        self.order = Order()
+        self.peak_units = 0
+
+    @property
+    def units(self) -> int:
+        """What is stored now."""
+        return sum(state.units for state in self.parts.values())
+
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> emit.NewRows:
+        """The new answers of a partition.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        edges = load_edges(given[JOINT])
+        self._follow(partition, edges)
+        with opened() as session:
+            found = {label: self._across(session, state, edges) for label, state in self.parts.items()}
+            new = self._new(session, edges, [table for table in found.values() if table is not None])
+            for label, state in self.parts.items():
+                state.take(session, edges, found[label])
+        self.peak_units = max(self.peak_units, self.units)
+        return new
+
+    def _follow(self, partition: str, edges: Edges) -> None:
+        moments = []
+        for label, (first, alias, until) in edges.moments.items():
+            relation = self.parts[label].part.plan.query.occurrence(alias).relation
+            moments += [(first, relation), (until, relation)]
+        for moment, relation in sorted(moments, key=lambda found: found[0]):
+            self.order.follow(relation, moment, partition)
+
+    def _across(self, session: Engine, state: _PartState, edges: Edges) -> pa.Table | None:
+        """The matches of what is held with a partition, as rows of the answer."""
+        part = state.part
+        heads = {alias: edges.heads[name] for alias, name in part.tables.items()}
+        if not any(map(len, state.held.values())) or not any(map(len, heads.values())):
+            return None
+        with ExitStack() as known:
+            for alias, name in part.tables.items():
+                tuples = [_marked(state.held[alias], True), _marked(heads[alias], False)]
+                known.enter_context(session.known(name, pa.concat_tables(tuples)))
+            return answer_rows(part.plan.query, self.plan.statement, session.table(query_of(across(part))))
+
+    def _new(self, session: Engine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
+        """The answers inside a partition and across its edge, without rows that were answered before."""
+        inside, plan = edges.answers, self.plan
+        assert inside is not None
+        schema = inside.schema
+        added, removed = schema.empty_table(), schema.empty_table()
+        with ExitStack() as known:
+            known.enter_context(session.known(INSIDE, inside))
+            if across:
+                with session.known(FOUND, pa.concat_tables(across)):
+                    added = _added_up(session, plan, FOUND)
+            known_rows = [state.answered for state in self.parts.values() if state.answered is not None]
+            if known_rows:
+                before = pa.concat_tables(known_rows)
+                with session.known(BEFORE, before), session.known(ADDED, added):
+                    removed = _rows(session, f"FROM {INSIDE} INTERSECT FROM {BEFORE}", schema)
+                    added = _rows(session, f"FROM {ADDED} EXCEPT FROM {INSIDE} EXCEPT FROM {BEFORE}", schema)
+            if not (len(added) or len(removed)):
+                return emit.NewRows(inside, edges.digest)
+            known.enter_context(session.known(ADDED, added))
+            known.enter_context(session.known(REMOVED, removed))
+            # Of a set each row is there once, so ALL only spares looking for equal ones.
+            kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
+            both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
+        with session.known(FOUND, both.add_column(0, PART, pa.array([0] * len(both), pa.int64()))):
+            table = _added_up(session, plan, FOUND)
+        whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
+        return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
+
+    def dump(self) -> bytes:
+        """The tuples that are held and the rows that were answered, of each part."""
+        found = {label: self._dumped(state) for label, state in self.parts.items()}
+        return found[self.plan.parts[0].label] if len(found) == 1 else states.segment(found)
+
+    def _dumped(self, state: _PartState) -> bytes:
+        held = {
+            alias: list(_tuples(state.held[alias], state.part, alias)) if alias in state.held else []
+            for alias in state.part.synopses
+        }
+        kinds = [kind for _, kind in state.part.plan.query.outputs]
+        columns = [] if state.answered is None else state.answered.columns[:-1]
+        encoded = [map(kind.encode, column.to_pylist()) for kind, column in zip(kinds, columns, strict=False)]
+        rows = list(zip(*encoded, strict=True))
+        return dump_held(state.now, held, {row: state.part.plan.until(row) for row in rows})
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Take up tuples and rows."""
+        labels = list(self.parts)
+        found = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
+        for label, state in self.parts.items():
+            state.now, held, rows = load_held(state.part.plan, found[label])
+            if self.plan.distinct:
+                known = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
+                state.answered = emit.answer_table(self.plan.statement, known)
+            state.held = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
+            self.order.resume(state.now)
+        self.peak_units = peak_units
+
+
+def _marked(table: pa.Table, held: bool) -> pa.Table:
+    return table.append_column(HELD, pa.array([held] * len(table), pa.bool_()))
+
+
+def _added_up(session: Engine, plan: WindowPlan, table: str) -> pa.Table:
+    """Rows of one partition in canonical order, equal ones as one."""
+    found = session.table(query_of(added_up(plan, ordered.table(table)))).drop_columns([PART])
+    return found.cast(emit.answer_schema(plan.statement.outputs))
+
+
+def _rows(session: Engine, text: str, schema: pa.Schema) -> pa.Table:
+    return session.table(engine.Query(text)).cast(schema)
+
+
+def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
+    """Tuples as states hold them: the carried columns (encoded), the moment, and how many there are."""
+    columns = {name: _encoded(table.column(name)) for name in table.column_names}
+    carried = [columns[a.column] for a in part.synopses[alias].carried]
+    return [tuple(row) for row in zip(*carried, columns[part.stamp(alias)], columns[WEIGHT], strict=True)]
+
+
+def _encoded(column: pa.ChunkedArray) -> list[object]:
+    days = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+    return [ordered.encoded(value) for value in days.to_pylist()]
+
+
+def _table(rows: list[HeldRow], part: WindowPart, alias: str) -> pa.Table:
+    relation, carried = part.plan.query.occurrence(alias).relation, part.synopses[alias].carried
+    columns = {a.column: [row[i] for row in rows] for i, a in enumerate(carried)}
+    columns[part.stamp(alias)] = [row[-2] for row in rows]
+    schema = part.schema(alias)
+    arrays = [
+        ordered.array_of(relation.column(name).type, columns[name], kind)
+        for name, kind in zip(schema.names, schema.types, strict=True)
+    ]
+    counts = pa.array([row[-1] for row in rows], pa.int64())
+    return pa.Table.from_arrays([*arrays, counts], schema=schema.append(pa.field(WEIGHT, pa.int64())))

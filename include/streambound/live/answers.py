@@ -1,0 +1,182 @@
+"""What a micro-batch answered, as a file that is there once however often Spark runs the micro-batch.
+
+New answers of micro-batch n are in ``epoch=n/part-00000.parquet``, in canonical order: the columns of a
+partition's answers (``emit``), and for a query that compares timestamps, before ``count``, the marker at
+which they became new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from streambound.checkpoint.kept import NO_FILE, Kept, as_written
+from streambound.durable import flushed
+from streambound.errors import StorageError
+from streambound.evaluation.events import Answer, answers
+from streambound.query.statement import Statement
+from streambound.query.values import Type
+from streambound.synopsis.serial import value_of
+from streambound.tasks import emit
+
+EPOCH = "epoch"
+MARKER = "marker"
+# Beside the answers of a micro-batch: what was written.
+NOTE = "_written.json"
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """How far a live query is, as ``_answer.json`` of its folder and the command say it.
+
+    ``units`` are stored now, at most ``most_units`` (None where the catalog does not say) and so far at most
+    ``peak_units``; ``waiting`` counts tuples of timestamps that are not complete; ``state_rows`` is
+    Spark's ``numRowsTotal`` (None before the first micro-batch of this run). ``rows``, ``answer_count`` and
+    ``markers`` count from ``started_after`` on; ``last`` is what the newest micro-batch of a plan that keeps
+    nothing added.
+    """
+
+    query: str
+    sql: str
+    most_units: int | None = None
+    units: int = 0
+    peak_units: int = 0
+    state_rows: int | None = None
+    epochs: int = 0
+    files: int = 0
+    rows: int = 0
+    markers: int = 0
+    answer_count: int = 0
+    waiting: int = 0
+    started_after: str | None = None
+    output: str = ""
+    last: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object."""
+        return {**vars(self), "answer_count": str(self.answer_count), "live": True}
+
+
+def said(answer: LiveAnswer) -> str:
+    """How far a query is, in words."""
+    found = [emit.counted(answer.files, "file"), emit.counted(answer.rows, "row")]
+    if answer.markers:
+        found.append(emit.counted(answer.markers, "marker"))
+    found.append(f"{emit.counted(answer.answer_count, 'answer')} so far")
+    most = "" if answer.most_units is None else f" of at most {answer.most_units:,}"
+    stored = (
+        "" if answer.state_rows is None else f" in {emit.counted(answer.state_rows, 'row')} of Spark's state"
+    )
+    waiting = f"; {emit.counted(answer.waiting, 'tuple')} waiting" if answer.waiting else ""
+    return f"{', '.join(found)}; state {emit.counted(answer.units, 'unit')}{most}{stored}{waiting}"
+
+
+def epoch_path(folder: Path, epoch: int) -> Path:
+    """Where the new answers of a micro-batch lie."""
+    return emit.answer_path(folder, EPOCH, f"{epoch:08}")
+
+
+def marker_type(query: Statement) -> Type:
+    """The type of the timestamps that a query compares."""
+    relation = next(o.relation for o in query.arriving if o.relation.timestamp is not None)
+    return relation.column(str(relation.timestamp)).type
+
+
+def live_schema(query: Statement, timed: bool) -> pa.Schema:
+    """The columns of an answer file; the marker is numbered where SELECT has its name."""
+    schema = emit.answer_schema(query.outputs)
+    if not timed:
+        return schema
+    name, again, taken = MARKER, 2, {name.lower() for name in schema.names}
+    while name in taken:
+        name, again = f"{MARKER}_{again}", again + 1
+    return schema.insert(len(schema) - 1, pa.field(name, emit.arrow_type(marker_type(query))))
+
+
+def note_epoch(folder: Path, epoch: int, file: Kept) -> None:
+    """Put the new answers of a micro-batch on the disk, and note beside them what was written.
+
+    Raises:
+        StorageError: the disk refuses.
+    """
+    path = epoch_path(folder, epoch)
+    if file.digest:
+        flushed([path])
+        emit.write_json(path.with_name(NOTE), _sealed(file))
+
+
+def _sealed(file: Kept) -> dict[str, str]:
+    """The note, with a digest of its own: of a damaged one the rest counts for nothing."""
+    seal = hashlib.sha256(f"{file.digest} {file.identity}".encode()).hexdigest()
+    return {**vars(file), "seal": seal}
+
+
+def require_written(folder: Path, epochs: int) -> None:
+    """Refuse to go on where the answers of a micro-batch or their note are not what was written.
+
+    Answers cannot be had again, since their files are not read again.
+
+    Args:
+        epochs: how many micro-batches are done.
+
+    Raises:
+        StorageError: naming the file.
+    """
+    for path in (epoch_path(folder, epoch) for epoch in range(epochs)):
+        note = path.with_name(NOTE)
+        try:
+            body = json.loads(note.read_text(encoding="utf-8"))
+            file = Kept(body["digest"], body["identity"])
+            found = as_written(path, file) if body == _sealed(file) else None
+        except FileNotFoundError:
+            # Of a micro-batch without answers there is neither.
+            found = None if path.exists() else NO_FILE
+        except (OSError, ValueError, TypeError, KeyError):
+            found = None
+        if found is None:
+            raise StorageError(
+                "the answers of this micro-batch are not what was written",
+                subject=str(path),
+                fix="put file and note back from a copy, or begin anew with --recompute",
+            )
+
+
+def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]) -> Kept:
+    """Write the new answers that ``processor`` told of a micro-batch; none give no file.
+
+    Raises:
+        StorageError: the disk refuses.
+        CountOverflow: a multiplicity has more than 38 digits.
+    """
+    found: dict[Any, dict[tuple[Any, ...], int]] = {}
+    for body in map(json.loads, portions):
+        rows = found.setdefault(body["marker"], {})
+        rows.update((tuple(map(value_of, row)), count) for row, count in body["rows"])
+    schema = live_schema(query, timed)
+    tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items(), key=_in_time))
+    batches = (batch for table in tables for batch in table.to_batches())
+    return emit.write_answers(epoch_path(folder, epoch), schema, batches)[1]
+
+
+def _in_time(found: tuple[int | None, Any]) -> tuple[bool, int]:
+    # New answers of parts that compare no timestamps come first: they have no marker.
+    return (found[0] is not None, found[0] or 0)
+
+
+def _table(
+    query: Statement, schema: pa.Schema, timed: bool, marker: Any, rows: dict[tuple[Any, ...], int]
+) -> pa.Table:
+    listed: Sequence[Answer] = answers(query, marker, rows)
+    table = emit.answer_table(query, listed)
+    if not timed:
+        return table
+    at = len(schema) - 2
+    decoded = None if marker is None else marker_type(query).decode(marker)
+    markers = pa.array([decoded] * len(listed), schema.field(at).type)
+    return table.add_column(at, schema.field(at), markers)

@@ -1,0 +1,128 @@
+"""A state as entries of Spark's state store: one a stored key, held tuple or answered row.
+
+What ``Evaluation.dump`` writes is taken apart into texts: a name, which says what an entry is of, and what is
+held under it. Equal states have equal entries, so a micro-batch writes only those that it changed, and
+there are at most as many as the state has units, and one more for each part of a statement: its time, or of a
+part whose streams end, all of it.
+The final answer so far, which grows with the answers, is left out: new answers do not depend on it.
+
+Law: after ``load_entries(evaluation, entries_of(other))`` both dump the same, but for the final answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from streambound.history.evaluations import Evaluation, Tabled, Timed
+from streambound.history.united import United
+
+Entries = dict[str, str]
+# What a name begins with, so that no two entries of different sorts are called the same.
+KEY, HELD, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
+
+
+def entries_of(evaluation: Evaluation) -> Entries:
+    """The state of an evaluation as entries; of one that is not known in parts there is a single entry."""
+    if isinstance(evaluation, United):
+        parts = evaluation.evaluations.items()
+        return {_text([PART, label, n]): held for label, one in parts for n, held in entries_of(one).items()}
+    dump = evaluation.dump()
+    if isinstance(evaluation, Tabled):
+        tables = json.loads(dump)["tables"]
+        return {name: held for alias, table in tables.items() for name, held in _keys(alias, None, table)}
+    if isinstance(evaluation, Timed):
+        return dict(_timed(json.loads(dump)))
+    return {_text([WHOLE]): dump.decode()}
+
+
+def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units: int) -> None:
+    """Take up a state from its entries."""
+    if isinstance(evaluation, United):
+        parts: dict[str, Entries] = {label: {} for label in evaluation.evaluations}
+        for name, held in entries.items():
+            _, label, own = json.loads(name)
+            parts[label][own] = held
+        for label, one in evaluation.evaluations.items():
+            load_entries(one, parts[label], 0)
+        evaluation.peak_units = peak_units
+    elif isinstance(evaluation, Tabled):
+        tables = {synopsis.alias: _empty() for synopsis in evaluation.plan.synopses}
+        for (_, alias, _, *key), held in _read(entries):
+            _put(tables[alias], key, held)
+        evaluation.load(_text({"tables": tables, "total": []}).encode(), peak_units)
+    elif isinstance(evaluation, Timed):
+        aliases = [synopsis.alias for synopsis in evaluation.plan.streams]
+        evaluation.load(_text(_document(aliases, entries)).encode(), peak_units)
+    else:
+        evaluation.load(entries[_text([WHOLE])].encode(), peak_units)
+
+
+def _keys(table_name: str, ages: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """An entry for each key of a table, with its count (duplicate-preserving) and all that is kept there."""
+    found: dict[str, list[Any]] = {}
+    for number, key, count in table["counts"]:
+        found[_text([KEY, table_name, ages, number, key])] = [count, []]
+    for number, key, unequal, ends in table["entries"]:
+        found.setdefault(_text([KEY, table_name, ages, number, key]), [None, []])[1].append([unequal, ends])
+    return ((name, _text(held)) for name, held in found.items())
+
+
+def _empty() -> dict[str, list[Any]]:
+    return {"counts": [], "entries": []}
+
+
+def _put(table: Mapping[str, list[Any]], key: list[Any], held: list[Any]) -> None:
+    """The inverse of ``_keys`` for one entry; ``key`` is (number of the cell, key)."""
+    count, kept = held
+    if count is not None:
+        table["counts"].append([*key, count])
+    table["entries"].extend([*key, unequal, ends] for unequal, ends in kept)
+
+
+def _timed(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield _text([NOW]), _text(document["now"])
+    for name, slices in document["tables"]:
+        for ages, table in slices:
+            yield from _keys(name, ages, table)
+    for alias, rows in document["held"]:
+        yield from ((_text([HELD, alias, row]), _text(n)) for row, n in _weighted(rows))
+    for *row, until in document["answered"]:
+        yield _text([ANSWERED, row]), _text(until)
+
+
+def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
+    """Held tuples with their multiplicity; equal ones are one entry."""
+    weights: dict[str, int] = {}
+    for *row, weight in rows:
+        weights[_text(row)] = weights.get(_text(row), 0) + weight
+    return ((json.loads(row), weight) for row, weight in weights.items())
+
+
+def _document(aliases: Iterable[str], entries: Mapping[str, str]) -> dict[str, Any]:
+    """What ``dump_timed`` wrote, as far as ``load_timed`` reads it."""
+    slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
+    held: dict[str, list[Any]] = {alias: [] for alias in aliases}
+    found: dict[str, Any] = {"now": None, "answered": []}
+    for (sort, *rest), value in _read(entries):
+        if sort == NOW:
+            found["now"] = value
+        elif sort == HELD:
+            held[rest[0]].append([*rest[1], value])
+        elif sort == ANSWERED:
+            found["answered"].append([*rest[0], value])
+        else:
+            name, ages, *key = rest
+            _put(slices.setdefault(name, {}).setdefault(_text(ages), _empty()), key, value)
+    tables = [[n, [[json.loads(ages), t] for ages, t in by_age.items()]] for n, by_age in slices.items()]
+    return {**found, "tables": tables, "held": list(held.items())}
+
+
+def _read(entries: Mapping[str, str]) -> Iterator[tuple[list[Any], Any]]:
+    # Of several sets that would do, the same is kept whenever entries come in the same order.
+    return ((json.loads(name), json.loads(entries[name])) for name in sorted(entries))
+
+
+def _text(thing: Any) -> str:
+    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,193 @@
+"""One micro-batch: from the state before and what tasks made of its files to new answers and the state after.
+
+Spark may run a micro-batch again after a failure, from the same state and the same files: nothing else, and
+no order in which files come, may matter here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+
+from streambound.errors import DataError
+from streambound.evaluation.events import Encoded
+from streambound.evaluation.promises import require_units, too_many
+from streambound.history.ending import Ending
+from streambound.history.evaluations import Evaluation, Timed
+from streambound.history.united import United, statement_evaluation
+from streambound.live.entries import Entries, entries_of, load_entries
+from streambound.live.waiting import PREFIX, Waiting, waiting_of
+from streambound.synopsis.match_join import Row
+from streambound.synopsis.plan import Plan
+from streambound.tasks.plans import StatementPlan
+
+ABOUT = "about"
+# The occurrence of the row by which a file says that the input is at its end.
+END = ""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What a task made of a file for one occurrence of its stream (see ``reading``).
+
+    ``alias`` is that of the occurrence, with the label of its part (see ``plans``).
+    ``latest`` is the latest timestamp in the file, of all its rows (None without rows, or without time).
+    """
+
+    stream: str
+    file: str
+    alias: str
+    rows: int = 0
+    latest: int | None = None
+    table: bytes = b""
+
+
+@dataclass(frozen=True)
+class Told:
+    """How far the query is: totals since it began, and the state now.
+
+    ``reached`` is the last timestamp that was evaluated; ``waiting`` counts tuples of incomplete timestamps.
+    """
+
+    files: int = 0
+    rows: int = 0
+    markers: int = 0
+    answers: int = 0
+    units: int = 0
+    peak_units: int = 0
+    waiting: int = 0
+    reached: int | None = None
+    latest: Mapping[str, int | None] = field(default_factory=dict)
+
+
+# What the error of a row that comes too late says.
+LATE = "but the answers have been given up to"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a micro-batch needs beside the state: the plan, and the state of a query that has none yet.
+
+    ``state`` is a checkpoint's (None: the empty one).
+    """
+
+    plan: StatementPlan
+    static: Mapping[str, list[Encoded]]
+    state: bytes | None = None
+    peak_units: int = 0
+
+    @property
+    def timed(self) -> frozenset[str]:
+        """The occurrences in parts that step through time: their tuples wait."""
+        parts = (part for part in self.plan.parts if not isinstance(part.plan, Plan))
+        return frozenset(share for part in parts for share in part.shares)
+
+
+# New answer rows with their multiplicities, by marker; None of parts where there is no time.
+New = list[tuple[int | None, Mapping[Row, int]]]
+
+
+class Step:
+    """The state of one query between two micro-batches."""
+
+    def __init__(self, beginning: Beginning, entries: Mapping[str, str]) -> None:
+        self.beginning = beginning
+        self.evaluation: Evaluation = statement_evaluation(beginning.plan, beginning.static)
+        self.told = _told(
+            entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
+        )
+        waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
+        self.waiting: Waiting = waiting_of(self.told.latest, waits)
+        if ABOUT in entries:
+            kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
+            load_entries(self.evaluation, kept, self.told.peak_units)
+        elif beginning.state is not None:
+            self.evaluation.load(beginning.state, beginning.peak_units)
+            self.told = replace(self.told, reached=_reached(self.evaluation))
+
+    def take(self, arrivals: Iterable[Arrival]) -> New:
+        """The new answers of a micro-batch, by marker.
+
+        Raises:
+            DataError: a file has a row of a timestamp that has been evaluated, or one too many of one.
+            UnitsExceeded: the state passed the plan's units.
+        """
+        ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
+        files = {(a.stream, a.file): a for a in ordered if a.stream != END}
+        timed = self.beginning.timed
+        waits = [a for a in ordered if a.alias in timed]
+        found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
+        found += self._timed(waits, ended=any(a.stream == END for a in ordered))
+        self.told = replace(
+            self.told,
+            files=self.told.files + len(files),
+            rows=self.told.rows + sum(a.rows for a in files.values()),
+            answers=self.told.answers + sum(sum(rows.values()) for _, rows in found),
+            units=self.evaluation.units,
+            peak_units=self.evaluation.peak_units,
+            waiting=self.waiting.count,
+            latest=dict(self.waiting.latest),
+        )
+        plan = self.beginning.plan
+        require_units(plan.statement.name, plan.units, self.told.peak_units)
+        return found
+
+    def _untimed(self, arrivals: list[Arrival]) -> New:
+        found: Counter[Row] = Counter()
+        for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
+            found.update(self.evaluation.advance(file, {share.alias: share.table for share in shares}))
+        return [(None, found)] if found else []
+
+    def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
+        for arrival in arrivals:
+            rows = json.loads(arrival.table)
+            self._refuse_late(arrival, min((moment for moment, _, _ in rows), default=None))
+            self.waiting.show(arrival.stream, arrival.latest)
+            relation = self.beginning.plan.shares[arrival.alias]
+            # A task has seen one file; its stream may have further ones with rows of the same timestamp.
+            moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
+            if moment is not None:
+                raise too_many(relation, moment).about(arrival.file)
+        return list(self._markers(ended))
+
+    def _markers(self, ended: bool) -> Iterator[tuple[int, Mapping[Row, int]]]:
+        for moment, given in self.waiting.complete(ended):
+            rows = self.evaluation.advance("", given)
+            self.told = replace(self.told, markers=self.told.markers + 1, reached=moment)
+            if rows:
+                yield moment, rows
+
+    def _refuse_late(self, arrival: Arrival, first: int | None) -> None:
+        if first is None or self.told.reached is None or first > self.told.reached:
+            return
+        relation = self.beginning.plan.shares[arrival.alias]
+        kind = relation.column(str(relation.timestamp)).type
+        own, last = kind.text(first), kind.text(self.told.reached)
+        raise DataError(
+            f"stream {arrival.stream} has a row of {own}, {LATE} {last}",
+            subject=arrival.file,
+            accepted="files of each stream in order of time: a timestamp is complete when every stream has"
+            " shown a later one, or the input has ended",
+            fix="move the file elsewhere and start again, or evaluate everything again (--recompute)",
+        )
+
+    def entries(self) -> Entries:
+        """The state after it, as entries."""
+        about = json.dumps(asdict(self.told), separators=(",", ":"), ensure_ascii=False)
+        return {ABOUT: about, **dict(self.waiting.entries()), **entries_of(self.evaluation)}
+
+
+def _reached(evaluation: Evaluation) -> int | None:
+    """The last timestamp that an evaluation has stepped to."""
+    parts = evaluation.evaluations.values() if isinstance(evaluation, United) else [evaluation]
+    orders = [part.onepass.order for part in parts if isinstance(part, (Timed, Ending))]
+    return max((order.latest for order in orders if order.latest is not None), default=None)
+
+
+def _told(about: str | None, streams: Iterable[str]) -> Told:
+    if about is None:
+        return Told(latest=dict.fromkeys(sorted(streams)))
+    return Told(**json.loads(about))

@@ -1,0 +1,56 @@
+"""Spark as the executor of an evaluation of history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambound.history.executor import Progress
+from streambound.query.partitions import Listing
+from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, cores, run_tasks
+from streambound.spark.framed import by_spark, run_framed
+from streambound.spark.frames import listing, staging
+from streambound.tasks.joint import Joint
+from streambound.tasks.summarise import Reading, Summary, Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class SparkExecutor:
+    """Partitions are summarised by the tasks of a session (see ``history.executor.Executor``)."""
+
+    session: SparkSession
+
+    def cores(self) -> int:
+        """How many tasks run at once (see ``distribute.cores``)."""
+        return cores(self.session)
+
+    def listing(self, held: ExitStack, folder: Path) -> Listing:
+        """What lists histories, whoever reads them (see ``frames.listing``)."""
+        return listing(self.session, staging(held, folder))
+
+    def scans(self, reading: Reading | Joint) -> bool:
+        """Whether only Spark reads one of the streams: it does so anew in each job."""
+        return by_spark(reading)
+
+    def summaries(
+        self,
+        tasks: Sequence[Task],
+        readings: Mapping[str, Reading | Joint],
+        progress: Progress,
+        memory_mb: int,
+        *,
+        in_waves: bool,
+    ) -> list[Summary]:
+        """The summaries of all tasks, of files and of what only Spark reads."""
+        framed = {name for name, reading in readings.items() if by_spark(reading)}
+        direct = [task for task in tasks if task.stream not in framed]
+        others = [task for task in tasks if task.stream in framed]
+        groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
+        found = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
+        return found + run_framed(self.session, others, readings, memory_mb) if others else found

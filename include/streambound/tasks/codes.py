@@ -1,0 +1,262 @@
+"""Tuples of one occurrence as codes: equal codes mean that no condition tells the tuples apart.
+
+Columns arrive as Arrow arrays in ordered form (see ``ordered``). Each becomes numbers of its distinct
+values; values that every table of the plan files alike become one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streambound.errors import DataError
+from streambound.query.conditions import holds
+from streambound.query.model import Attribute
+from streambound.synopsis.automaton import settled
+from streambound.synopsis.matches import Values
+from streambound.synopsis.plan import Condition, Key
+from streambound.synopsis.segments import SegmentPlan
+from streambound.synopsis.serial import plain
+from streambound.synopsis.state import class_of
+from streambound.tasks.ordered import encoded
+from streambound.tasks.steps import absorb, total
+
+Numbers = NDArray[np.int64]
+# Integers in a range of this size are numbered by a table, others by hashing.
+DENSE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as numbers of its distinct encoded values."""
+
+    numbers: Numbers
+    values: list[Any]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The tuples of one occurrence in a segment that can be part of a match, in order of time.
+
+    ``codes`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
+    columns. ``moments`` has the timestamps of all tuples that count.
+    """
+
+    moments: Numbers
+    times: Numbers
+    codes: Numbers
+    profiles: list[Values]
+    outputs: Numbers
+    rows: list[tuple[Any, ...]]
+    content: str
+
+
+@dataclass(frozen=True)
+class Coder:
+    """How the tuples of one occurrence are numbered."""
+
+    plan: SegmentPlan
+    alias: str
+
+    @cached_property
+    def carried(self) -> tuple[Attribute, ...]:
+        """The columns of which tuples consist, in order."""
+        return next(s.carried for s in self.plan.plan.streams if s.alias == self.alias)
+
+    @cached_property
+    def _told(self) -> dict[Attribute, _Told]:
+        return {a: _told(self.plan, a) for a in self.carried}
+
+    def share(self, moments: pa.Array, columns: Sequence[pa.Array]) -> Share:
+        """The tuples of a segment.
+
+        Raises:
+            DataError: a tuple has no timestamp.
+        """
+        times = moments_of(moments)
+        given = dict(zip(self.carried, columns, strict=True))
+        content = _content(times, [_hashable(array) for array in columns])
+        told = [self._told[a].numbered(array) for a, array in given.items()]
+        codes, profiles = self._profiles(told, len(times))
+        outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
+        kept = np.flatnonzero(codes >= 0) if any(p is None for p in profiles) else slice(None)
+        moments_in_order = times if _ordered(times) else np.sort(times)
+        times, codes, outputs = times[kept], codes[kept], outputs[kept]
+        if not _ordered(times):
+            order = np.argsort(times, kind="stable")
+            times, codes, outputs = times[order], codes[order], outputs[order]
+        return Share(
+            moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows, content
+        )
+
+    @property
+    def nothing(self) -> Share:
+        """No tuples at all."""
+        none = np.zeros(0, np.int64)
+        return Share(none, none, none, [], none, [], _content(none, ()))
+
+    @property
+    def _outputs(self) -> tuple[Attribute, ...]:
+        return self.plan.outputs if self.alias == self.plan.last else ()
+
+    def _profiles(self, told: Sequence[Column], size: int) -> tuple[Numbers, list[Values | None]]:
+        """Codes, -1 for tuples that are part of no match; the values of one tuple of each code."""
+        numbers, rows = _combined(told, size)
+        places = [settled(self.plan, self.alias, dict(zip(self.carried, row, strict=True))) for row in rows]
+        if all(place is not None for place in places):
+            return numbers, list(places)
+        among = np.cumsum([place is not None for place in places]) - 1
+        among[[place is None for place in places]] = -1
+        return among[numbers], list(places)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What tells the values of a column apart: keys and conditions of tables; ``whole`` if all differ."""
+
+    keys: tuple[Key, ...]
+    conditions: tuple[Condition, ...]
+    whole: bool
+
+    def numbered(self, array: pa.Array) -> Column:
+        found = _numbered(array, self._range)
+        if self.whole:
+            return found
+        classes: dict[Any, int] = {}
+        least: list[Any] = []
+        places = []
+        for value in found.values:
+            place = classes.setdefault(self._class(value), len(classes))
+            if place == len(least):
+                least.append(value)
+            elif value is not None:
+                least[place] = min(value, least[place])
+            places.append(place)
+        if len(least) == len(found.values):
+            return found
+        return Column(np.array(places, np.int64)[found.numbers], least)
+
+    def _class(self, value: Any) -> tuple[Any, ...]:
+        keys = tuple(class_of(key, value) for key in self.keys)
+        return (value is None, *keys, *(value is not None and _meets(c, value) for c in self.conditions))
+
+    @cached_property
+    def _range(self) -> tuple[int, int] | None:
+        """Integers below the first are told from none, nor are those above the second."""
+        edges = [c.value for c in self.conditions]
+        for key in self.keys:
+            if key.low is None or key.high is None:
+                return None
+            edges += [key.low, key.high]
+        if self.whole or not all(isinstance(edge, int) for edge in edges):
+            return None
+        low, high = min(edges, default=0), max(edges, default=0)
+        return (int(low) - 1, int(high) + 1) if -(2**62) < low <= high < 2**62 else None
+
+
+def _meets(condition: Condition, value: Any) -> bool:
+    return holds(condition.op, value, condition.value)
+
+
+def _told(plan: SegmentPlan, attribute: Attribute) -> _Told:
+    cells = [c for s in plan.profiles if attribute.occurrence in s.streams for c in s.cells]
+    keys = dict.fromkeys(k for c in cells for k in c.keys if k.attribute == attribute)
+    conditions = dict.fromkeys(o for c in cells for o in c.conditions if o.attribute == attribute)
+    whole = any(attribute in pair for c in cells for pair in c.same)
+    return _Told(tuple(keys), tuple(conditions), whole)
+
+
+def _ordered(times: Numbers) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
+
+
+def _numbered(array: pa.Array, limits: tuple[int, int] | None = None) -> Column:
+    if pa.types.is_signed_integer(array.type) and not array.null_count and len(array):
+        numbers = array.to_numpy(zero_copy_only=False)
+        if limits is not None:
+            numbers = np.clip(numbers.astype(np.int64, copy=False), *limits)
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < DENSE:
+            return _by_table(numbers.astype(np.int64, copy=False) - low, low)
+        array = pa.array(numbers)
+    found = pc.dictionary_encode(array, null_encoding="encode")
+    numbers = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(numbers, [encoded(value) for value in found.dictionary.to_pylist()])
+
+
+def _by_table(numbers: Numbers, low: int) -> Column:
+    present = np.flatnonzero(np.bincount(numbers))
+    if len(present) == present[-1] + 1:
+        return Column(numbers, (present + low).tolist())
+    places = np.zeros(present[-1] + 1, np.int64)
+    places[present] = np.arange(len(present))
+    return Column(places[numbers], (present + low).tolist())
+
+
+def _combined(columns: Sequence[Column], size: int) -> tuple[Numbers, list[tuple[Any, ...]]]:
+    """The numbers of the combinations of values that occur, and these."""
+    if not columns:
+        return np.zeros(size, np.int64), [()] if size else []
+    first, *others = columns
+    numbers, rows = first.numbers, [(value,) for value in first.values]
+    for column in others:
+        width = max(1, len(column.values))
+        joint = _numbered(pa.array(numbers * width + column.numbers))
+        numbers = joint.numbers
+        rows = [(*rows[pair // width], column.values[pair % width]) for pair in joint.values]
+    return numbers, rows
+
+
+def _hashable(array: pa.Array) -> Numbers:
+    if pa.types.is_signed_integer(array.type) and not array.null_count:
+        plain: Numbers = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return plain
+    found = _numbered(array)
+    hashes = np.array([_hash(value) for value in found.values], np.int64)
+    return hashes[found.numbers]
+
+
+def _hash(value: Any) -> int:
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return value
+    digest = hashlib.sha256(json.dumps(plain(value), ensure_ascii=False).encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def moments_of(moments: pa.Array) -> Numbers:
+    """Timestamps as integers.
+
+    Raises:
+        DataError: one is NULL.
+    """
+    if moments.null_count:
+        raise DataError(
+            "a row has no application timestamp",
+            fix="write the partition again, or exclude it",
+        )
+    found: Numbers = moments.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return found
+
+
+def content_of(columns: Sequence[pa.Array]) -> str:
+    """A digest of tuples as a bag, whatever their order; from their columns in ordered form."""
+    dates = [c.cast(pa.int32()) if pa.types.is_date(c.type) else c for c in columns]
+    first, *others = (_hashable(column) for column in dates)
+    return _content(first, others)
+
+
+def _content(times: Numbers, columns: Sequence[Numbers]) -> str:
+    """A digest of the tuples as a bag, whatever their order."""
+    found = np.zeros(len(times), np.uint64)
+    for column in (times, *columns):
+        absorb(found, column)
+    return f"{len(times)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"

@@ -1,0 +1,167 @@
+"""The catalog's promises on the columns that a query reads, checked over the rows of partitions.
+
+They are counted in one statement; of what is broken the first row is looked for, which is told as on one
+machine (``evaluation.promises``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streambound.errors import DataError
+from streambound.evaluation.promises import fault, too_many
+from streambound.query.model import Column, Domain, Op, Relation
+from streambound.query.values import Value
+from streambound.tasks import ordered
+from streambound.tasks.engine import Engine, Query, numbered
+from streambound.tasks.statements import PART, TUPLES
+
+# Where a row is, in a form that no catalog uses for a column.
+FILE, ROW = "streambound file", "streambound row"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A condition that no row may meet, and the column that it is about."""
+
+    column: str
+    broken: exp.Expr
+
+
+def promises(relation: Relation, columns: Iterable[str]) -> list[Promise]:
+    """The promises that the catalog makes on some columns of each row of a relation."""
+    return [promise for name in columns for promise in _of(relation, relation.column(name))]
+
+
+def promised(relation: Relation, columns: Iterable[str]) -> bool:
+    """Whether the catalog makes promises on some columns of a relation."""
+    names = list(columns)
+    return bool(promises(relation, names)) or _rated(relation, names)
+
+
+def faults(
+    session: Engine, relation: Relation, columns: Sequence[str], parts: Sequence[Sequence[str]]
+) -> list[dict[str, DataError]]:
+    """Of each partition in the current ``tuples`` the columns that break a promise, and the first such row.
+
+    Args:
+        columns: those that are read, and are in ``tuples``.
+        parts: the files of each partition.
+    """
+    found: list[dict[str, DataError]] = [{} for _ in parts]
+    if made := promises(relation, columns):
+        for part, *counts in session.rows(Query(_counted(made).sql(dialect=ordered.DIALECT))):
+            for promise, count in zip(made, counts, strict=True):
+                if count and promise.column not in found[part]:
+                    found[part][promise.column] = _first(session, relation, promise, parts[part])
+    if _rated(relation, columns):
+        for (part,) in session.rows(Query(_crowded(relation).sql(dialect=ordered.DIALECT))):
+            found[part].setdefault(str(relation.timestamp), _one_too_many(session, relation, parts[part]))
+    return found
+
+
+def _of(relation: Relation, column: Column) -> list[Promise]:
+    found = ordered.column(column.name, TUPLES)
+    made = []
+    # That a timestamp is NULL is told of the file.
+    if not column.nullable and column.name != relation.timestamp:
+        made.append(Promise(column.name, exp.Is(this=found, expression=exp.null())))
+    outside = _outside(column, found, column.domain or Domain())
+    if outside:
+        made.append(Promise(column.name, exp.or_(*outside)))
+    if column.name == relation.timestamp and relation.tick > 1:
+        rest = exp.Mod(this=found.copy(), expression=exp.Literal.number(relation.tick))
+        made.append(Promise(column.name, exp.NEQ(this=rest, expression=exp.Literal.number(0))))
+    return made
+
+
+def _outside(column: Column, found: exp.Column, domain: Domain) -> list[exp.Expr]:
+    tests: list[exp.Expr] = []
+    if domain.values is not None:
+        tests.append(exp.not_(exp.paren(ordered.member(found.copy(), column.type, domain.values))))
+    if domain.minimum is not None:
+        tests.append(ordered.compared(found.copy(), column.type, Op.LT, domain.minimum))
+    if domain.maximum is not None:
+        tests.append(ordered.compared(found.copy(), column.type, Op.GT, domain.maximum))
+    return tests
+
+
+def _rated(relation: Relation, columns: Iterable[str]) -> bool:
+    return relation.max_rows_per_timestamp is not None and relation.timestamp in set(columns)
+
+
+def _counted(made: list[Promise]) -> exp.Select:
+    """For each partition its number, and for each promise how many rows break it."""
+    part = ordered.column(PART, TUPLES)
+    counts = [_rows_where(promise.broken) for promise in made]
+    return exp.select(part, *counts).from_(ordered.table(TUPLES)).group_by(part.copy())
+
+
+def _rows_where(condition: exp.Expr) -> exp.Expr:
+    return exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition))
+
+
+def _crowded(relation: Relation) -> exp.Select:
+    """The partitions in which more rows than are promised share a timestamp."""
+    part, stamp = ordered.column(PART, TUPLES), ordered.column(str(relation.timestamp), TUPLES)
+    more = exp.GT(
+        this=exp.Count(this=exp.Star()), expression=exp.Literal.number(relation.max_rows_per_timestamp)
+    )
+    shared = exp.select(exp.alias_(part, PART, quoted=True)).from_(ordered.table(TUPLES))
+    shared = shared.group_by(part.copy(), stamp).having(more)
+    return exp.select(ordered.column(PART, "shared")).distinct().from_(shared.subquery("shared"))
+
+
+def _first(session: Engine, relation: Relation, promise: Promise, files: Sequence[str]) -> DataError:
+    """What is said of the first row that breaks a promise about its values."""
+    column = relation.column(promise.column)
+    rows = _numbered(relation, column, files).where(promise.broken.copy())
+    for value, where in _rows(session, relation, rows, files):
+        if (found := fault(relation, column, value, where)) is not None:
+            return found
+    return _gone(relation, column)
+
+
+def _one_too_many(session: Engine, relation: Relation, files: Sequence[str]) -> DataError:
+    """What is said of the first row that is one too many at its timestamp."""
+    column = relation.column(str(relation.timestamp))
+    place = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[ordered.column(column.name, TUPLES)],
+        order=exp.Order(expressions=[ordered.column(name, TUPLES) for name in (FILE, ROW)]),
+    )
+    first_too_many = int(relation.max_rows_per_timestamp or 0) + 1
+    rows = _numbered(relation, column, files).qualify(
+        exp.EQ(this=place, expression=exp.Literal.number(first_too_many))
+    )
+    for value, where in _rows(session, relation, rows, files):
+        return too_many(relation, value, where)
+    return _gone(relation, column)
+
+
+def _numbered(relation: Relation, column: Column, files: Sequence[str]) -> exp.Select:
+    """The value of a column, its file's number and the row's number in the file, of each row."""
+    value = ordered.outward(ordered.column(column.name, TUPLES), column.type)
+    rows = numbered(relation, column.name, files, FILE, ROW).subquery(TUPLES)
+    return exp.select(value, *(ordered.column(name, TUPLES) for name in (FILE, ROW))).from_(rows)
+
+
+def _rows(
+    session: Engine, relation: Relation, rows: exp.Select, files: Sequence[str]
+) -> Iterator[tuple[Value | None, str]]:
+    """The value and the place of the first of some rows."""
+    first = rows.order_by(*(ordered.column(name, TUPLES) for name in (FILE, ROW))).limit(1)
+    for value, file, row in session.rows(Query(first.sql(dialect=ordered.DIALECT))):
+        # Where Spark has read the rows, the files are a task's own.
+        direct = relation.history is None or relation.history.direct
+        yield ordered.encoded(value), f"{files[file]}, row {row}" if direct else ""
+
+
+def _gone(relation: Relation, column: Column) -> DataError:
+    return DataError(
+        f"rows with another {relation.name}.{column.name} than the catalog promises are there no longer",
+        fix="do not write partitions while they are read; run it again",
+    )

@@ -1,0 +1,134 @@
+"""What tasks compute for one query of one of its streams: the statements over each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streambound.approximate.plan import MemoryPlan
+from streambound.query.model import Query, Relation
+from streambound.query.statement import Statement
+from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_planner import AnyPlan
+from streambound.tasks import emit, engine
+from streambound.tasks.plans import StatementPlan, keeps_nothing, synopses_of
+from streambound.tasks.statements import (
+    cell_statement,
+    extreme_statement,
+    relation_statement,
+    stateless_statement,
+)
+
+
+@dataclass(frozen=True)
+class Static:
+    """A static relation that a stateless plan joins, and its files."""
+
+    relation: Relation
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One occurrence of a stream in one query, and the statements over each partition.
+
+    Without ``answers`` (a folder) there is one statement a cell of ``synopsis``; with it one that computes
+    the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
+    one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
+    parts, one that computes its answer rows.
+    """
+
+    query: Query
+    alias: str
+    columns: tuple[str, ...]
+    synopsis: StreamSynopsis
+    statements: tuple[engine.Query, ...]
+    statics: tuple[Static, ...] = ()
+    answers: str | None = None
+    outputs: emit.Outputs = ()
+    timed: bool = False
+    counted: bool = False
+
+
+def statement_readers(
+    plan: StatementPlan, answers: Path | None, statics: Sequence[Static], markers: bool = False
+) -> list[tuple[str, Reader]]:
+    """(stream, reader) of every occurrence of a stream in the parts of a statement.
+
+    Args:
+        answers: their folder; without one the answer rows of a plan that keeps nothing go to the driver.
+        markers: answers are asked for at each timestamp, and not only at the end of a partition.
+    """
+    found = []
+    for part in plan.parts:
+        counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
+        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
+            alias, outputs = part.label + reader.alias, plan.statement.outputs
+            columns = _read(plan.statement, reader)
+            found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
+    return found
+
+
+def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
+    """The columns of a reader, with the timestamp if the statement depends on it: its promises count."""
+    relation = reader.query.occurrence(reader.synopsis.alias).relation
+    stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
+    return tuple(sorted({*reader.columns, *stamp}))
+
+
+def readers_of(
+    plan: AnyPlan | MemoryPlan,
+    answers: Path,
+    statics: Sequence[Static],
+    counted: bool = False,
+    markers: bool = False,
+) -> list[tuple[str, Reader]]:
+    """(stream, reader) of every occurrence of a stream in a plan.
+
+    Args:
+        counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
+        markers: see ``statement_readers``.
+    """
+    if not isinstance(plan, Plan):
+        extreme = plan.extreme if isinstance(plan, TimedPlan) and not markers else _never
+        return [timed_reader(plan.query, s, extreme(s.alias)) for s in synopses_of(plan)]
+    query, found = plan.query, []
+    for synopsis in plan.synopses:
+        if plan.stateless:
+            made = [stateless_statement(plan, outward=counted)]
+        else:
+            made = [cell_statement(plan, synopsis, n) for n in range(len(synopsis.cells))]
+        reader = Reader(
+            query=query,
+            alias=synopsis.alias,
+            columns=tuple(a.column for a in query.mentioned if a.occurrence == synopsis.alias),
+            synopsis=synopsis,
+            statements=tuple(engine.Query(s.sql(), s.lookups) for s in made),
+            statics=tuple(statics) if plan.stateless else (),
+            answers=str(answers) if plan.stateless and not counted else None,
+            counted=counted,
+        )
+        found.append((query.occurrence(synopsis.alias).relation.name, reader))
+    return found
+
+
+def _never(alias: str) -> bool:
+    return False
+
+
+def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: bool = False) -> tuple[str, Reader]:
+    """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``TimedPlan``."""
+    relation = query.occurrence(synopsis.alias).relation
+    made = (extreme_statement if extreme else relation_statement)(query, synopsis)
+    mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
+    carried = {a.column for a in synopsis.carried}
+    return relation.name, Reader(
+        query=query,
+        alias=synopsis.alias,
+        columns=tuple(sorted({*mentioned, *carried, str(relation.timestamp)})),
+        synopsis=synopsis,
+        statements=(engine.Query(made.sql(), made.lookups),),
+        timed=True,
+    )

@@ -1,0 +1,160 @@
+"""The summary of a segment from arrays: an automaton over all tuples in order of time, exact counts.
+
+Counts are machine integers where none can leave their range; else they are counted modulo several primes
+and put together (Chinese remainders), so they are exact whatever their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
+from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment
+from streambound.synopsis.timed import Streams
+from streambound.tasks.codes import Share
+from streambound.tasks.steps import take
+
+Numbers = NDArray[np.int64]
+# Counts of completed matches held at once: 128 megabytes.
+COMPLETIONS = 1 << 24
+EXACT = 2**62
+# Products of two residues stay within 62 bits.
+FIRST_MODULUS = 2**31 - 1
+
+
+def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
+    """The summary of a segment; ``shares`` has every occurrence's."""
+    found = empty_segment(plan)
+    present = {alias: share for alias, share in shares.items() if len(share.moments)}
+    if not present:
+        return found
+    # At equal timestamps the stream that the plan names first.
+    first = min(present, key=lambda alias: int(present[alias].moments[0]))
+    found.first = int(present[first].moments[0]), first
+    found.until = max(int(share.moments[-1]) for share in present.values())
+    run = _Run(plan, shares, automaton(plan, {alias: share.profiles for alias, share in shares.items()}))
+    for (streams, (number, key)), count in run.counts():
+        _put(found, streams, number, key, count)
+    return found
+
+
+def _put(found: Segment, streams: Streams, number: int, key: tuple[Any, ...], count: int) -> None:
+    table = found.tables[streams]
+    bucket = (number, key)
+    table.counts[bucket] = table.counts.get(bucket, 0) + count
+    table.entries[bucket] = {(): ()}
+
+
+class _Run:
+    def __init__(self, plan: SegmentPlan, shares: Mapping[str, Share], machine: Automaton) -> None:
+        self.plan, self.machine = plan, machine
+        self.aliases = list(shares)
+        sizes = [len(share.times) for share in shares.values()]
+        self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.times = np.concatenate([share.times for share in shares.values()])
+        self.codes = np.concatenate([share.codes + machine.starts[a] for a, share in shares.items()])
+        self.outputs = np.concatenate([share.outputs for share in shares.values()])
+        self.rows = shares[plan.last].rows if plan.last is not None else [()]
+        self.last = self.aliases.index(plan.last) if plan.last is not None else -1
+        # No count exceeds the number of choices of a tuple of every stream.
+        self.moduli = _moduli(prod(max(1, size) for size in sizes))
+        self.starts, self.targets, self.factors = _products(machine)
+
+    def counts(self) -> Iterator[tuple[Target, int]]:
+        """Every entry with its count, where that is not zero."""
+        targets = list(self.machine.completions)
+        width = max(1, len(targets))
+        step = max(1, COMPLETIONS // width)
+        windows = range(0, max(1, len(self.rows)), step)
+        for low in windows:
+            counts, completions = self._counted(low, min(step, len(self.rows) - low), width)
+            if low == 0:
+                for target, position in self.machine.counts.items():
+                    if counts[position]:
+                        yield target, int(counts[position])
+            for output, place in np.argwhere(completions).tolist():
+                yield self._completed(targets[place], low + output), int(completions[output, place])
+
+    def _completed(self, target: Target, output: int) -> Target:
+        """An entry of a set with the last stream, told apart by what that projects."""
+        streams, (number, key) = target
+        values = dict(zip(self.plan.outputs, self.rows[output], strict=True))
+        profile = next(s for s in self.plan.profiles if frozenset(s.streams) == streams)
+        own = zip(profile.cells[number].keys, key, strict=True)
+        kept = tuple(value for k, value in own if k.attribute not in values)
+        return streams, (number, (*kept, *(values[a] for a in self.plan.outputs)))
+
+    def _counted(self, low: int, rows: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        found = [self._taken(low, rows, width, modulus) for modulus in self.moduli]
+        if self.moduli == [0]:
+            return found[0]
+        return (
+            _recombined([counts for counts, _ in found], self.moduli),
+            _recombined([completions for _, completions in found], self.moduli),
+        )
+
+    def _taken(self, low: int, rows: int, width: int, modulus: int) -> tuple[Numbers, Numbers]:
+        counts = np.zeros(self.machine.codes + len(self.machine.counts), np.int64)
+        counts[ONE] = 1
+        completions = np.zeros((max(0, rows), width), np.int64)
+        take(
+            self.times,
+            self.codes,
+            self.outputs,
+            self.bounds,
+            self.starts,
+            self.targets,
+            self.factors,
+            counts,
+            completions,
+            self.last,
+            low,
+            modulus,
+        )
+        return counts, completions
+
+
+def _products(machine: Automaton) -> tuple[Numbers, Numbers, Numbers]:
+    """Where the products of each position begin, their targets, and their factors filled up with 1."""
+    found = [machine.products.get(position, []) for position in range(machine.codes)]
+    starts = np.concatenate([[0], np.cumsum([len(products) for products in found])]).astype(np.int64)
+    flat = [product for products in found for product in products]
+    width = max((len(factors) for _, factors in flat), default=1) or 1
+    factors = np.full((len(flat), width), ONE, np.int64)
+    for number, (_, mine) in enumerate(flat):
+        factors[number, : len(mine)] = mine
+    return starts, np.array([target for target, _ in flat], np.int64), factors
+
+
+def _moduli(most: int) -> list[int]:
+    """Primes whose product exceeds a number; [0] where machine integers hold it."""
+    if most < EXACT:
+        return [0]
+    found = [FIRST_MODULUS]
+    while prod(found) <= most:
+        found.append(_prime_below(found[-1]))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _prime_below(number: int) -> int:
+    candidate = number - 2
+    while any(candidate % divisor == 0 for divisor in range(3, int(candidate**0.5) + 1, 2)):
+        candidate -= 2
+    return candidate
+
+
+def _recombined(residues: Sequence[Numbers], moduli: Sequence[int]) -> NDArray[Any]:
+    """The numbers below the product of the moduli that have these residues."""
+    whole = prod(moduli)
+    found = np.zeros(residues[0].shape, object)
+    for residue, modulus in zip(residues, moduli, strict=True):
+        others = whole // modulus
+        found += residue.astype(object) * (others * pow(others, -1, modulus))
+    return found % whole

@@ -1,0 +1,198 @@
+"""A plan's cells as SQL: one grouped SELECT a cell, which gives what adding row by row would.
+
+The statements read the table ``tuples``, whose columns are in ordered form (see ``ordered``); one more
+column numbers the partitions, so that many small ones cost no more than a large one. A cell's SELECT
+yields, for each partition, its buckets: key classes, the pattern of a mixed extremum, the columns that
+take part in ``<>``, a count, and the ends. Where there are ``<>`` columns only as many of
+their values as can matter leave the engine. Constant lists too long for SQL text travel as lookup
+tables. Nodes are sqlglot's, so another dialect can render them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streambound.query.model import Atom, Attribute, Query
+from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
+from streambound.synopsis.state import Layout, layout
+from streambound.tasks import ordered
+from streambound.tasks.clauses import Clauses, Lookup
+
+TUPLES = "tuples"
+# The number of the partition, in a form that no catalog uses for a column.
+PART = "streambound part"
+COUNT = "n"
+
+Named = tuple[str, exp.Expr]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT and the lookup tables that it names."""
+
+    select: exp.Select
+    lookups: tuple[Lookup, ...] = ()
+
+    def sql(self, dialect: str = ordered.DIALECT) -> str:
+        """The text in a dialect."""
+        return self.select.sql(dialect=dialect)
+
+
+def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Statement:
+    """The summary of one cell: p, k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
+    cell, shape = synopsis.cells[number], layout(synopsis.cells[number])
+    build = Clauses(plan.query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
+    groups = [_part(), *((f"k{i}", build.key(key)) for i, key in enumerate(cell.keys))]
+    if cell.extremum is not None and cell.extremum.mixed:
+        groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(cell.extremum))]
+    groups += [(f"u{i}", build.outward(a)) for i, (a, _) in enumerate(cell.unequal)]
+    conditions = [*build.accepted(synopsis), *(build.condition(c) for c in cell.conditions)]
+    select = _grouped(groups, _ends(build, shape)).from_(ordered.table(TUPLES))
+    for join in build.joins:
+        select = select.join(join)
+    select = select.where(*conditions) if conditions else select
+    select = _few(select, shape, len(groups))
+    if cell.unequal:
+        # Which entries the others serve depends on the order in which they come, where several sets would do.
+        select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+    return Statement(select, tuple(build.lookups))
+
+
+def _ends(build: Clauses, shape: Layout) -> list[Named]:
+    found: list[Named] = []
+    for index, (attribute, keep) in enumerate(shape.ends):
+        extremum = shape.cell.extremum
+        if attribute is None:
+            assert extremum is not None
+            value = build.combined(extremum)
+        else:
+            value = build.outward(attribute)
+        end = exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)
+        found.append((f"e{index}", end))
+    return found
+
+
+def _grouped(groups: Sequence[Named], ends: Sequence[Named]) -> exp.Select:
+    select = _selected([*groups, (COUNT, exp.Count(this=exp.Star())), *ends])
+    return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+
+
+def _selected(columns: list[Named]) -> exp.Select:
+    return exp.select(*(exp.alias_(e, name, quoted=True) for name, e in columns))
+
+
+def _part() -> Named:
+    return "p", ordered.column(PART, TUPLES)
+
+
+def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
+    """Of each ``<>`` column only the values that can matter: one more than it has comparisons.
+
+    Under equal other columns, the best entries of that many values escape any choice of forbidden
+    ones as well as all do. Of a mixed extremum no single end says which are best, and all are kept.
+    """
+    unequal, extremum = shape.cell.unequal, shape.cell.extremum
+    if extremum is not None and extremum.mixed:
+        return select
+    names = [str(e.alias) for e in select.expressions]
+    for index, (_, count) in enumerate(unequal):
+        others = [ordered.column(n, "few") for n in names[:groups] if n != f"u{index}"]
+        order: list[exp.Expr] = [ordered.column(f"u{index}", "few")]
+        if extremum is not None:
+            least = extremum.keep is Keep.LEAST
+            order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
+        window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
+        ranked = exp.select(
+            *(ordered.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
+        ).from_(exp.alias_(select.subquery(), "few", table=True, quoted=True))
+        select = (
+            exp.select(*(ordered.column(n, "ranked") for n in names))
+            .from_(exp.alias_(ranked.subquery(), "ranked", table=True, quoted=True))
+            .where(exp.LTE(this=ordered.column("rank", "ranked"), expression=exp.Literal.number(count + 1)))
+        )
+    return select
+
+
+def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
+    """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
+
+    Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
+
+    Args:
+        outward: columns are as result sets return them, not as files hold them.
+    """
+    synopsis, query = plan.synopses[0], plan.query
+    statics = {o.alias: static_table(o.relation.name) for o in query.statics}
+    build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
+    shown = build.outward if outward else build.column
+    columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
+    select = _grouped(columns, []).from_(ordered.table(TUPLES))
+    for alias, table in statics.items():
+        select = select.join(
+            exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
+        )
+    own = [atom for atom in query.where if _is_static_filter(query, atom)]
+    # Also of a comparison that follows from others, and so is left out, the sides must not be NULL.
+    present = [build.present(a) for a in sorted(query.present) if query.is_static(a)]
+    conditions = [*build.accepted(synopsis), *present, *(build.atom(a) for a in (*plan.joins, *own))]
+    if conditions:
+        select = select.where(*conditions)
+    order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
+    return Statement(select.order_by(*order), tuple(build.lookups))
+
+
+def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+    """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n."""
+    return _counting(query, synopsis, lambda columns: _grouped(columns, []))
+
+
+def extreme_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+    """The same, but of tuples that differ in time alone the first and the last, each with number 1."""
+    return _counting(query, synopsis, _extreme)
+
+
+def _extreme(columns: list[Named]) -> exp.Select:
+    part, (name, moment), *rest = columns
+    first, last = exp.Min(this=moment), exp.Max(this=moment)
+    missing = exp.LT(this=exp.Count(this=moment), expression=exp.Count(this=exp.Star()))
+    moments = (
+        exp.Case()
+        .when(missing, exp.Array(expressions=[exp.null()]))
+        .when(exp.EQ(this=first, expression=last), exp.Array(expressions=[first]))
+        .else_(exp.Array(expressions=[first, last]))
+    )
+    found = _selected([part, (name, exp.Anonymous(this="UNNEST", expressions=[moments])), *rest])
+    found = found.select(exp.alias_(exp.Literal.number(1), COUNT, quoted=True))
+    places = [1, *range(3, len(columns) + 1)]
+    return found.group_by(*(exp.Literal.number(place) for place in places))
+
+
+def tuple_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+    """The tuples that count of one occurrence: p, t (timestamp), c* (carried columns)."""
+    return _counting(query, synopsis, _selected)
+
+
+def _counting(
+    query: Query, synopsis: StreamSynopsis, select_of: Callable[[list[Named]], exp.Select]
+) -> Statement:
+    timestamp = query.occurrence(synopsis.alias).relation.timestamp
+    assert timestamp is not None
+    build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
+    columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
+    columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(synopsis.carried)]
+    select = select_of(columns).from_(ordered.table(TUPLES))
+    conditions = build.accepted(synopsis)
+    return Statement(select.where(*conditions) if conditions else select, tuple(build.lookups))
+
+
+def _is_static_filter(query: Query, atom: Atom) -> bool:
+    occurrences = {a.occurrence for a in atom.attributes}
+    return len(occurrences) == 1 and all(query.is_static(a) for a in atom.attributes)
+
+
+def static_table(relation: str) -> str:
+    """The name under which the rows of a static relation are known."""
+    return f"static {relation}"

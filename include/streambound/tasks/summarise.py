@@ -1,0 +1,266 @@
+"""What a task does: partitions of streams to summaries of every query that reads them.
+
+A batch is some partitions of one stream. Its files are read once for all queries: promises are checked,
+each cell of each plan is summarised, a stateless plan's answers are written where they belong. Errors
+come back as data: what fails in a batch is tried again partition by partition, and a query whose
+input is bad fails alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streambound import errors
+from streambound.checkpoint.kept import NO_FILE, Kept
+from streambound.errors import StreamboundError
+from streambound.query.files import Footers, footers, require_alike
+from streambound.query.model import Relation
+from streambound.synopsis.plan import Cell
+from streambound.synopsis.serial import dumps
+from streambound.synopsis.state import Table
+from streambound.tasks import emit
+from streambound.tasks.engine import Engine, translated
+from streambound.tasks.ordered import encoded
+from streambound.tasks.promises import faults as promise_faults
+from streambound.tasks.promises import promised
+from streambound.tasks.readers import Reader
+from streambound.tasks.relations import by_time, counted
+from streambound.tasks.statements import static_table
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A stream with all that read it, and the key of its partitions."""
+
+    relation: Relation
+    key: str | None
+    readers: tuple[Reader, ...]
+
+    def by(self, task: Task) -> Reading:
+        """With the readers that a task is for."""
+        readers = (r for r in self.readers if r.query.name in task.queries)
+        return replace(self, readers=tuple(map(partial(_put, task.aside), readers)))
+
+
+def _put(aside: frozenset[str], reader: Reader) -> Reader:
+    if reader.answers is None or reader.query.name not in aside:
+        return reader
+    return replace(reader, answers=str(emit.aside(Path(reader.answers))))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A partition of a stream: its name, files, and their size in bytes.
+
+    ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
+    ones. A query that is summarised over all its streams together has their ``shares`` in one task, the files
+    by stream; ``stream`` is the name of the reading then.
+    """
+
+    stream: str
+    partition: str
+    files: tuple[str, ...]
+    size: int
+    queries: frozenset[str]
+    aside: frozenset[str] = frozenset()
+    shares: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it reads."""
+        return tuple(stream for stream, _ in self.shares) or (self.stream,)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one reader got of a partition: a table (canonical bytes), answers and their file, or an error."""
+
+    query: str
+    alias: str
+    stream: str
+    partition: str
+    rows: int = 0
+    table: bytes | None = None
+    answers: emit.Digest | None = None
+    file: Kept = NO_FILE
+    error: StreamboundError | None = None
+
+
+def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
+    """The summaries of some partitions of a stream for every reader of it."""
+    columns = sorted({name for reader in reading.readers for name in reader.columns})
+    sound: list[tuple[Task, Footers]] = []
+    for task in batch:
+        try:
+            found = footers(reading.relation, columns, task.files)
+        except StreamboundError as error:
+            yield from (_failed(reader, task, error) for reader in reading.readers)
+            continue
+        if found.faults:
+            yield from _guarded(session, reading, columns, [(task, found)])
+        else:
+            sound.append((task, found))
+    if sound:
+        yield from _guarded(session, reading, columns, sound)
+
+
+Found = Sequence[tuple[Task, Footers]]
+
+
+def _guarded(session: Engine, reading: Reading, columns: Sequence[str], found: Found) -> list[Summary]:
+    """The summaries; readers that fail on several partitions are tried on each alone."""
+    done: list[Summary] = []
+    failed: dict[int, StreamboundError] = {}
+    try:
+        done, failed = _summaries(session, reading, columns, found)
+    except StreamboundError as error:
+        failed = dict.fromkeys(range(len(reading.readers)), error)
+    again = replace(reading, readers=tuple(reading.readers[i] for i in failed))
+    if len(found) > 1 and failed:
+        return done + [s for one in found for s in _guarded(session, again, columns, [one])]
+    (task, _) = found[0]
+    return done + [
+        _failed(reading.readers[i], task, error.about(_named(task))) for i, error in failed.items()
+    ]
+
+
+def _named(task: Task) -> str:
+    return f"stream {task.stream}, partition {task.partition}"
+
+
+def _summaries(
+    session: Engine, reading: Reading, columns: Sequence[str], found: Found
+) -> tuple[list[Summary], dict[int, StreamboundError]]:
+    """The summaries of readers that succeed, and the errors of those that do not, by position."""
+    relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
+    require_alike(relation, [footer for _, footer in found])
+    sound = [name for name in columns if name not in found[0][1].faults]
+    checked = promised(relation, sound)
+    passes = sum(len(reader.statements) for reader in reading.readers) + checked
+    files = [task.files for task, _ in found]
+    with session.tuples(relation, sound, files, copied=passes > 1):
+        broken = promise_faults(session, relation, sound, files)
+        faults = [
+            {**head.faults, **{name: error.about(_named(task)) for name, error in own.items()}}
+            for (task, head), own in zip(found, broken, strict=True)
+        ]
+        for index, reader in enumerate(reading.readers):
+            try:
+                done += _of_reader(session, reading, reader, found, faults)
+            except StreamboundError as error:
+                failed[index] = error
+    return done, failed
+
+
+Faults = Mapping[str, StreamboundError]
+
+
+def _of_reader(
+    session: Engine, reading: Reading, reader: Reader, found: Found, faults: Sequence[Faults]
+) -> list[Summary]:
+    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in found]
+    errors = [next((own[name] for name in reader.columns if name in own), None) for own in faults]
+    if all(errors):
+        return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
+    if reader.answers is None:
+        made = shares(session, reader, len(found))
+        results = [replace(one, table=data) for one, data in zip(base, made, strict=True)]
+    else:
+        written = _answers(session, reading, reader, [task.partition for task, _ in found])
+        results = [replace(one, answers=d, file=file) for one, (d, file) in zip(base, written, strict=True)]
+    return [
+        result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
+        for result, error in zip(results, errors, strict=True)
+    ]
+
+
+def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
+    """What the driver gets of each partition in the current ``tuples``."""
+    if reader.timed:
+        return by_time(session.rows(reader.statements[0]), parts)
+    if reader.counted:
+        _define_statics(session, reader)
+        return counted(session.rows(reader.statements[0]), parts)
+    return [dumps(table) for table in summary_tables(session, reader, parts)]
+
+
+def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
+    return Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
+
+
+def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
+    """The tables of a reader's synopsis over each partition in the current ``tuples``."""
+    tables = [Table(reader.synopsis, not reader.query.distinct) for _ in range(parts)]
+    for number, statement in enumerate(reader.statements):
+        _fold(tables, number, reader.synopsis.cells[number], session.rows(statement))
+    return tables
+
+
+def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Sequence[Any]]) -> None:
+    keys = 1 + len(cell.keys)
+    mixed = cell.extremum if cell.extremum is not None and cell.extremum.mixed else None
+    pattern = keys + (len(mixed.attributes) if mixed else 0)
+    count = pattern + len(cell.unequal)
+    for row in rows:
+        table, key = tables[row[0]], tuple(map(encoded, row[1:keys]))
+        bucket = (number, (*key, tuple(map(bool, row[keys:pattern]))) if mixed else key)
+        ends = tuple(map(encoded, row[count + 1 :]))
+        if table.preserving:
+            table.add_count(bucket, row[count], ends)
+        else:
+            table.add_entry(bucket, tuple(map(encoded, row[pattern:count])), ends)
+
+
+def _answers(
+    session: Engine, reading: Reading, reader: Reader, partitions: Sequence[str]
+) -> list[emit.Written]:
+    """Write the answers of each partition; returns what was written."""
+    assert reader.answers is not None
+    _define_statics(session, reader)
+    schema, folder = emit.answer_schema(reader.outputs), Path(reader.answers)
+    paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
+    written: dict[int, emit.Written] = {}
+    with translated(None), closing(session.batches(reader.statements[0])) as found:
+        for part, batches in groupby(_runs(found), key=lambda run: run[0]):
+            rows = (emit.projected_batch(reader.query, reader.outputs, batch) for _, batch in batches)
+            written[part] = emit.write_answers(paths[part], schema, rows)
+    # Of a partition without answers there is no run.
+    return [written.get(part) or emit.write_answers(path, schema, ()) for part, path in enumerate(paths)]
+
+
+def _define_statics(session: Engine, reader: Reader) -> None:
+    for static in reader.statics:
+        session.static(static_table(static.relation.name), static.relation, static.files)
+
+
+def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(partition, rows) of batches that are sorted by their first column, the partition's number."""
+    for batch in batches:
+        parts = batch.column(0).to_numpy(zero_copy_only=False)
+        edges = [0, *(np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist(), batch.num_rows]
+        for start, end in pairwise(edges):
+            if end > start:
+                yield int(parts[start]), batch.slice(start, end - start)
+
+
+def error_text(error: StreamboundError) -> str:
+    """An error as JSON, for the way from a task to the driver."""
+    body = {"kind": type(error).__name__, "message": error.message, "subject": error.subject}
+    return json.dumps({**body, "accepted": error.accepted, "fix": error.fix})
+
+
+def error_of(text: str) -> StreamboundError:
+    """The error in such a text."""
+    body = json.loads(text)
+    kind: type[StreamboundError] = getattr(errors, body.pop("kind"))
+    return kind(body.pop("message"), **body)

@@ -1,0 +1,76 @@
+"""Waves: what is read for the partitions in order, computed ahead of the driver."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streambound.history.waves import AHEAD, WAVE, WAVES, WORTH, Step, ahead, tasks_of, wave_size, waves
+from streambound.tasks.summarise import Task
+
+
+def step(number: int, tasks: int) -> Step:
+    name = f"{number:04}"
+    read = tuple(Task(f"S{i}", name, (), 0, frozenset("q")) for i in range(tasks))
+    return Step(name, ("q",), read)
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 8))
+def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int) -> None:
+    given = [step(number, size) for number, size in enumerate(sizes)]
+    found = list(waves(given, most))
+    assert [one for wave in found for one in wave] == given
+    assert all(len(tasks_of(wave)) <= most or len(wave) == 1 for wave in found)
+
+
+@given(st.integers(1, 100_000), st.integers(WORTH, WAVE), st.integers(0, 2_000))
+def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, most: int, cores: int) -> None:
+    size = wave_size(tasks, most, cores)
+    assert cores <= size <= max(most, cores)
+    if cores == 0 or tasks <= WORTH:
+        assert size >= min(tasks, most)
+    elif tasks >= max(WORTH, cores) * WAVES:
+        assert -(-tasks // size) >= WAVES
+
+
+def test_the_next_are_made_while_one_is_consumed() -> None:
+    made = [threading.Event() for _ in range(6)]
+
+    def make(number: int) -> int:
+        made[number].set()
+        return number * number
+
+    with closing(ahead(range(6), make)) as found:
+        assert next(found) == (0, 0)
+        for event in made[: AHEAD + 1]:
+            assert event.wait(60)
+        # What is farther on waits until it is needed.
+        assert not made[AHEAD + 1].is_set()
+        assert list(found) == [(number, number * number) for number in range(1, 6)]
+
+
+def test_an_error_comes_in_its_place_and_nothing_is_made_afterwards() -> None:
+    begun: list[int] = []
+    held, released = threading.Event(), threading.Event()
+
+    def make(number: int) -> int:
+        begun.append(number)
+        if number == 1:
+            raise ValueError("the second")
+        if number == 2:
+            held.set()
+            released.wait(60)
+        return number
+
+    found = ahead(range(100), make)
+    assert next(found) == (0, 0)
+    assert held.wait(60)
+    threading.Timer(0.2, released.set).start()
+    with pytest.raises(ValueError, match="the second"):
+        next(found)
+    # Those that had begun have ended.
+    assert released.is_set() and max(begun) <= AHEAD + 1

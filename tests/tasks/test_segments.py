@@ -1,0 +1,198 @@
+"""Summaries of segments of time: what one pass gives, whatever the cut, and laws.
+
+Groups: random queries; composition; counts past 64 bits; which plans are served.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.strategies import Case, timed_cases, timed_events
+
+from streambound.boundedness.exact import exact
+from streambound.errors import DataError
+from streambound.evaluation.events import Batch, batches
+from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.timed import TimedPass
+from streambound.history.segmented import Segmented
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import parse
+from streambound.synopsis.segments import (
+    Segment,
+    SegmentPlan,
+    composed,
+    dump_segment,
+    empty_segment,
+    load_segment,
+    segment_plan,
+    unserved,
+)
+from streambound.synopsis.state import accepts
+from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_serial import dump_timed
+from streambound.tasks import segments
+from streambound.tasks.codes import Coder
+from streambound.tasks.emit import arrow_type
+from streambound.tasks.joint import JOINT
+from streambound.tasks.segments import summarised
+
+MIXES = [(), ("int",), ("decimal(3,1)", "date", "int"), ("string", "boolean", "int")]
+STREAMS = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
+
+
+def planned(sql: str) -> SegmentPlan:
+    plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
+    assert isinstance(plan, TimedPlan)
+    found = segment_plan(plan)
+    assert found is not None, unserved(plan)
+    return found
+
+
+def summary(plan: SegmentPlan, arriving: list[Batch]) -> Segment:
+    """What a task makes of some batches."""
+    shares = {}
+    for synopsis in plan.plan.streams:
+        relation = plan.plan.query.occurrence(synopsis.alias).relation
+        rows = [
+            (batch.moment, row)
+            for batch in arriving
+            for row in batch.tuples.get(relation.name, ())
+            if accepts(synopsis, row)
+        ]
+        columns = []
+        for attribute in synopsis.carried:
+            kind = relation.column(attribute.column).type
+            own = [row[attribute.column] for _, row in rows]
+            wanted = pa.int64() if kind.name in ("date", "boolean") else arrow_type(kind)
+            plain = own if kind.name in ("date", "boolean") else [kind.decode(value) for value in own]
+            columns.append(pa.array(plain, wanted))
+        moments = pa.array([moment for moment, _ in rows], pa.int64())
+        shares[synopsis.alias] = Coder(plan, synopsis.alias).share(moments, columns)
+    return summarised(plan, shares)
+
+
+def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, SegmentPlan, list[Batch]]:
+    case = data.draw(timed_cases(types, orders=True))
+    assume(exact(case.query).bounded)
+    plan = one_pass(case.query, {}).plan
+    assume(isinstance(plan, TimedPlan))
+    assert isinstance(plan, TimedPlan)
+    found = segment_plan(plan)
+    assume(found is not None)
+    assert found is not None
+    arriving = list(batches(case.query, data.draw(timed_events(case, size=20))))
+    return case, found, arriving
+
+
+def cut(data: st.DataObject, arriving: list[Batch]) -> list[list[Batch]]:
+    marks = sorted(data.draw(st.lists(st.integers(0, len(arriving)), max_size=4)))
+    edges = [0, *marks, len(arriving)]
+    return [arriving[one:other] for one, other in pairwise(edges)]
+
+
+@pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
+@settings(max_examples=settings.default.max_examples // 8)
+@given(data=st.data())
+def test_segments_give_what_one_pass_gives(types: tuple[str, ...], data: st.DataObject) -> None:
+    """Answers and, byte for byte, states at every boundary; and the answers of the definition."""
+    case, plan, arriving = drawn(data, types)
+    engine, other = TimedPass(plan.plan, {}), Segmented(plan)
+    for number, part in enumerate(cut(data, arriving)):
+        expected: Counter[tuple[Any, ...]] = Counter()
+        for batch in part:
+            expected.update(engine.step(batch))
+        assert other.advance(str(number), {JOINT: dump_segment(summary(plan, part))}) == expected, case.sql
+        assert other.dump() == dump_timed(engine.state, engine.answered), case.sql
+        assert (other.units, other.peak_units) == (engine.units, engine.peak_units)
+
+
+@pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
+@settings(max_examples=settings.default.max_examples // 8)
+@given(data=st.data())
+def test_summaries_compose(types: tuple[str, ...], data: st.DataObject) -> None:
+    """summary(a + b) = composed(summary(a), summary(b)), whatever the cut and the brackets."""
+    case, plan, arriving = drawn(data, types)
+    parts = [summary(plan, part) for part in cut(data, arriving)]
+    left, right = empty_segment(plan), empty_segment(plan)
+    for part in parts:
+        left = composed(plan, left, part)
+    for part in reversed(parts):
+        right = composed(plan, part, right)
+    whole = dump_segment(summary(plan, arriving))
+    assert dump_segment(left) == dump_segment(right) == whole, case.sql
+    assert dump_segment(load_segment(plan, whole)) == whole
+
+
+CHAIN = "SELECT S.A, T.A FROM S, T, U WHERE S.ts > T.ts AND T.ts > U.ts AND S.A > T.A AND T.A > 0 AND T.A < 5"
+
+
+def test_counts_past_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted modulo primes they are those that machine integers hold, and go on where these end."""
+    plan = planned("SELECT 1 FROM S, T, U WHERE S.ts > T.ts AND T.ts > U.ts")
+    tuples = 3_000_000
+    shares = {
+        alias: Coder(plan, alias).share(pa.array(np.full(tuples, at)), []) for at, alias in enumerate("UTS")
+    }
+    found = summarised(plan, {alias: shares[alias] for alias in "STU"})
+    assert list(found.tables[frozenset("STU")].counts.values()) == [tuples**3]
+    assert tuples**3 > 2**64
+    few = planned(CHAIN)
+    events = [{"stream": "STU"[n % 3], "A": n % 7, "B": 0, "ts": n // 4} for n in range(200)]
+    arriving = list(batches(few.plan.query, events))
+    expected = dump_segment(summary(few, arriving))
+    monkeypatch.setattr(segments, "EXACT", 1)
+    assert dump_segment(summary(few, arriving)) == expected
+
+
+def test_outputs_of_the_last_stream_may_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are counted some at a time."""
+    plan = planned(CHAIN)
+    events = [{"stream": "STU"[n % 3], "A": n % 50, "B": 0, "ts": n} for n in range(300)]
+    arriving = list(batches(plan.plan.query, events))
+    expected = dump_segment(summary(plan, arriving))
+    monkeypatch.setattr(segments, "COMPLETIONS", 10)
+    assert dump_segment(summary(plan, arriving)) == expected
+
+
+def test_the_content_of_a_share_is_a_bag() -> None:
+    plan = planned(CHAIN)
+    coder = Coder(plan, "S")
+
+    def content(rows: list[tuple[int, int]]) -> str:
+        return coder.share(pa.array([t for t, _ in rows]), [pa.array([a for _, a in rows])]).content
+
+    rows = [(1, 5), (2, 6), (2, 6), (3, 1)]
+    assert content(rows) == content(rows[::-1])
+    for others in (
+        [(1, 5), (2, 6), (3, 1)],
+        [(1, 6), (2, 5), (2, 6), (3, 1)],
+        [(2, 5), (2, 6), (2, 6), (3, 1)],
+    ):
+        assert content(others) != content(rows)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT DISTINCT 1 FROM S, T WHERE S.ts > T.ts", "duplicate-eliminating"),
+        ("SELECT 1 FROM S, T WHERE S.ts > T.ts + 5", "an offset"),
+        ("SELECT 1 FROM S, T, U WHERE S.ts = T.ts AND T.ts < U.ts", "the same timestamp"),
+        ("SELECT S.ts FROM S, T WHERE S.ts > T.ts", "a timestamp is projected"),
+    ],
+)
+def test_plans_that_are_evaluated_batch_by_batch(sql: str, why: str) -> None:
+    plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
+    assert isinstance(plan, TimedPlan)
+    assert why in str(unserved(plan)) and segment_plan(plan) is None
+
+
+def test_a_damaged_summary_is_refused() -> None:
+    with pytest.raises(DataError, match="a stored summary of query cannot be read"):
+        load_segment(planned(CHAIN), b'{"first":null,"until":null,"tables":[[["X"],{}]]}')
