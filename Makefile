@@ -25,8 +25,9 @@ setup:
 setup-tests:
 	@sh scripts/setup tests
 
+# ROOM=query: only the tests of one room.
 test: setup-tests
-	$(PY) -m pytest
+	@room='$(ROOM)'; exec $(PY) -m pytest $${room:+"tests/$$room"}
 
 lint: setup
 	.venv/bin/ruff check .

@@ -73,6 +73,8 @@ BESIDE = {
     "papers": ["compiler.py", "cli/explain.py"],
     "demo": [],
 }
+# Rooms without a folder of tests, and why.
+UNTESTED_ALONE = {"examination": "its questions are asked through the command line and the pages"}
 MODULES = sorted(LIBRARY.rglob("*.py"))
 of_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(LIBRARY)))
 
@@ -170,6 +172,12 @@ def test_no_circle_exists() -> None:
 
 def test_every_row_is_a_room() -> None:
     assert {home(path) for path in MODULES} == set(ALLOWED)
+
+
+def test_every_room_of_several_modules_has_its_folder_of_tests() -> None:
+    rooms = {top(room) for room in ALLOWED if (LIBRARY / top(room)).is_dir()}
+    missing = {room for room in rooms if not list((ROOT / "tests" / room).rglob("test_*.py"))}
+    assert missing == set(UNTESTED_ALONE)
 
 
 @of_module
