@@ -6,7 +6,6 @@ the least worth leave until k are left (see ``kernels.online``).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +21,7 @@ from streambound.approximate.pairs import Columns, Row, answer_rows, meeting
 from streambound.approximate.plan import BESIDE, MemoryPlan
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
-from streambound.synopsis.serial import plain
+from streambound.synopsis.serial import compact_text, plain
 from streambound.synopsis.state import accepts
 
 # Of a time condition that is missing.
@@ -224,7 +223,7 @@ def key_text(key: Iterable[Any]) -> str:
 
 
 def _text(values: Iterable[Any]) -> str:
-    return json.dumps([plain(value) for value in values], separators=(",", ":"), ensure_ascii=False)
+    return compact_text([plain(value) for value in values])
 
 
 def _whole(value: Any) -> Any:

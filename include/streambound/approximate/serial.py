@@ -17,7 +17,7 @@ from streambound.approximate.evaluation import MemoryPass, Tuple
 from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.sample import KeySample, OfKey
 from streambound.errors import DataError
-from streambound.synopsis.serial import plain, value_of
+from streambound.synopsis.serial import canonical, plain, value_of
 
 
 def dump(state: MemoryPass) -> bytes:
@@ -31,7 +31,7 @@ def dump(state: MemoryPass) -> bytes:
         "cached": [[t.side, t.moment, _plain(t.values), t.born, t.used, t.uses] for t in state.cached],
         "sample": {"level": state.sample.level, "keys": _keys(state.sample)},
     }
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    return canonical(document)
 
 
 def _plain(values: tuple[Any, ...]) -> list[Any]:

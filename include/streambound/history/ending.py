@@ -23,7 +23,7 @@ from streambound.history.evaluations import Step
 from streambound.query.model import Attribute
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
-from streambound.synopsis.serial import plain, value_of
+from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.plans import Static, synopses_of
 
@@ -84,16 +84,16 @@ class Ending:
         engine = self.onepass
         if engine.later is None:
             body = {"held": self._held(), "answered": _rows(engine.answered)}
-            return _text({"now": engine.now, **body})
+            return canonical({"now": engine.now, **body})
         ended = {name: _table(rows) for name, rows in engine.ended.items()}
-        return _text({"now": engine.now, "ended": ended, "later": json.loads(dump_engine(engine.later))})
+        return canonical({"now": engine.now, "ended": ended, "later": json.loads(dump_engine(engine.later))})
 
     def _held(self) -> list[Any]:
         found: Counter[bytes] = Counter()
         for batch in self.onepass.held:
             for stream, rows in batch.tuples.items():
                 values = ([plain(row[name]) for name in self.columns[stream]] for row in rows)
-                found.update(_text([stream, batch.moment, row]) for row in values)
+                found.update(canonical([stream, batch.moment, row]) for row in values)
         return [[*json.loads(body), count] for body, count in sorted(found.items())]
 
     def load(self, data: bytes, peak_units: int) -> None:
@@ -105,7 +105,7 @@ class Ending:
             engine.answered = {tuple(map(value_of, row)) for row in body["answered"]}
         else:
             later = engine.end({name: _encoded(table) for name, table in body["ended"].items()})
-            load_engine(later, _text(body["later"]))
+            load_engine(later, canonical(body["later"]))
         engine.now = body["now"]
         engine.order.resume(engine.now)
         engine.peak_units = peak_units
@@ -118,7 +118,7 @@ def dump_engine(engine: Engine) -> bytes:
     if isinstance(engine, OnePass):
         return states.dump_state({} if engine.plan.stateless else engine.tables, {})
     assert isinstance(engine, Answered)
-    return _text(_rows(engine.rows))
+    return canonical(_rows(engine.rows))
 
 
 def load_engine(engine: Engine, data: bytes) -> None:
@@ -138,7 +138,7 @@ def _names(attributes: Iterable[Attribute]) -> tuple[str, ...]:
 
 
 def _rows(rows: Iterable[Row]) -> list[Any]:
-    return sorted(([plain(value) for value in row] for row in rows), key=_text)
+    return sorted(([plain(value) for value in row] for row in rows), key=canonical)
 
 
 def _table(rows: Sequence[Encoded]) -> dict[str, Any]:
@@ -148,7 +148,3 @@ def _table(rows: Sequence[Encoded]) -> dict[str, Any]:
 
 def _encoded(table: Mapping[str, Any]) -> list[Encoded]:
     return [dict(zip(table["columns"], map(value_of, row), strict=True)) for row in table["rows"]]
-
-
-def _text(thing: Any) -> bytes:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False).encode()

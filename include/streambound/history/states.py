@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import compact_text, dumps, loads, row_text, value_of
+from streambound.synopsis.serial import canonical, dumps, loads, row_text, value_of
 from streambound.synopsis.state import Table
 from streambound.tasks.emit import Digest
 
@@ -30,12 +30,12 @@ def segment(tables: Mapping[str, bytes]) -> bytes:
 
 def tables_of(data: bytes) -> dict[str, bytes]:
     """The tables in a segment, by occurrence."""
-    return {alias: _text(table) for alias, table in json.loads(data).items()}
+    return {alias: canonical(table) for alias, table in json.loads(data).items()}
 
 
 def answered_segment(found: Digest) -> bytes:
     """The segment of a plan that keeps nothing."""
-    return _text({"answers": [found.rows, str(found.count), str(found)]})
+    return canonical({"answers": [found.rows, str(found.count), str(found)]})
 
 
 def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
@@ -50,10 +50,6 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     body = json.loads(data)
     preserving = not plan.query.distinct
     synopses = () if plan.stateless else plan.synopses
-    tables = {s.alias: loads(s, preserving, _text(body["tables"][s.alias])) for s in synopses}
+    tables = {s.alias: loads(s, preserving, canonical(body["tables"][s.alias])) for s in synopses}
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total
-
-
-def _text(thing: Any) -> bytes:
-    return compact_text(thing).encode()

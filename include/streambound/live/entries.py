@@ -17,6 +17,7 @@ from typing import Any
 
 from streambound.history.evaluations import Evaluation, Tabled, Timed
 from streambound.history.united import United
+from streambound.synopsis.serial import compact_text
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.
@@ -27,14 +28,18 @@ def entries_of(evaluation: Evaluation) -> Entries:
     """The state of an evaluation as entries; of one that is not known in parts there is a single entry."""
     if isinstance(evaluation, United):
         parts = evaluation.evaluations.items()
-        return {_text([PART, label, n]): held for label, one in parts for n, held in entries_of(one).items()}
+        return {
+            compact_text([PART, label, n]): held
+            for label, one in parts
+            for n, held in entries_of(one).items()
+        }
     dump = evaluation.dump()
     if isinstance(evaluation, Tabled):
         tables = json.loads(dump)["tables"]
         return {name: held for alias, table in tables.items() for name, held in _keys(alias, None, table)}
     if isinstance(evaluation, Timed):
         return dict(_timed(json.loads(dump)))
-    return {_text([WHOLE]): dump.decode()}
+    return {compact_text([WHOLE]): dump.decode()}
 
 
 def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units: int) -> None:
@@ -51,22 +56,24 @@ def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units:
         tables = {synopsis.alias: _empty() for synopsis in evaluation.plan.synopses}
         for (_, alias, _, *key), held in _read(entries):
             _put(tables[alias], key, held)
-        evaluation.load(_text({"tables": tables, "total": []}).encode(), peak_units)
+        evaluation.load(compact_text({"tables": tables, "total": []}).encode(), peak_units)
     elif isinstance(evaluation, Timed):
         aliases = [synopsis.alias for synopsis in evaluation.plan.streams]
-        evaluation.load(_text(_document(aliases, entries)).encode(), peak_units)
+        evaluation.load(compact_text(_document(aliases, entries)).encode(), peak_units)
     else:
-        evaluation.load(entries[_text([WHOLE])].encode(), peak_units)
+        evaluation.load(entries[compact_text([WHOLE])].encode(), peak_units)
 
 
 def _keys(table_name: str, ages: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """An entry for each key of a table, with its count (duplicate-preserving) and all that is kept there."""
     found: dict[str, list[Any]] = {}
     for number, key, count in table["counts"]:
-        found[_text([KEY, table_name, ages, number, key])] = [count, []]
+        found[compact_text([KEY, table_name, ages, number, key])] = [count, []]
     for number, key, unequal, ends in table["entries"]:
-        found.setdefault(_text([KEY, table_name, ages, number, key]), [None, []])[1].append([unequal, ends])
-    return ((name, _text(held)) for name, held in found.items())
+        found.setdefault(compact_text([KEY, table_name, ages, number, key]), [None, []])[1].append(
+            [unequal, ends]
+        )
+    return ((name, compact_text(held)) for name, held in found.items())
 
 
 def _empty() -> dict[str, list[Any]]:
@@ -82,21 +89,21 @@ def _put(table: Mapping[str, list[Any]], key: list[Any], held: list[Any]) -> Non
 
 
 def _timed(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield _text([NOW]), _text(document["now"])
+    yield compact_text([NOW]), compact_text(document["now"])
     for name, slices in document["tables"]:
         for ages, table in slices:
             yield from _keys(name, ages, table)
     for alias, rows in document["held"]:
-        yield from ((_text([HELD, alias, row]), _text(n)) for row, n in _weighted(rows))
+        yield from ((compact_text([HELD, alias, row]), compact_text(n)) for row, n in _weighted(rows))
     for *row, until in document["answered"]:
-        yield _text([ANSWERED, row]), _text(until)
+        yield compact_text([ANSWERED, row]), compact_text(until)
 
 
 def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
     """Held tuples with their multiplicity; equal ones are one entry."""
     weights: dict[str, int] = {}
     for *row, weight in rows:
-        weights[_text(row)] = weights.get(_text(row), 0) + weight
+        weights[compact_text(row)] = weights.get(compact_text(row), 0) + weight
     return ((json.loads(row), weight) for row, weight in weights.items())
 
 
@@ -114,7 +121,7 @@ def _document(aliases: Iterable[str], entries: Mapping[str, str]) -> dict[str, A
             found["answered"].append([*rest[0], value])
         else:
             name, ages, *key = rest
-            _put(slices.setdefault(name, {}).setdefault(_text(ages), _empty()), key, value)
+            _put(slices.setdefault(name, {}).setdefault(compact_text(ages), _empty()), key, value)
     tables = [[n, [[json.loads(ages), t] for ages, t in by_age.items()]] for n, by_age in slices.items()]
     return {**found, "tables": tables, "held": list(held.items())}
 
@@ -122,7 +129,3 @@ def _document(aliases: Iterable[str], entries: Mapping[str, str]) -> dict[str, A
 def _read(entries: Mapping[str, str]) -> Iterator[tuple[list[Any], Any]]:
     # Of several sets that would do, the same is kept whenever entries come in the same order.
     return ((json.loads(name), json.loads(entries[name])) for name in sorted(entries))
-
-
-def _text(thing: Any) -> str:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False)

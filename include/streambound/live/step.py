@@ -22,6 +22,7 @@ from streambound.live.entries import Entries, entries_of, load_entries
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
 
 ABOUT = "about"
@@ -176,7 +177,7 @@ class Step:
 
     def entries(self) -> Entries:
         """The state after it, as entries."""
-        about = json.dumps(asdict(self.told), separators=(",", ":"), ensure_ascii=False)
+        about = compact_text(asdict(self.told))
         return {ABOUT: about, **dict(self.waiting.entries()), **entries_of(self.evaluation)}
 
 

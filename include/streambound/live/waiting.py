@@ -15,6 +15,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from streambound.synopsis.serial import compact_text
+
 Rows = dict[str, int]
 # What the names of its entries begin with.
 PREFIX = '["waiting",'
@@ -45,7 +47,7 @@ class Waiting:
         crowded = None
         for moment, columns, count in rows:
             held = self.rows.setdefault((moment, alias), {})
-            text = _text(columns)
+            text = compact_text(columns)
             held[text] = held.get(text, 0) + count
             if crowded is None and most is not None and sum(held.values()) > most:
                 crowded = moment
@@ -69,7 +71,7 @@ class Waiting:
         """An entry for each tuple that waits."""
         for (moment, alias), rows in self.rows.items():
             for columns, count in rows.items():
-                yield _text(["waiting", moment, alias, json.loads(columns)]), str(count)
+                yield compact_text(["waiting", moment, alias, json.loads(columns)]), str(count)
 
 
 def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:
@@ -85,7 +87,3 @@ def _given(moment: int, rows: Rows) -> bytes:
     """What ``relations.by_time`` makes of one timestamp."""
     made = ((columns, f"[{moment},{columns},{count}]") for columns, count in rows.items())
     return f"[{','.join(text for _, text in sorted(made))}]".encode()
-
-
-def _text(thing: Any) -> str:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False)

@@ -17,14 +17,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import prod
-from typing import Any
 
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
 from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import Key
-from streambound.synopsis.serial import dumps, loads_matches
+from streambound.synopsis.serial import canonical, dumps, loads_matches
 from streambound.synopsis.timed import MatchSynopsis, Split, Streams, TimedPlan
 from streambound.synopsis.timed_planner import splits_of, tables_of
 
@@ -203,7 +202,7 @@ def dump_segment(segment: Segment) -> bytes:
             if table.counts
         ],
     }
-    return _text(document)
+    return canonical(document)
 
 
 def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
@@ -225,7 +224,3 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found
-
-
-def _text(thing: Any) -> bytes:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False).encode()

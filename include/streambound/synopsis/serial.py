@@ -27,6 +27,11 @@ from streambound.synopsis.timed import MatchSynopsis
 compact_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
+def canonical(document: Any) -> bytes:
+    """The bytes of a document of plain values; its keys are in the order in which it was made."""
+    return compact_text(document).encode()
+
+
 def dumps(table: Table | MatchTable) -> bytes:
     """The canonical bytes of a table: its entries in the order of their texts."""
     counts = sorted([f"[{n},{row_text(key)},{count}]" for (n, key), count in table.counts.items()])

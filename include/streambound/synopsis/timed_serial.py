@@ -17,7 +17,7 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import dumps, loads_matches, plain, value_of
+from streambound.synopsis.serial import compact_text, dumps, loads_matches, plain, value_of
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_state import Slices, TimedState
 
@@ -58,20 +58,16 @@ def _dumped(
         "held": [[alias, _rows(rows)] for alias, rows in sorted(held.items())],
         "answered": _rows([*row, until] for row, until in answered.items()),
     }
-    return _text(document).encode()
+    return compact_text(document).encode()
 
 
 def _slices(slices: Slices) -> list[Any]:
     held = [[list(ages), json.loads(dumps(t))] for ages, t in slices.tables.items() if t.entries]
-    return sorted(held, key=_text)
+    return sorted(held, key=compact_text)
 
 
 def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
-    return sorted(([plain(value) for value in row] for row in rows), key=_text)
-
-
-def _text(thing: Any) -> str:
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False)
+    return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 
 def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:

@@ -15,7 +15,7 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import compact_text, plain, value_of
+from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.ordered import encoded
 
@@ -34,7 +34,7 @@ def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
                 fix="write the partition again, or exclude it",
             )
         found[part].append([encoded(moment), [plain(encoded(value)) for value in values], count])
-    return [_text(sorted(rows, key=lambda row: (row[0], _text(row)))) for rows in found]
+    return [canonical(sorted(rows, key=lambda row: (row[0], canonical(row)))) for rows in found]
 
 
 def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
@@ -42,7 +42,7 @@ def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
     found: list[list[Any]] = [[] for _ in range(parts)]
     for part, *values, count in rows:
         found[part].append([[plain(encoded(value)) for value in values], count])
-    return [_text(sorted(rows, key=_text)) for rows in found]
+    return [canonical(sorted(rows, key=canonical)) for rows in found]
 
 
 def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
@@ -64,10 +64,6 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
         for moment, row, count in json.loads(data)
         for _ in range(count)
     ]
-
-
-def _text(thing: Any) -> bytes:
-    return compact_text(thing).encode()
 
 
 def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:

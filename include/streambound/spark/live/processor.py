@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from streambound.errors import StreamboundError
 from streambound.live.step import Beginning, New, Step
 from streambound.spark.live.reading import arrival_of
-from streambound.synopsis.serial import plain
+from streambound.synopsis.serial import compact_text, plain
 from streambound.tasks.summarise import error_text
 
 if TYPE_CHECKING:
@@ -69,4 +69,4 @@ def _portions(new: New) -> Iterator[str]:
         listed = [[[plain(value) for value in row], count] for row, count in rows.items()]
         for start in range(0, len(listed), PORTION):
             body = {"marker": marker, "rows": listed[start : start + PORTION]}
-            yield json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+            yield compact_text(body)
