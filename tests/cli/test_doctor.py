@@ -141,6 +141,12 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+def test_a_file_that_cannot_be_read_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    BROKEN["not Parquet"][0](folder)
+    assert doctor(folder) == 1
+    assert capsys.readouterr().out.startswith("S: 3 partitions, 3 files, ")
+
+
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_a_run_refuses_is_found(

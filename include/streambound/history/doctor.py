@@ -187,19 +187,19 @@ def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> E
     findings: dict[tuple[str, str | None], list[tuple[str, StreamboundError]]] = {}
     shares, names = [], sorted(columns)
     for part in parts:
-        files = tuple(map(str, part.files))
+        files, rows = tuple(map(str, part.files)), 0
         try:
             require_sound(relation, part)
             found = footers(relation, names, files)
+            rows = found.rows
+            for column, fault in found.faults.items():
+                findings.setdefault(("schema", column), []).append((part.name, fault))
         except StreamboundError as error:
+            # What cannot be read is there all the same; how many rows it has is not known.
             findings.setdefault(("partition", None), []).append((part.name, error))
-            continue
-        for column, fault in found.faults.items():
-            findings.setdefault(("schema", column), []).append((part.name, fault))
         if files:
             size = sum(file.stat().st_size for file in part.files if file.exists())
-            cost = Cost(1, len(files), size, found.rows)
-            shares.append(Share(part.name, identity(part.files), cost))
+            shares.append(Share(part.name, identity(part.files), Cost(1, len(files), size, rows)))
     told = tuple(_told(at, mine) for at, mine in findings.items())
     empty = tuple(part.name for part in parts if not part.files)
     filled = {share.partition for share in shares if share.cost.rows}
