@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,7 @@ def witness(sql: str, catalog: Catalog, size: int) -> Witness:
         WitnessError: the query is not unbounded, or its types have no room for so many slots.
         StreamboundError: it cannot be read.
     """
+    _require(isinstance(size, int), "size", size, "a whole number of slots")
     found = statement(sql, catalog, "query")
     return statement_witness(found, decide(found), size)
 
@@ -85,6 +87,7 @@ def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:
         WitnessError: there are too many slots to replay.
         StreamboundError: the query cannot be read, or the events do not fit the catalog.
     """
+    _require(isinstance(witness, Witness), "witness", witness, "what streambound.witness gives")
     return replayed(statement(sql, catalog, "query"), witness)
 
 
@@ -126,9 +129,34 @@ def simulate(
     from streambound.simulator.experiments.simulation import outcomes
     from streambound.simulator.problems import references, streams
 
+    _require(_several(values), "values", values, "a sequence of values, or of sequences")
+    _require(_several(policies, str), "policies", policies, "a sequence of names")
+    _require(_several(sizes, Integral), "sizes", sizes, "a sequence of whole numbers")
+    _require(
+        window is None or isinstance(window, Integral), "window", window, "a whole number of steps, or None"
+    )
+    _require(
+        weights is None or (_several(weights) and all(_several(each, Real) for each in weights)),
+        "weights",
+        weights,
+        "a sequence of numbers for each stream, or None",
+    )
+    _require(model is None or isinstance(model, (str, Path)), "model", model, "a name, a file, or None")
+    _require(alpha is None or isinstance(alpha, Real), "alpha", alpha, "a number, or None")
     if problem not in ("caching", "joining"):
         raise QueryError(f"the problem is {problem!r}", accepted="caching, joining")
     caching = problem == "caching"
     given = references(values) if caching else streams(*values, window=window, weights=weights)
     memory = Memory(0, bypass, warmup, seed, alpha=alpha)
     return list(outcomes(given, policies, sizes, memory, model))
+
+
+def _several(value: Any, of: type = object) -> bool:
+    """Whether a value is a sequence or an array, of values of a type."""
+    listed = isinstance(value, Sized) and isinstance(value, Iterable)
+    return listed and not isinstance(value, (str, bytes, Mapping)) and all(isinstance(v, of) for v in value)
+
+
+def _require(fits: bool, argument: str, value: Any, accepted: str) -> None:
+    if not fits:
+        raise QueryError(f"{argument} is {shown(value)}", accepted=accepted, fix=f"give {argument} so")
