@@ -78,7 +78,7 @@ class World:
     def night(self, *queries: Registered, told: list[str] | None = None, **options: Any) -> dict[str, Any]:
         progress = (lambda _: None) if told is None else told.append
         found = night(queries or ALL, self.catalog, self.home, progress=progress, **options)
-        assert all(answer.error is None for answer in found.values()), found
+        assert [answer.error.one_line() for answer in found.values() if answer.error is not None] == []
         return found
 
     @property

@@ -176,6 +176,8 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
         "spark.sql.warehouse.dir": str(settings.home() / "spark" / "warehouse"),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
+        # Said of both, since settings of a first session stay with its Java process.
+        "spark.python.daemon.module": DAEMON if beside(master) else "pyspark.daemon",
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -189,8 +191,6 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
                 "spark.sql.shuffle.partitions": "8",
             }
         )
-    if beside(master):
-        defaults["spark.python.daemon.module"] = DAEMON
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):
