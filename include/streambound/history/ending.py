@@ -49,6 +49,11 @@ class Ending:
         """The most that was ever stored."""
         return self.onepass.peak_units
 
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.onepass.order.latest
+
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived."""
         return self.onepass.holds(row)

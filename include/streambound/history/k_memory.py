@@ -63,6 +63,11 @@ class KMemory:
         """Stored values of the cache when it was fullest, at most."""
         return self.engine.peak_units
 
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.order.latest
+
     def holds(self, row: Row) -> bool:
         """Never asked: the answers of such a query are not united with others."""
         raise AssertionError(f"{self.plan.query.name} is evaluated alone")

@@ -50,6 +50,10 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     body = json.loads(data)
     preserving = not plan.query.distinct
     synopses = () if plan.stateless else plan.synopses
-    tables = {s.alias: loads(s, preserving, canonical(body["tables"][s.alias])) for s in synopses}
+    found = body["tables"]
+    tables = {
+        s.alias: loads(s, preserving, canonical(found[s.alias])) if s.alias in found else Table(s, preserving)
+        for s in synopses
+    }
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total

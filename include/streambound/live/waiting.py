@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from streambound.synopsis.serial import compact_text
@@ -53,14 +51,19 @@ class Waiting:
                 crowded = moment
         return crowded
 
-    def complete(self, ended: bool) -> Iterator[tuple[int, dict[str, bytes]]]:
-        """Take out the complete timestamps in order, with what counts of each occurrence."""
+    def complete(self, ended: bool) -> tuple[list[int], dict[str, bytes]]:
+        """Take out the complete timestamps; returns them in order, and what counts of each occurrence."""
         reached = [latest for latest in self.latest.values() if latest is not None]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
         done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
-        for moment, at in groupby(done, key=itemgetter(0)):
-            yield moment, {alias: _given(moment, self.rows.pop((moment, alias))) for _, alias in at}
+        found: dict[str, list[str]] = {}
+        for moment, alias in done:
+            made = ((columns, f"[{moment},{columns},{n}]") for columns, n in self.rows[moment, alias].items())
+            found.setdefault(alias, []).extend(text for _, text in sorted(made))
+            del self.rows[moment, alias]
+        moments = list(dict.fromkeys(moment for moment, _ in done))
+        return moments, {alias: f"[{','.join(rows)}]".encode() for alias, rows in found.items()}
 
     @property
     def count(self) -> int:
@@ -81,9 +84,3 @@ def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> 
         _, moment, alias, columns = json.loads(name)
         found.put(alias, [[moment, columns, int(count)]])
     return found
-
-
-def _given(moment: int, rows: Rows) -> bytes:
-    """What ``relations.by_time`` makes of one timestamp."""
-    made = ((columns, f"[{moment},{columns},{count}]") for columns, count in rows.items())
-    return f"[{','.join(text for _, text in sorted(made))}]".encode()

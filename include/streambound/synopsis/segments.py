@@ -19,7 +19,7 @@ from itertools import chain
 from math import prod
 
 from streambound.errors import DataError, PlanError
-from streambound.query.model import Attribute
+from streambound.query.model import Attribute, Output
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
 from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import Key
@@ -68,6 +68,19 @@ class SegmentPlan:
     def parts(self, split: Split) -> tuple[Streams, ...]:
         """The new streams of a split, in sets that time links."""
         return self.plan.clock.components(frozenset(chain.from_iterable(split.new)))
+
+
+def with_moments(plan: SegmentPlan) -> SegmentPlan | None:
+    """The same, with the timestamp of the stream that completes every match as one more output at the end.
+
+    So completed matches are told apart by the moment at which they are; None where there is no such stream.
+    """
+    if plan.last is None:
+        return None
+    query = plan.plan.query
+    stamp = Attribute(plan.last, str(query.occurrence(plan.last).relation.timestamp))
+    marked = replace(query, select=(*query.select, Output(stamp.column, stamp)))
+    return replace(plan, plan=replace(plan.plan, query=marked), outputs=(*plan.outputs, stamp))
 
 
 def segment_plan(plan: TimedPlan) -> SegmentPlan | None:

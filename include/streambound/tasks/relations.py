@@ -17,6 +17,7 @@ from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.timed_serial import HeldRow
 from streambound.tasks.ordered import encoded
 
 
@@ -64,6 +65,11 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
         for moment, row, count in json.loads(data)
         for _ in range(count)
     ]
+
+
+def rows_of(data: bytes) -> list[HeldRow]:
+    """The tuples in such bytes: (values of the carried columns ..., moment, multiplicity)."""
+    return [(*map(value_of, row), moment, count) for moment, row, count in json.loads(data)]
 
 
 def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
