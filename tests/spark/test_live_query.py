@@ -240,7 +240,7 @@ def test_files_of_one_time_may_come_in_any_order_and_the_error_says_so(spark: An
 
 def test_every_damage_to_a_file_of_answers_or_its_note_is_found(tmp_path: Path) -> None:
     query = two(PAIRS).query
-    portion = json.dumps({"marker": None, "rows": [[[1], 2], [[3], 4]]})
+    portion = json.dumps([[None, [1], 2], [None, [3], 4]])
     path, file = epoch_path(tmp_path, 0), write_epoch(tmp_path, query, False, 0, [portion])
     # Long ago, whatever the clock's step is.
     os.utime(path, (0, 0))

@@ -15,9 +15,8 @@ import pyarrow as pa
 from streambound.evaluation.timed import TimedPass
 from streambound.history import states
 from streambound.history.evaluations import Step
-from streambound.synopsis.match_join import Matches, Row
+from streambound.synopsis.match_join import Matches, Row, project
 from streambound.synopsis.segments import (
-    Segment,
     SegmentPlan,
     load_segment,
     made,
@@ -31,7 +30,7 @@ from streambound.tasks import ordered
 from streambound.tasks.codes import Coder, Share
 from streambound.tasks.joint import JOINT
 from streambound.tasks.relations import rows_of
-from streambound.tasks.segments import summarised
+from streambound.tasks.segments import EXACT, Completed, completed
 
 
 class Segmented:
@@ -63,18 +62,15 @@ class Segmented:
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        return self._answers(partition, self.segments, load_segment(self.segments, given[JOINT]))
-
-    def _answers(self, partition: str, segments: SegmentPlan, segment: Segment) -> dict[Row, int]:
-        """Take in a summary; returns the new answers, with all outputs of ``segments``."""
+        segment = load_segment(self.segments, given[JOINT])
         if segment.first is None or segment.until is None:
             return {}
         self._follow(partition, segment.first, segment.until)
-        before = {streams: slices.matches() for streams, slices in self.onepass.state.tables.items()}
+        before = self._before()
         inside = {streams: standing(table) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
-            segments.join.rows(segments.plan.query, sources(segments, split, before, inside), found)
+            self.segments.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
         self._take(segment.until, before, inside)
         return found
 
@@ -85,13 +81,31 @@ class Segmented:
             DataError: a tuple is not later than all of the partitions before.
         """
         marked = with_moments(self.segments)
-        assert marked is not None
         rows = {s.alias: rows_of(given[s.alias]) if s.alias in given else [] for s in self.plan.streams}
         shares = {alias: _share(marked, alias, tuples) for alias, tuples in rows.items()}
-        found: dict[int, dict[Row, int]] = {}
-        for (*row, moment), count in self._answers(partition, marked, summarised(marked, shares)).items():
-            found.setdefault(moment, {})[tuple(row)] = count
-        yield from (Step(moment, partial(dict, found[moment])) for moment in sorted(found))
+        segment, apart = completed(self.segments, shares)
+        if segment.first is None or segment.until is None:
+            return
+        self._follow(partition, segment.first, segment.until)
+        by_match = {id(one.match): one for matches in apart.values() for one in matches}
+        inside = {streams: standing(table) for streams, table in segment.tables.items()}
+        inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
+        before = self._before()
+        found: dict[Row, list[tuple[Completed, int]]] = {}
+        for split in self.plan.answers:
+            for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
+                last = by_match[id(owners[self.segments.last or ""])]
+                found.setdefault(project(self.plan.query, owners), []).append((last, weight))
+        self._take(segment.until, before, inside)
+        answers: dict[int, dict[Row, int]] = {}
+        for row, parts in found.items():
+            for moment, count in _added_up(parts):
+                answers.setdefault(moment, {})[row] = count
+        yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
+
+    def _before(self) -> dict[Streams, Matches]:
+        """What is kept of each set of streams."""
+        return {streams: slices.matches() for streams, slices in self.onepass.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first
@@ -134,3 +148,16 @@ def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
     ]
     each = pa.array(np.repeat(np.arange(len(tuples)), times))
     return coder.share(pa.array(moments, pa.int64()).take(each), [array.take(each) for array in arrays])
+
+
+def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:
+    """How many matches are complete at each moment, of some that stand for so many each."""
+    most = sum(int(one.counts.sum()) * weight for one, weight in parts)
+    kind = np.int64 if most < EXACT else object
+    moments = np.concatenate([one.moments for one, _ in parts])
+    counts = np.concatenate([one.counts.astype(kind) * weight for one, weight in parts])
+    order = np.argsort(moments, kind="stable")
+    starts = np.flatnonzero(np.diff(moments[order], prepend=moments[order][0] - 1))
+    yield from zip(
+        moments[order][starts].tolist(), np.add.reduceat(counts[order], starts).tolist(), strict=True
+    )

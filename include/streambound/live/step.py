@@ -139,7 +139,8 @@ class Step:
     def _untimed(self, arrivals: list[Arrival]) -> New:
         found: Counter[Row] = Counter()
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            found.update(self.evaluation.advance(file, {share.alias: share.table for share in shares}))
+            for step in self.evaluation.steps(file, {share.alias: share.table for share in shares}):
+                found.update(step.take())
         return [(None, found)] if found else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streambound.synopsis.serial import compact_text
+from streambound.synopsis.serial import canonical, compact_text
 
-Rows = dict[str, int]
+# Carried columns with their multiplicity, by their text: equal ones are one.
+Rows = dict[str, tuple[list[Any], int]]
 # What the names of its entries begin with.
 PREFIX = '["waiting",'
 
@@ -24,8 +25,8 @@ PREFIX = '["waiting",'
 class Waiting:
     """The tuples of incomplete timestamps, and the latest timestamp that each stream has shown.
 
-    ``rows`` maps (timestamp, occurrence) to carried columns (as text) with their multiplicity; ``latest`` has
-    every stream that is read, None as long as it has shown nothing.
+    ``rows`` is by (timestamp, occurrence); ``latest`` has every stream that is read, None as long as it has
+    shown nothing.
     """
 
     latest: dict[str, int | None]
@@ -45,9 +46,10 @@ class Waiting:
         crowded = None
         for moment, columns, count in rows:
             held = self.rows.setdefault((moment, alias), {})
-            text = compact_text(columns)
-            held[text] = held.get(text, 0) + count
-            if crowded is None and most is not None and sum(held.values()) > most:
+            # Python's own text is made several times faster than JSON's.
+            text = repr(columns)
+            held[text] = columns, count + (held[text][1] if text in held else 0)
+            if crowded is None and most is not None and sum(n for _, n in held.values()) > most:
                 crowded = moment
         return crowded
 
@@ -57,13 +59,12 @@ class Waiting:
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
         done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[Any]] = {}
         for moment, alias in done:
-            made = ((columns, f"[{moment},{columns},{n}]") for columns, n in self.rows[moment, alias].items())
-            found.setdefault(alias, []).extend(text for _, text in sorted(made))
-            del self.rows[moment, alias]
+            rows = self.rows.pop((moment, alias))
+            found.setdefault(alias, []).extend([moment, *rows[text]] for text in sorted(rows))
         moments = list(dict.fromkeys(moment for moment, _ in done))
-        return moments, {alias: f"[{','.join(rows)}]".encode() for alias, rows in found.items()}
+        return moments, {alias: canonical(rows) for alias, rows in found.items()}
 
     @property
     def count(self) -> int:
@@ -73,8 +74,8 @@ class Waiting:
     def entries(self) -> Iterator[tuple[str, str]]:
         """An entry for each tuple that waits."""
         for (moment, alias), rows in self.rows.items():
-            for columns, count in rows.items():
-                yield compact_text(["waiting", moment, alias, json.loads(columns)]), str(count)
+            for columns, count in rows.values():
+                yield compact_text(["waiting", moment, alias, columns]), str(count)
 
 
 def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:

@@ -19,7 +19,7 @@ from itertools import chain
 from math import prod
 
 from streambound.errors import DataError, PlanError
-from streambound.query.model import Attribute, Output
+from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
 from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import Key
@@ -70,17 +70,14 @@ class SegmentPlan:
         return self.plan.clock.components(frozenset(chain.from_iterable(split.new)))
 
 
-def with_moments(plan: SegmentPlan) -> SegmentPlan | None:
-    """The same, with the timestamp of the stream that completes every match as one more output at the end.
+def with_moments(plan: SegmentPlan) -> SegmentPlan:
+    """The same with the timestamp of the stream that completes every match as one more output, the last.
 
-    So completed matches are told apart by the moment at which they are; None where there is no such stream.
+    So completed matches are told apart by the moment at which they are. ``plan.last`` is not None.
     """
-    if plan.last is None:
-        return None
-    query = plan.plan.query
-    stamp = Attribute(plan.last, str(query.occurrence(plan.last).relation.timestamp))
-    marked = replace(query, select=(*query.select, Output(stamp.column, stamp)))
-    return replace(plan, plan=replace(plan.plan, query=marked), outputs=(*plan.outputs, stamp))
+    assert plan.last is not None
+    relation = plan.plan.query.occurrence(plan.last).relation
+    return replace(plan, outputs=(*plan.outputs, Attribute(plan.last, str(relation.timestamp))))
 
 
 def segment_plan(plan: TimedPlan) -> SegmentPlan | None:

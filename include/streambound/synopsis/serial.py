@@ -79,9 +79,9 @@ _NO_TABLE = (ValueError, KeyError, TypeError)
 
 def _fill(table: Table | MatchTable, document: Any) -> None:
     for number, key, count in document["counts"]:
-        table.counts[number, _in(key)] = int(count)
+        table.counts[number, decoded(key)] = int(count)
     for number, key, unequal, ends in document["entries"]:
-        table.entries.setdefault((number, _in(key)), {})[_in(unequal)] = _in(ends)
+        table.entries.setdefault((number, decoded(key)), {})[decoded(unequal)] = decoded(ends)
 
 
 def digest(data: bytes) -> str:
@@ -110,7 +110,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _in(values: list[Any]) -> tuple[Any, ...]:
+def decoded(values: list[Any]) -> tuple[Any, ...]:
+    """The encoded values of a JSON array."""
     return tuple([value_of(value) if type(value) is dict else value for value in values])
 
 
@@ -119,7 +120,7 @@ def value_of(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "t" in value:
-        return _in(value["t"])
+        return decoded(value["t"])
     if "q" in value:
         return Fraction(value["q"])
     return NAN if value["d"] == "nan" else float.fromhex(value["d"])

@@ -15,7 +15,7 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import canonical, plain, value_of
+from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import HeldRow
 from streambound.tasks.ordered import encoded
@@ -69,7 +69,7 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
 
 def rows_of(data: bytes) -> list[HeldRow]:
     """The tuples in such bytes: (values of the carried columns ..., moment, multiplicity)."""
-    return [(*map(value_of, row), moment, count) for moment, row, count in json.loads(data)]
+    return [(*decoded(row), moment, count) for moment, row, count in json.loads(data)]
 
 
 def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:

@@ -227,11 +227,11 @@ def _same_bucket(part: WindowPart, first: str, other: str, length: int) -> exp.E
 
 def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     """Of rows like those of ``added_up`` each once, with the least number; none that has EARLIER as one."""
-    number, *names = [PART, *emit.answer_schema(plan.statement.outputs).names]
+    names = emit.answer_schema(plan.statement.outputs).names
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
-    first = exp.Min(this=exp.column(number, quoted=True))
+    first = exp.Min(this=exp.column(PART, quoted=True))
     count = exp.cast(exp.Max(this=exp.column(names[-1], quoted=True)), f"DECIMAL({ordered.DIGITS}, 0)")
-    chosen = exp.select(named(number, first), *columns, named(names[-1], count)).from_(source)
+    chosen = exp.select(named(PART, first), *columns, named(names[-1], count)).from_(source)
     chosen = chosen.group_by(*(exp.Literal.number(place + 2) for place in range(len(columns))))
     return chosen.having(exp.GT(this=first.copy(), expression=exp.Literal.number(EARLIER)))
 
