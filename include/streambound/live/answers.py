@@ -163,7 +163,9 @@ def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portion
     schema = live_schema(query, timed)
     listed = [one for at in sorted(found, key=_in_time) for one in answers(query, at, found[at])]
     table = _table(query, schema, timed, listed)
-    return emit.write_answers(epoch_path(folder, epoch), schema, table.to_batches(GROUP))[1]
+    batches = table.to_batches(GROUP)
+    # A digest of rows is of use where histories are compared.
+    return emit.write_answers(epoch_path(folder, epoch), schema, batches, known=emit.Digest())[1]
 
 
 def _in_time(marker: int | None) -> tuple[bool, int]:

@@ -49,7 +49,7 @@ class Waiting:
             # Python's own text is made several times faster than JSON's.
             text = repr(columns)
             held[text] = columns, count + (held[text][1] if text in held else 0)
-            if crowded is None and most is not None and sum(n for _, n in held.values()) > most:
+            if crowded is None and most is not None and _more(held, text, most):
                 crowded = moment
         return crowded
 
@@ -76,6 +76,11 @@ class Waiting:
         for (moment, alias), rows in self.rows.items():
             for columns, count in rows.values():
                 yield compact_text(["waiting", moment, alias, columns]), str(count)
+
+
+def _more(held: Rows, last: str, most: int) -> bool:
+    """Whether there are more than so many tuples, of which most often there is one alone."""
+    return (held[last][1] if len(held) == 1 else sum(count for _, count in held.values())) > most
 
 
 def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:
