@@ -181,7 +181,7 @@ def planned(job: Compilation) -> Compilation:
 
 
 def _sized_by_statics(query: Query) -> bool:
-    return bool(query.statics) and (query.distinct or len(query.streams) > 1)
+    return bool(query.statics) and (query.ring.idempotent or len(query.streams) > 1)
 
 
 def compile(

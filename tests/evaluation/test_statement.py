@@ -48,13 +48,13 @@ def test_the_parts_of_all_cases_have_the_matches_of_the_select(split: Any, data:
     for block in case.query.blocks:
         for selection in block.selections:
             try:
-                parts = [part for found in split(selection) for part in found.parts]
+                parts = [part for found in split(selection, whole=True) for part in found.parts]
             except SearchLimit:
                 continue
-            alone = Statement(case.query.name, case.sql, (type(block)(block.distinct, (selection,)),), ())
+            alone = Statement(case.query.name, case.sql, (type(block)(block.ring, (selection,)),), ())
             together: Counter[Any] = Counter()
             for part in parts:
                 together.update(evaluate(part, tuples))
-            if block.distinct:
+            if block.ring.idempotent:
                 together = Counter(dict.fromkeys(together, 1))
             assert together == evaluate(alone, tuples), case.sql

@@ -140,7 +140,7 @@ TWO_BLOCKS = [(False, 1), (True, 2)]
 )
 def test_union_makes_blocks(sql: str, blocks: list[tuple[bool, int]], kinds: list[str]) -> None:
     found = statement(sql, CATALOG)
-    assert [(b.distinct, len(b.selections)) for b in found.blocks] == blocks
+    assert [(b.ring.idempotent, len(b.selections)) for b in found.blocks] == blocks
     assert [kind.name for _, kind in found.outputs] == kinds
 
 

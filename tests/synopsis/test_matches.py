@@ -45,7 +45,7 @@ def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[
 
 
 def filled(table: MatchTable, matches: Entered) -> MatchTable:
-    found = MatchTable(table.synopsis, table.preserving)
+    found = MatchTable(table.synopsis, table.ring)
     for values, weight in matches:
         found.add(values, weight)
     return found
@@ -68,7 +68,7 @@ def test_the_table_of_two_bags_is_the_merge_of_their_tables(data: st.DataObject)
 def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     for table, _ in entered(data, pytest.MonkeyPatch()):
         stored = dumps(table)
-        again = loads_matches(table.synopsis, table.preserving, json.loads(stored))
+        again = loads_matches(table.synopsis, table.ring, json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries)
         assert digest(dumps(again)) == digest(stored)
 

@@ -85,4 +85,4 @@ def answer_rows(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> di
             for o in query.select
         )
         found[row] = found.get(row, 0) + count
-    return dict.fromkeys(found, 1) if query.distinct else found
+    return dict.fromkeys(found, 1) if query.ring.idempotent else found

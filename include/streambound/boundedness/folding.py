@@ -21,7 +21,7 @@ from streambound.query.renaming import renamed, renamed_atom
 
 def folded(query: Query) -> Query:
     """The duplicate-eliminating query without occurrences that fold; others as they are."""
-    if not query.distinct or not any(_pairs(query)):
+    if not query.ring.idempotent or not any(_pairs(query)):
         return query
     # What is implied between the occurrences that are left is what the whole query implies: a tuple that
     # plays both parts is one match. From what contradicts itself everything follows: nothing may be left out.

@@ -93,7 +93,7 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
     found = crossings(time)
     yield from _equalities(time, found)
-    if time.facts.query.distinct:
+    if time.facts.query.ring.idempotent:
         for pivot in time.infinite:
             for clash in two_groups(time.facts, found, time.down(pivot), {pivot}):
                 yield from _pair(time, pivot, clash)
@@ -117,7 +117,7 @@ def _projections(time: TimeOrder) -> Iterator[Obstruction]:
         place = Place(Turn(attribute, attribute, True), zone)
         places = () if query.is_timestamp(attribute) else (place,)
         suffixes = [Suffix.AGAIN if time.completes(attribute.occurrence) else Suffix.REST]
-        if query.distinct and self_joined(query):
+        if query.ring.idempotent and self_joined(query):
             # A tuple that was its own partner has been answered: its row must be remembered.
             suffixes = [*suffixes, Suffix.AGAIN]
         for suffix in dict.fromkeys(suffixes):

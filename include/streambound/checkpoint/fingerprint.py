@@ -83,7 +83,7 @@ def _query(query: Query) -> Any:
     for attribute in query.mentioned:
         used.setdefault(query.occurrence(attribute.occurrence).relation.name, set()).add(attribute.column)
     return {
-        "distinct": query.distinct,
+        "distinct": query.ring.idempotent,
         "select": _described(query.select),
         "from": [[o.alias, _relation(o.relation, used)] for o in query.occurrences],
         "where": _described(query.where),

@@ -156,7 +156,7 @@ def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[
     selection = _possible(selection)
     facts = within(selection.base, atoms_of(selection.formula))
     # A match that is in two parts of a bag would count twice.
-    apart = apart or (whole and not selection.base.distinct)
+    apart = apart or (whole and not selection.base.ring.idempotent)
     pending, steps = [_Leaf(selection, (), selection.formula, facts, whole, apart)], 0
     while pending:
         steps += 1
@@ -381,7 +381,7 @@ def _case(leaf: _Leaf) -> Case:
     found: list[tuple[Atom, ...]] = [()]
     if leaf.rest != ALWAYS:
         table = _table(leaf)
-        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.distinct)]
+        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.ring.idempotent)]
     wide = tuple(leaf.selection.part((*leaf.known, *atoms)) for atoms in found)
     if not leaf.met:
         return Case(wide, wide)

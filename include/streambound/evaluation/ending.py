@@ -54,7 +54,7 @@ class EndingPass:
         self.ended: dict[str, list[Encoded]] = {}
         self.held: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
-        self.join = MatchJoin(_joins(plan.query), time_conditions(plan.query))
+        self.join = MatchJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.now: int | None = None
@@ -103,7 +103,7 @@ class EndingPass:
         for sources in with_new(new, older):
             self.join.rows(self.query, [*sources, *self.fixed], found)
         self.hold(batch, arriving)
-        if self.query.distinct:
+        if self.query.ring.idempotent:
             found = {row: 1 for row in found if row not in self.answered}
             self.answered.update(found)
         return found

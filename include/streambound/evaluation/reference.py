@@ -53,10 +53,8 @@ def evaluate(query: Query | Statement, relations: Mapping[str, list[Encoded]]) -
     statement = whole(query) if isinstance(query, Query) else query
     found: Counter[tuple[Any, ...]] = Counter()
     for block in statement.blocks:
-        rows: Counter[tuple[Any, ...]] = Counter()
-        for selection in block.selections:
-            rows.update(_rows(selection, relations))
-        found.update(dict.fromkeys(rows, 1) if block.distinct else rows)
+        rows = (row for selection in block.selections for row in _rows(selection, relations))
+        found.update(block.ring.total((row, block.ring.one) for row in rows))
     return found
 
 

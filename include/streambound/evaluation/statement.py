@@ -59,7 +59,7 @@ class StatementPass:
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
-            found.update(united(parts, new) if parts[0].query.distinct else summed(new))
+            found.update(united(parts, new) if parts[0].query.ring.idempotent else summed(new))
         self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
         require_units(self.statement.name, self.units, self.peak_units)
         return dict(found)

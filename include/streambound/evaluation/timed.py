@@ -72,7 +72,7 @@ class TimedPass:
         self.state.advance(now - 1)
         self.state.held.take(arriving, now)
         found = self._answers(now)
-        if self.query.distinct:
+        if self.query.ring.idempotent:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
             self._remember(found, now)
         self.state.advance(now)

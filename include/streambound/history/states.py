@@ -48,8 +48,7 @@ def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
 def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     """The tables and the final answer at a boundary."""
     body = json.loads(data)
-    preserving = not plan.query.distinct
     synopses = () if plan.stateless else plan.synopses
-    tables = {s.alias: loads(s, preserving, canonical(body["tables"][s.alias])) for s in synopses}
+    tables = {s.alias: loads(s, plan.query.ring, canonical(body["tables"][s.alias])) for s in synopses}
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total

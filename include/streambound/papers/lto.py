@@ -21,7 +21,7 @@ def violated_in_a_branch(split: Split, limit: int = BRANCH_LIMIT) -> str | None:
     Raises:
         BranchLimit: more than ``limit`` steps.
     """
-    if len(set(split.merged.values())) <= 1 and not split.facts.query.distinct:
+    if len(set(split.merged.values())) <= 1 and not split.facts.query.ring.idempotent:
         return None
     found = (broken(refs, split.forest) for refs in branches(split, limit))
     return next((condition for condition in found if condition), None)
@@ -47,7 +47,7 @@ def split_comparisons(split: Split) -> list[Comparison]:
 
 def broken(refs: References, forest: Forest) -> str | None:
     """The condition of Theorem 1 (C3 to C5) or Theorem 2 that fails in a branch."""
-    return _eliminating(refs) if refs.query.distinct else _preserving(refs, forest)
+    return _eliminating(refs) if refs.query.ring.idempotent else _preserving(refs, forest)
 
 
 def _crosses(query: Query, streams: Mapping[str, str], atom: Comparison) -> bool:

@@ -54,7 +54,7 @@ def _outcome(outcome: Outcome, query: Query) -> str:
 
 
 def _normal_form(query: Query) -> Iterator[str]:
-    sign = "distinct" if query.distinct else "all"
+    sign = "distinct" if query.ring.idempotent else "all"
     yield "0. Normal form (Definition 4)"
     yield f"   project ({sign}): {', '.join(str(output.term) for output in query.select)}"
     for kind, what in (
@@ -130,7 +130,7 @@ def _forest(split: Split) -> Iterator[str]:
 def _branches(split: Split) -> Iterator[str]:
     """Step 4: the number of LTO queries, first of all the ones in which a condition fails."""
     query = split.facts.query
-    if len(set(split.merged.values())) <= 1 and not query.distinct:
+    if len(set(split.merged.values())) <= 1 and not query.ring.idempotent:
         yield "4. One infinite stream and duplicates preserved: the theorem asks for nothing."
         return
     found, told = list[References](), 0

@@ -1,7 +1,8 @@
 """The frozen model: relations with their columns and domains, and select-project-join queries.
 
 A query is ``SELECT [DISTINCT] outputs FROM occurrences WHERE atoms`` (a conjunction), as in
-Arasu et al. section 2.2 and Schiff & Özçep Definition 4. Constants in it are encoded (see
+Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what the weights of its rows are
+(see ``ring``). Constants in it are encoded (see
 ``values``); attributes name an occurrence (the alias), so a stream may occur more than once.
 """
 
@@ -13,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 
 from streambound.errors import Place
+from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
 
 
@@ -254,7 +256,7 @@ class Query:
 
     name: str
     sql: str
-    distinct: bool
+    ring: Ring
     select: tuple[Output, ...]
     occurrences: tuple[Occurrence, ...]
     where: tuple[Atom, ...]
@@ -263,7 +265,7 @@ class Query:
     @property
     def projection(self) -> str:
         """``eliminating`` for DISTINCT, else ``preserving``."""
-        return "eliminating" if self.distinct else "preserving"
+        return "eliminating" if self.ring.idempotent else "preserving"
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:

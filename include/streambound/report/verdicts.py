@@ -80,4 +80,4 @@ def part_text(query: Query) -> str:
     )
     selected = ", ".join(str(o.term) for o in query.select)
     where = f" WHERE {' AND '.join(map(str, query.where))}" if query.where else ""
-    return f"SELECT {'DISTINCT ' if query.distinct else ''}{selected} FROM {', '.join(names)}{where}"
+    return f"SELECT {'DISTINCT ' if query.ring.idempotent else ''}{selected} FROM {', '.join(names)}{where}"

@@ -40,7 +40,7 @@ class EndingPlan:
     @property
     def ends(self) -> dict[int, int]:
         """The outputs after whose timestamp a row cannot come again, and how long after."""
-        if not self.later.distinct:
+        if not self.later.ring.idempotent:
             return {}
         clock = Clock(tuple(o.alias for o in self.later.streams), time_conditions(self.later))
         terms = ((place, output.term) for place, output in enumerate(self.later.select))

@@ -71,7 +71,7 @@ class StatementPlan:
 
     def fingerprint(self, static: Static) -> str:
         """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
-        found = [(p.block, p.query.distinct, _fingerprint(p, static)) for p in self.parts]
+        found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
         if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs:
             return found[0][2]
         return united(found, [(name, kind.name) for name, kind in self.statement.outputs])

@@ -47,7 +47,7 @@ def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
 def _put(found: Segment, streams: Streams, number: int, key: tuple[Any, ...], count: int) -> None:
     table = found.tables[streams]
     bucket = (number, key)
-    table.counts[bucket] = table.counts.get(bucket, 0) + count
+    table.ring.put(table.counts, bucket, count)
     table.entries[bucket] = {(): ()}
 
 
