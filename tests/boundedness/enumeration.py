@@ -142,12 +142,11 @@ def _linked(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
         return True
     return any(
         atom.op is Op.NE
-        and isinstance(atom.right, Attribute)
         and set(atom.attributes) <= set(placed)
         and not time.together(atom.left.occurrence, atom.right.occurrence)
         and placed[atom.left] is not None
         and placed[atom.left] == placed[atom.right]
-        for atom in time.facts.query.comparisons
+        for atom in time.facts.query.joins
     )
 
 

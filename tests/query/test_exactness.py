@@ -19,7 +19,7 @@ from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
-from streambound.query.model import Op
+from streambound.query.model import Filter, Op
 from streambound.query.parse import parse, statement
 from streambound.query.values import NAN, Type, parse_type
 
@@ -92,7 +92,7 @@ def test_columns_compare_as_in_spark_or_not_at_all(one: Any, other: Any, op: Op,
     except QueryError as error:
         assert "Spark SQL" in error.message and error.accepted and "declare" in str(error.fix)
         return
-    (atom,) = query.comparisons
+    (atom,) = query.joins
     doubles = is_double(one[0]) or is_double(other[0])
     for _ in range(5):
         left, right = (data.draw(st.sampled_from(values(*side))) for side in (one, other))
@@ -112,10 +112,11 @@ def test_literals_compare_as_in_spark_or_not_at_all(
     except QueryError as error:
         assert "Spark SQL" in error.message and "write" in str(error.fix)
         return
-    (atom,) = query.comparisons
+    (atom,) = query.where
+    assert isinstance(atom, Filter)
     for value in data.draw(st.lists(st.sampled_from(values(kind, domain)), max_size=5)):
         wanted = spark_rule(op, value, float(literal) if doubles else Fraction(Decimal(literal)), doubles)
-        assert holds(atom.op, value, atom.right.value) is wanted, (side, op, literal, value)  # type: ignore[union-attr]
+        assert holds(atom.op, value, atom.constant.value) is wanted, (side, op, literal, value)
 
 
 @given(

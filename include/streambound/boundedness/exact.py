@@ -144,7 +144,7 @@ def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     ordinary = [a for a in query.mentioned if not query.is_timestamp(a)]
     mine = [a for a in ordinary if a.occurrence == one]
     theirs = [a for a in ordinary if a.occurrence == other]
-    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.comparisons):
+    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.joins):
         return True
     return any(
         facts.closure.orders(low, high) and any(shared_zones(time, low, high))
@@ -206,7 +206,7 @@ def _told(facts: System, found: list[Crossing]) -> list[Crossing]:
     Of n columns n - 1 are told, if possible those that the query compares.
     """
     assert facts.closure is not None
-    compared = {frozenset(atom.attributes) for atom in facts.query.comparisons}
+    compared = {frozenset(atom.attributes) for atom in facts.query.joins}
     equal = [c for c in found if facts.closure.equates(c.low, c.high)]
     classes: dict[Attribute, frozenset[Attribute]] = {}
     kept = set[frozenset[Attribute]]()

@@ -20,7 +20,7 @@ from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, r
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.query.formula import Formula, all_of, any_of
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Occurrence, Op, Query
+from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
@@ -266,7 +266,7 @@ def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
 
 
 def _equal(attribute: Attribute, constant: Constant) -> Atom:
-    return NullTest(attribute, True) if constant.value is None else Comparison(attribute, Op.EQ, constant)
+    return NullTest(attribute, True) if constant.value is None else Filter(attribute, Op.EQ, constant)
 
 
 def _local(atom: Atom, alias: str) -> bool:

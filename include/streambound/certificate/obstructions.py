@@ -29,7 +29,7 @@ from streambound.constraints.space import Space
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone
-from streambound.query.model import Atom, Attribute, Comparison, Op, Query
+from streambound.query.model import Atom, Attribute, Filter, Join, Op, Query
 
 
 class Suffix(Enum):
@@ -145,7 +145,7 @@ def _unequal(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
         yield from _probed(time, crossing, evidence(time.facts.query, crossing.low, crossing.high))
 
 
-def _probed(time: TimeOrder, crossing: Crossing, without: list[Comparison]) -> Iterator[Obstruction]:
+def _probed(time: TimeOrder, crossing: Crossing, without: list[Join]) -> Iterator[Obstruction]:
     one, other = crossing.low, crossing.high
     relaxed = _equated(time.facts.query, one, other, without)
     for zone in crossing.zones:
@@ -155,17 +155,17 @@ def _probed(time: TimeOrder, crossing: Crossing, without: list[Comparison]) -> I
                 yield Obstruction(relaxed, pivot, (place,), (), Suffix.PROBE)
 
 
-def _equated(query: Query, one: Attribute, other: Attribute, without: list[Comparison]) -> Query:
+def _equated(query: Query, one: Attribute, other: Attribute, without: list[Join]) -> Query:
     """The query with ``one = other`` instead of the given comparisons and of each ``<>`` that it breaks."""
     weaker = [_weakened(atom) if atom in without else atom for atom in query.where]
-    weaker.append(Comparison(one, Op.EQ, other))
-    unequal = [atom for atom in query.comparisons if atom.op is Op.NE and isinstance(atom.right, Attribute)]
+    weaker.append(Join(one, Op.EQ, other))
+    unequal = [atom for atom in query.joins if atom.op is Op.NE]
     equal = system(replace(query, where=tuple(atom for atom in weaker if atom not in unequal))).closure
     broken = [a for a in unequal if equal is not None and _equates(equal, a)]
     return replace(query, where=tuple(_weakened(atom) if atom in broken else atom for atom in weaker))
 
 
-def _equates(closure: Closure, atom: Comparison) -> bool:
+def _equates(closure: Closure, atom: Join) -> bool:
     named = all(a in closure.index for a in atom.attributes)
     return named and not atom.offset and closure.equates(atom.attributes[0], atom.attributes[1])
 
@@ -173,7 +173,7 @@ def _equates(closure: Closure, atom: Comparison) -> bool:
 def _weakened(atom: Atom) -> Atom:
     """A comparison that equal values meet as well; the attributes stay mentioned."""
     weaker = {Op.LT: Op.LE, Op.GT: Op.GE}
-    if not isinstance(atom, Comparison):
+    if not isinstance(atom, (Filter, Join)):
         return atom
     return replace(atom, op=Op.EQ if atom.op is Op.NE else weaker.get(atom.op, atom.op))
 

@@ -196,7 +196,7 @@ def _built(
 def _late(time: TimeOrder) -> Iterator[Difference]:
     """That infinite streams come after every constant and finite timestamp, whatever the offset."""
     stamps, space = time.stamps, time.facts.space
-    offsets = sum(abs(atom.offset) for atom in time.facts.query.comparisons)
+    offsets = sum(abs(atom.offset) for atom in time.facts.query.joins)
     for alias in time.infinite:
         if alias in stamps:
             known = space.constants(Family.TIME)

@@ -35,7 +35,7 @@ from streambound.query.formula import (
     atoms_of,
     untrue,
 )
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Constant, Filter, Join, NullTest, Op, Query
 from streambound.query.statement import Selection
 
 # Cases of one SELECT that decide it, those that make its answer, and steps to them. Conditions that people
@@ -420,7 +420,7 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
 
     def against(op: Op, number: int) -> Atom:
         value = space.value(family, number)
-        return Comparison(attribute, op, Constant(value, kind.text(value), kind))
+        return Filter(attribute, op, Constant(value, kind.text(value), kind))
 
     ends: list[tuple[Atom, ...]] = [(against(Op.LT, numbers[0]),), (against(Op.GT, numbers[-1]),)]
     if space.step(attribute) is not None:
@@ -431,7 +431,7 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
 
 def _valued(leaf: _Leaf) -> Iterator[_Leaf]:
     """The leaf by how its finitely many values compare: given the values, no match is in two."""
-    for pair in dict.fromkeys(pair_of(a) for a in atoms_of(leaf.rest) if isinstance(a, Comparison)):
+    for pair in dict.fromkeys(pair_of(a) for a in atoms_of(leaf.rest) if isinstance(a, Join)):
         if all(_certain(leaf, a) for a in pair):
             for part in _compared(leaf, pair):
                 yield from _valued(part)
@@ -448,10 +448,10 @@ def _certain(leaf: _Leaf, attribute: Attribute) -> bool:
 def _compared(leaf: _Leaf, pair: Pair) -> Iterator[_Leaf]:
     low, high = pair
     for op in (Op.LT, Op.EQ, Op.GT):
-        region = Comparison(low, op, high)
+        region = Join(low, op, high)
 
         def truth(atom: Atom, op: Op = op) -> bool | None:
-            if not isinstance(atom, Comparison) or pair_of(atom) != pair:
+            if not isinstance(atom, Join) or pair_of(atom) != pair:
                 return None
             own = atom.op if atom.left == low else atom.op.mirrored
             return op in _ALLOWED[own]

@@ -8,7 +8,7 @@ from typing import Protocol
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.evaluation.timed import static_sources
-from streambound.query.model import Comparison, Kind, Query
+from streambound.query.model import Join, Kind, Query
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, with_new
@@ -165,9 +165,9 @@ class EndingPass:
         return Batch(batch.marker, tuples, batch.moment)
 
 
-def _joins(query: Query) -> tuple[Comparison, ...]:
+def _joins(query: Query) -> tuple[Join, ...]:
     """The comparisons between occurrences, other than of timestamps."""
-    pairs = (a for a in query.comparisons if len({x.occurrence for x in a.attributes}) == 2)
+    pairs = (a for a in query.joins if len({x.occurrence for x in a.attributes}) == 2)
     return tuple(a for a in pairs if not query.is_timestamp(a.left))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.formula import holds
-from streambound.query.model import Atom, Attribute, Comparison, Membership, NullTest, Op, Query, Term
+from streambound.query.model import Atom, Attribute, Filter, Join, Membership, NullTest, Op, Query, Term
 from streambound.query.statement import Selection, Statement, whole
 
 _HOLDS = {
@@ -72,7 +72,10 @@ def _value(term: Term, match: Match) -> Any:
 
 
 def _holds(match: Match, atom: Atom) -> bool:
-    if isinstance(atom, Comparison):
+    if isinstance(atom, Filter):
+        value, constant = _value(atom.attribute, match), _value(atom.constant, match)
+        return value is not None and bool(_HOLDS[atom.op](value, constant))
+    if isinstance(atom, Join):
         left, right = _value(atom.left, match), _value(atom.right, match)
         if left is None or right is None:
             return False

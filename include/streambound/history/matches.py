@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Attribute, Join, Op
 from streambound.query.ring import Weight
 from streambound.synopsis.answer import Joiner, Rep, Row, Sources, column_towards
 from streambound.synopsis.plan import Pair, Plan
@@ -332,9 +332,8 @@ def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 
-def _sides(atom: Comparison) -> dict[str, Pair]:
+def _sides(atom: Join) -> dict[str, Pair]:
     """A comparison seen from each of its occurrences."""
-    assert isinstance(atom.right, Attribute)
     mirrored = (atom.right, atom.op.mirrored, atom.left)
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 

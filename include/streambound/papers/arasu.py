@@ -25,19 +25,14 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Kind, Op, Query
+from streambound.query.model import Kind, Op, Query
 
 NAME = "arasu"
 
 
 def applies(query: Query) -> bool:
     """Whether the query is in the class that the theorems speak of."""
-    crossing = any(
-        atom.op is Op.NE
-        and isinstance(atom.right, Attribute)
-        and atom.left.occurrence != atom.right.occurrence
-        for atom in query.comparisons
-    )
+    crossing = any(atom.op is Op.NE and atom.left.occurrence != atom.right.occurrence for atom in query.joins)
     infinite = all(o.relation.kind is Kind.STREAM for o in query.occurrences)
     return infinite and not crossing and not query.timed
 

@@ -56,7 +56,7 @@ def applies(query: Query) -> bool:
     applied to the occurrences of a stream all the same, as if they were streams (its proofs carry over).
     """
     names = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STATIC]
-    offsets = any(atom.offset for atom in query.comparisons)
+    offsets = any(atom.offset for atom in query.joins)
     stamps = any(query.is_timestamp(a) for a in query.projected)
     repeated = query.ring.idempotent and len(set(names)) < len(names)
     return not repeated and not offsets and not stamps
@@ -95,7 +95,7 @@ def misshapen(split: Split) -> str | None:
         return None
     if not forest.is_forest():
         return "C1: a stream has two later streams that are not ordered: the graph is no tree"
-    for atom in query.comparisons:
+    for atom in query.joins:
         sides = [forest.streams.get(a.occurrence) for a in atom.attributes]
         names = [s for s in sides if s is not None and not query.is_timestamp(atom.left)]
         if len(set(names)) == 2 and not _adjacent(forest, *names):
@@ -134,8 +134,8 @@ class Conditions:
     def _equalities(self) -> list[tuple[Attribute, Attribute]]:
         """The equality joins of infinitely many values that splitting ``<=`` gives, and those written."""
         found = []
-        for atom in self.facts.query.comparisons:
-            if not isinstance(atom.right, Attribute) or atom.op not in (Op.EQ, Op.LE, Op.GE):
+        for atom in self.facts.query.joins:
+            if atom.op not in (Op.EQ, Op.LE, Op.GE):
                 continue
             left, right = atom.left, atom.right
             equal = tuple(differences(left, Op.EQ, right))
@@ -165,7 +165,7 @@ class Conditions:
         query = self.facts.query
         ended = (
             split.time.finite & {a.occurrence for a in atom.attributes}
-            for atom in query.comparisons
+            for atom in query.joins
             if not query.is_timestamp(atom.left) and len({a.occurrence for a in atom.attributes}) == 2
         )
         return any(ended)

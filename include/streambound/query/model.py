@@ -161,15 +161,33 @@ _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.L
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """``left op right + offset``; never true where a side is NULL.
+class Filter:
+    """``attribute op constant``; never true where the attribute is NULL. The constant is not."""
+
+    attribute: Attribute
+    op: Op
+    constant: Constant
+    place: Place = field(compare=False, default=Place(1, 1))
+
+    def __str__(self) -> str:
+        return f"{self.attribute} {self.op.value} {self.constant}"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attribute compared."""
+        return (self.attribute,)
+
+
+@dataclass(frozen=True)
+class Join:
+    """``left op right + offset``, columns of one occurrence or of two; never true where a side is NULL.
 
     An offset (encoded: ticks, or microseconds) occurs between application timestamps of two occurrences only.
     """
 
     left: Attribute
     op: Op
-    right: Term
+    right: Attribute
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
@@ -179,8 +197,8 @@ class Comparison:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The one or two attributes compared."""
-        return (self.left, self.right) if isinstance(self.right, Attribute) else (self.left,)
+        """The two attributes compared."""
+        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -229,7 +247,7 @@ class NullTest:
         return (self.attribute,)
 
 
-Atom = Comparison | Membership | NullTest | Never
+Atom = Filter | Join | Membership | NullTest | Never
 
 
 @dataclass(frozen=True)
@@ -338,9 +356,9 @@ class Query:
         return tuple(dict.fromkeys(o.term for o in self.select if isinstance(o.term, Attribute)))
 
     @property
-    def comparisons(self) -> Iterator[Comparison]:
-        """The atoms that compare with an operator."""
-        return (atom for atom in self.where if isinstance(atom, Comparison))
+    def joins(self) -> Iterator[Join]:
+        """The atoms that compare two attributes."""
+        return (atom for atom in self.where if isinstance(atom, Join))
 
     @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Weight
 from streambound.synopsis.plan import Condition, Pair, Plan
 from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_between, passes, unequal_name
@@ -170,9 +170,8 @@ class _Step:
         return op_between(op, rep.towards(pair), partner.towards(back))
 
 
-def _oriented(atom: Comparison, alias: str, bound: list[str]) -> Pair | None:
+def _oriented(atom: Join, alias: str, bound: list[str]) -> Pair | None:
     left, right = atom.left, atom.right
-    assert isinstance(right, Attribute)
     if left.occurrence == alias and right.occurrence in bound:
         return left, atom.op, right
     if right.occurrence == alias and left.occurrence in bound:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Ring, Weight
 from streambound.synopsis.matches import Values
 from streambound.synopsis.plan import Pair
@@ -171,8 +171,8 @@ class MatchJoin:
     """The conditions between streams: of columns, and of timestamps."""
 
     ring: Ring
-    joins: tuple[Comparison, ...]
-    times: tuple[Comparison, ...]
+    joins: tuple[Join, ...]
+    times: tuple[Join, ...]
     _conditions: dict[tuple[frozenset[str], frozenset[str]], _Conditions] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -260,7 +260,6 @@ class _Step:
             return True
         streams = self.conditions.streams
         for atom in self.conditions.times:
-            assert isinstance(atom.right, Attribute)
             left, right = (
                 (match if alias in streams else owners[alias]).stamps.get(alias)
                 for alias in (atom.left.occurrence, atom.right.occurrence)
@@ -270,9 +269,8 @@ class _Step:
         return True
 
 
-def _oriented(atom: Comparison, streams: frozenset[str], bound: frozenset[str]) -> Iterator[Pair]:
+def _oriented(atom: Join, streams: frozenset[str], bound: frozenset[str]) -> Iterator[Pair]:
     left, right = atom.left, atom.right
-    assert isinstance(right, Attribute)
     if left.occurrence in streams and right.occurrence in bound:
         yield left, atom.op, right
     elif right.occurrence in streams and left.occurrence in bound:

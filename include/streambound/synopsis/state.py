@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op
+from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op
 from streambound.query.ring import Ring, Weight
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
@@ -48,9 +48,11 @@ def _meets(atom: Atom, row: Tuple) -> bool:
     if isinstance(atom, Membership):
         value = row[atom.attribute.column]
         return value is not None and any(value == member.value for member in atom.values)
-    left = row[atom.left.column]
-    right = row[atom.right.column] if isinstance(atom.right, Attribute) else atom.right.value
-    return left is not None and right is not None and holds(atom.op, left, right)
+    if isinstance(atom, Join):
+        left, right = row[atom.left.column], row[atom.right.column]
+        return left is not None and right is not None and holds(atom.op, left, right)
+    left, constant = row[atom.attribute.column], atom.constant.value
+    return left is not None and constant is not None and holds(atom.op, left, constant)
 
 
 def meets_conditions(conditions: Iterable[Condition], row: Tuple) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
 from streambound.synopsis.clock import Clock, Composite
 from streambound.synopsis.plan import Condition, Extremum, Key, Pair, StreamSynopsis
 
@@ -140,7 +140,7 @@ class TimedPlan:
 
     query: Query
     clock: Clock
-    joins: tuple[Comparison, ...] = ()
+    joins: tuple[Join, ...] = ()
     streams: tuple[StreamSynopsis, ...] = ()
     synopses: tuple[MatchSynopsis, ...] = ()
     answers: tuple[Split, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
@@ -159,9 +159,9 @@ class Held:
                 settled = False
         return older.merged() if settled else older
 
-    def _meets(self, atom: Comparison, alias: str, at: int) -> bool:
+    def _meets(self, atom: Join, alias: str, at: int) -> bool:
         """Whether a timestamp of ``alias`` and this batch's meet a condition."""
-        assert isinstance(atom.right, Attribute) and self.moment is not None
+        assert self.moment is not None
         left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
         return holds(atom.op, left, right + atom.offset)
 
