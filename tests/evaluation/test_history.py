@@ -17,7 +17,7 @@ from tests.spark.histories import Registered
 from streambound import settings
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
@@ -255,7 +255,7 @@ def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
             raise answer.error
         return answer.answer_count
     found = statement(sql, catalog, "q")
-    evaluation = StatementPass(found, {})
+    evaluation = statement_pass(found, {})
     return sum(a.count for answers in evaluation.run(history_batches(found)) for a in answers)
 
 

@@ -15,7 +15,7 @@ from streambound.constraints.cases import cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import evaluate, reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.query.statement import Statement
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("date", "decimal(3,1)")]
@@ -29,7 +29,7 @@ def test_one_pass_over_statements_equals_the_reference(types: tuple[str, ...], d
     assume(decide(case.query).verdict.bounded)
     rows = encode_static(case.query, data.draw(static(case)))
     arriving = list(batches(case.query, data.draw(events(case))))
-    engine = StatementPass(case.query, rows)
+    engine = statement_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.query, arriving, rows)), case.sql
     planned = sum(part.plan.units for parts in engine.blocks.values() for part in parts)
     assert engine.peak_units <= planned

@@ -23,7 +23,7 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
@@ -385,7 +385,7 @@ def test_statements(where: str, select: str, data: st.DataObject) -> None:
     base = parse(f"SELECT {select} FROM S, T WHERE S.A = T.A AND S.ts < T.ts", catalog)
     events = data.draw(timed_events(Case(FIVE, sql, catalog, base)))
     arriving = list(batches(found, events))
-    assert list(StatementPass(found, {}).run(arriving)) == list(reference(found, arriving, {}))
+    assert list(statement_pass(found, {}).run(arriving)) == list(reference(found, arriving, {}))
 
 
 def test_a_row_that_one_select_forgets_does_not_come_anew_from_another() -> None:
@@ -396,7 +396,7 @@ def test_a_row_that_one_select_forgets_does_not_come_anew_from_another() -> None
         {"stream": name, "A": 0, "ts": ts} for name, ts in (("S", 1), ("T", 1), ("U", 2), ("S", 3), ("U", 6))
     ]
     arriving = list(batches(found, events))
-    answers = list(StatementPass(found, {}).run(arriving))
+    answers = list(statement_pass(found, {}).run(arriving))
     assert answers == list(reference(found, arriving, {}))
     assert [[a.row for a in marker] for marker in answers] == [[(1,)], [], [(3,)], []]
 
@@ -410,7 +410,7 @@ def test_nor_where_streams_end() -> None:
     found = statement(sql, catalog)
     arrivals = (("F", 1), ("G", 1), ("S", 5), ("S", 6), ("U", 7), ("U", 8))
     arriving = list(batches(found, [{"stream": name, "A": 0, "ts": ts} for name, ts in arrivals]))
-    answers = list(StatementPass(found, {}).run(arriving))
+    answers = list(statement_pass(found, {}).run(arriving))
     assert answers == list(reference(found, arriving, {}))
     assert [[a.row for a in marker] for marker in answers] == [[], [(5,)], [(6,)], [], []]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from streambound.compiler import Compilation
+from streambound.compiler import Planned
 from streambound.query.model import Kind, Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
@@ -131,7 +131,7 @@ class Explained:
     sentence: str = ""
 
 
-def explained(job: Compilation) -> Explained:
+def explained(job: Planned) -> Explained:
     """What is kept of each stream of a bounded query, and why that is enough."""
     size = units_text(job.units) if job.units is not None else job.units_formula or ""
     if job.unplanned is not None:
