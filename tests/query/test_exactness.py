@@ -21,6 +21,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
 from streambound.query.model import Filter, Op
 from streambound.query.parse import parse, statement
+from streambound.query.statement import Statement
 from streambound.query.values import NAN, Type, parse_type
 
 TYPES = ["tinyint", "int", "bigint", "decimal(3,1)", "decimal(15,0)", "decimal(16,0)", "decimal(15,5)"]
@@ -174,8 +175,8 @@ def test_what_doubles_hold_is_compared_with_them(kind: str, domain: Any) -> None
 def test_a_declared_double_reads_decimals_as_spark_casts_them() -> None:
     catalog = catalog_from_mapping({"S": {"c": "double"}, "T": {"c": "double"}})
     query = parse("SELECT 1 FROM S, T WHERE S.c = T.c AND S.c > 0 AND S.c < 1 AND S.c IN (0.1)", catalog)
-    arriving = batches(query, [{"stream": "S", "c": "0.10"}, {"stream": "T", "c": 0.1}])
-    assert [a.count for found in reference(query, arriving, {}) for a in found] == [1]
+    arriving = batches(Statement.of(query), [{"stream": "S", "c": "0.10"}, {"stream": "T", "c": 0.1}])
+    assert [a.count for found in reference(Statement.of(query), arriving, {}) for a in found] == [1]
 
 
 @pytest.mark.parametrize(

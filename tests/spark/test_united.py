@@ -87,7 +87,7 @@ def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
-    wanted = expected(case, parts, encode_static(case.query, statics))
+    wanted = expected(case, parts, encode_static(case.statement, statics))
     assert found == wanted, case.sql
     total = sum(found.values(), type(next(iter(found.values())))()) if found else {}
     assert (answer.answer_rows, answer.answer_count) == (len(total), sum(total.values()))
@@ -100,7 +100,7 @@ def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
 def test_random_statements(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(statements(types))
     statics = data.draw(static(case))
-    planned(case, encode_static(case.query, statics))
+    planned(case, encode_static(case.statement, statics))
     parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
     agrees(case, parts, statics)
 

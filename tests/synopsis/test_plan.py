@@ -69,10 +69,10 @@ def test_an_explanation_for_every_bounded_cell_of_table_1() -> None:
 def engine_of(data: st.DataObject) -> tuple[OnePass, list[Batch]]:
     case = data.draw(cases(TYPES))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
+    rows = encode_static(case.statement, data.draw(static(case)))
     engine = OnePass(case.query, rows)
     assume(engine.tables)
-    return engine, list(batches(case.query, data.draw(events(case))))
+    return engine, list(batches(case.statement, data.draw(events(case))))
 
 
 @given(data=st.data())

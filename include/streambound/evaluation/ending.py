@@ -9,6 +9,7 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.evaluation.timed import static_sources
 from streambound.query.model import Join, Kind, Query
+from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, with_new
@@ -75,8 +76,9 @@ class EndingPass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities.

@@ -17,6 +17,7 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
+from streambound.query.statement import Statement
 from streambound.query.values import Value
 from streambound.synopsis.answer import Joiner, Rep, by_bucket, representatives, static_rows
 from streambound.synopsis.ending import EndingPlan
@@ -98,8 +99,9 @@ class OnePass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[tuple[Any, ...], int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""

@@ -63,6 +63,12 @@ class Statement:
     outputs: tuple[tuple[str, Type], ...]
     metadata: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def of(cls, query: Query) -> Statement:
+        """A conjunctive query as a statement of one block."""
+        block = Block(query.ring, (Selection(replace(query, where=()), all_of(query.where)),))
+        return cls(query.name, query.sql, (block,), query.outputs, query.metadata)
+
     @property
     def projection(self) -> str:
         """``eliminating`` if no row is answered twice, else ``preserving``."""
@@ -134,9 +140,3 @@ class Statement:
                 for s in block.selections
             )
         )
-
-
-def whole(query: Query) -> Statement:
-    """A conjunctive query as a statement."""
-    selection = Selection(replace(query, where=()), all_of(query.where))
-    return Statement(query.name, query.sql, (Block(query.ring, (selection,)),), query.outputs, query.metadata)
