@@ -28,7 +28,7 @@ MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int
 def test_equal_to_the_joiner(types: tuple[str, ...], data: st.DataObject) -> None:
     case: Case = data.draw(cases(types))
     statics = data.draw(static(case))
-    rows, plan = encode_static(case.query, statics), plan_of(case, statics)
+    rows, plan = encode_static(case.statement, statics), plan_of(case, statics)
     assume(not plan.stateless and not plan.empty)
     tables = fresh(plan)
     for event in data.draw(events(case, 24)):

@@ -69,10 +69,10 @@ def test_an_explanation_for_every_bounded_cell_of_table_1() -> None:
 def engine_of(data: st.DataObject) -> tuple[OnePass, list[Batch]]:
     case = data.draw(cases(TYPES))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
+    rows = encode_static(case.statement, data.draw(static(case)))
     engine = OnePass(case.query, rows)
     assume(engine.tables)
-    return engine, list(batches(case.query, data.draw(events(case))))
+    return engine, list(batches(case.statement, data.draw(events(case))))
 
 
 @given(data=st.data())
@@ -102,7 +102,7 @@ def test_a_merge_names_the_buckets_that_it_changed(data: st.DataObject) -> None:
             if now[bucket] != was.get(bucket)
         }
         assert (len(changed), set(changed)) == (len(seen), seen)
-        if engine.query.distinct:
+        if engine.query.ring.idempotent:
             assert table.merge(second[alias]) == [], "what is held already changes nothing"
 
 
@@ -111,14 +111,14 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     engine, arriving = engine_of(data)
     for alias, table in tables(engine, arriving).items():
         stored = dumps(table)
-        again = loads(table.synopsis, table.preserving, stored)
+        again = loads(table.synopsis, table.ring, stored)
         assert (again.counts, again.entries) == (table.counts, table.entries), alias
         assert digest(dumps(again)) == digest(stored)
 
 
 def tables(engine: OnePass, arriving: list[Batch]) -> dict[str, Table]:
     fresh = OnePass(engine.query, {}, plan=engine.plan) if not engine.query.statics else engine
-    found = {s.alias: Table(s, not engine.query.distinct) for s in fresh.plan.synopses}
+    found = {s.alias: Table(s, engine.query.ring) for s in fresh.plan.synopses}
     for batch in arriving:
         for alias, table in found.items():
             for row in batch.tuples.get(engine.query.occurrence(alias).relation.name, ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
+from streambound.query.ring import BOOLEANS
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.answer import Joiner, representatives
 from streambound.synopsis.planner import plan as make_plan
@@ -56,7 +58,7 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     relation = case.query.occurrence(reader.alias).relation
     found = []
     for rows in parts:
-        table = Table(reader.synopsis, not case.query.distinct)
+        table = Table(reader.synopsis, case.query.ring)
         for row in rows:
             table.add(encode(relation, row, "row"))
         found.append(table)
@@ -90,9 +92,7 @@ def test_classes_by_position_among_few_and_many_points(kind: str, many: int) -> 
         {"S": {"columns": {"A": kind}}, "R": {"kind": "static", "columns": {"B": kind}}}
     )
     query = parse("SELECT 1 FROM S, R WHERE S.A < R.B", catalog, "points")
-    plan = make_plan(
-        query.__class__(**{**vars(query), "distinct": True}), {Attribute("R", "B"): tuple(values)}
-    )
+    plan = make_plan(replace(query, ring=BOOLEANS), {Attribute("R", "B"): tuple(values)})
     case = Case({}, query.sql, catalog, plan.query)
     ((_, reader),) = readers_of(plan, Path("unused"), ())
     assert bool(reader.statements[0].lookups) == (many > clauses.IN_TEXT)

@@ -1,7 +1,7 @@
 """The plan on one machine: each tuple is read once, and the state stays within the plan's units.
 
 New answers of a batch are found from the tables before it and the representatives of the batch
-alone. Duplicate-preserving: the sum over the streams of the matches whose first stream (in FROM
+alone: the sum over the streams of the matches whose first stream (in FROM
 order) that contributes a new tuple is that one. Duplicate-eliminating: the rows of those matches
 that did not follow from the tables before, so nothing has to be remembered as emitted.
 """
@@ -17,6 +17,7 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
+from streambound.query.statement import Statement
 from streambound.query.values import Value
 from streambound.synopsis.answer import Joiner, Rep, by_bucket, representatives, static_rows
 from streambound.synopsis.ending import EndingPlan
@@ -92,14 +93,15 @@ class OnePass:
         """Take up the tables of a state."""
         self.tables = dict(tables)
         self.kept = {
-            alias: by_bucket(table, table.counts if table.preserving else table.entries)
+            alias: by_bucket(table, table.entries if table.ring.idempotent else table.counts)
             for alias, table in self.tables.items()
         }
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[tuple[Any, ...], int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
@@ -130,7 +132,7 @@ class OnePass:
         synopsis = self.plan.synopses[0]
         name = self.query.occurrence(synopsis.alias).relation.name
         rows = batch.tuples.get(name, ())
-        return {synopsis.alias: [Rep(row, 1) for row in rows if accepts(synopsis, row)]}
+        return {synopsis.alias: [Rep(row, self.query.ring.one) for row in rows if accepts(synopsis, row)]}
 
     def _summary(self, batch: Batch) -> dict[str, Table]:
         new = fresh(self.plan)
@@ -147,8 +149,8 @@ class OnePass:
             if not fresh_reps[first]:
                 continue
             for row, weight in self.joiner.rows(self._mixture(first, before, fresh_reps)):
-                found[row] = found.get(row, 0) + weight
-        if self.query.distinct:
+                self.query.ring.put(found, row, weight)
+        if self.query.ring.idempotent:
             sources = {**self.static, **before}
             return {row: 1 for row in found if not self.joiner.exists(sources, row)}
         return found

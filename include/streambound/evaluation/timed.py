@@ -14,6 +14,7 @@ from typing import Any
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.query.model import Attribute, Query
+from streambound.query.statement import Statement
 from streambound.synopsis.answer import static_rows
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, Row, Source, with_new
@@ -47,8 +48,9 @@ class TimedPass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
@@ -72,7 +74,7 @@ class TimedPass:
         self.state.advance(now - 1)
         self.state.held.take(arriving, now)
         found = self._answers(now)
-        if self.query.distinct:
+        if self.query.ring.idempotent:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
             self._remember(found, now)
         self.state.advance(now)

@@ -87,7 +87,7 @@ def news(before: Table, new: Table) -> Table:
 
     What an entry no better than one under the same key gives, that one gave before.
     """
-    found = Table(new.synopsis, new.preserving)
+    found = Table(new.synopsis, new.ring)
     for bucket, held in new.entries.items():
         known, shape = before.entries.get(bucket, {}), new.layouts[bucket[0]]
         kept = {
@@ -119,7 +119,7 @@ class Tabled:
     latest: int | None = None
 
     def __init__(self, plan: Plan, query: Query, static: Static, totalled: bool = True) -> None:
-        self.plan, self.preserving = plan, not plan.query.distinct
+        self.plan, self.ring = plan, plan.query.ring
         self.onepass = OnePass(query, static, plan)
         self.onepass.joiner = Matches(plan)
         self.total: states.Total | None = {} if totalled and not plan.stateless else None
@@ -146,7 +146,7 @@ class Tabled:
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from a table an occurrence."""
         new = self._tables(given)
-        if not self.preserving:
+        if self.ring.idempotent:
             new = {alias: news(self.onepass.tables[alias], table) for alias, table in new.items()}
         changed = any(table.counts or table.entries for table in new.values())
         counts = self.onepass.advance(new) if changed else {}
@@ -157,9 +157,7 @@ class Tabled:
 
     def _tables(self, given: Mapping[str, bytes]) -> dict[str, Table]:
         return {
-            s.alias: loads(s, self.preserving, given[s.alias])
-            if s.alias in given
-            else Table(s, self.preserving)
+            s.alias: loads(s, self.ring, given[s.alias]) if s.alias in given else Table(s, self.ring)
             for s in self.plan.synopses
         }
 

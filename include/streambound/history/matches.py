@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Attribute, Join, Op
+from streambound.query.ring import Weight
 from streambound.synopsis.answer import Joiner, Rep, Row, Sources, column_towards
 from streambound.synopsis.plan import Pair, Plan
 from streambound.synopsis.state import ANY
@@ -67,14 +68,14 @@ class Matches(Joiner):
             for alias, pair in sides.items()
         }
 
-    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, int]]:
-        """(answer row, multiplicity); every row once, unless ``fixed`` is given."""
+    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, Weight]]:
+        """(answer row, weight); every row once, unless ``fixed`` is given."""
         if fixed is not None:
             yield from super().rows(sources, fixed)
         elif all(sources.values()):
             yield from self._counted(sources)
 
-    def _counted(self, sources: Sources) -> Iterator[tuple[Row, int]]:
+    def _counted(self, sources: Sources) -> Iterator[tuple[Row, Weight]]:
         raw = {alias: self._values(alias, reps) for alias, reps in sources.items()}
         ranks, values = _ranked(raw)
         found: Matched | None = None
@@ -87,8 +88,10 @@ class Matches(Joiner):
                 return
         assert found is not None
         columns = [self._decoded(o.term, found, values) for o in self.plan.query.select]
-        for index, weight in enumerate(found.weights.tolist()):
-            yield tuple(column[index] for column in columns), weight
+        # Arrays count, whatever the ring.
+        ring = self.ring
+        for index, count in enumerate(found.weights.tolist()):
+            yield tuple(column[index] for column in columns), ring.multiply(ring.one, count)
 
     def _values(self, alias: str, reps: Sequence[Rep]) -> dict[Slot, list[Any]]:
         found: dict[Slot, list[Any]] = {
@@ -329,9 +332,8 @@ def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 
-def _sides(atom: Comparison) -> dict[str, Pair]:
+def _sides(atom: Join) -> dict[str, Pair]:
     """A comparison seen from each of its occurrences."""
-    assert isinstance(atom.right, Attribute)
     mirrored = (atom.right, atom.op.mirrored, atom.left)
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 

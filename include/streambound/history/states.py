@@ -48,11 +48,9 @@ def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
 def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     """The tables and the final answer at a boundary."""
     body = json.loads(data)
-    preserving = not plan.query.distinct
-    synopses = () if plan.stateless else plan.synopses
-    found = body["tables"]
+    synopses, ring, found = () if plan.stateless else plan.synopses, plan.query.ring, body["tables"]
     tables = {
-        s.alias: loads(s, preserving, canonical(found[s.alias])) if s.alias in found else Table(s, preserving)
+        s.alias: loads(s, ring, canonical(found[s.alias])) if s.alias in found else Table(s, ring)
         for s in synopses
     }
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}

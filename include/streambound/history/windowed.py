@@ -89,7 +89,7 @@ class _PartState:
             whole = pa.concat_tables([self.before(alias), new[name]])
             stays = pc.greater(whole.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
             self.held[alias] = whole.filter(stays)
-        if part.plan.query.distinct:
+        if part.plan.query.ring.idempotent:
             known = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
             known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
             with session.known(KNOWN, known):
@@ -124,13 +124,12 @@ class Windowed:
         """
         edges = load_edges(given[JOINT])
         self._follow(partition, edges.moments)
-        plan = self.plan
         with opened() as session:
             found = {label: self._across(session, state, edges) for label, state in self.parts.items()}
             new = self._new(session, edges, [table for table in found.values() if table is not None])
             for label, (_, _, until) in edges.moments.items():
                 here = found[label]
-                rows = [edges.remembered[label]] if plan.distinct else []
+                rows = [edges.remembered[label]] if self.plan.ring.idempotent else []
                 rows += [] if here is None else [here.drop_columns(PART)]
                 self.parts[label].take(session, until, edges.tails, rows)
         self.peak_units = max(self.peak_units, self.units)
@@ -192,7 +191,7 @@ class Windowed:
         """Answer rows by moment, in order; of a distinct statement those that were not answered before."""
         plan, schema = self.plan, emit.answer_schema(self.plan.statement.outputs)
         schema = schema.insert(0, pa.field(PART, pa.int64()))
-        if plan.distinct:
+        if plan.ring.idempotent:
             states = self.parts.values()
             known = [state.answered for state in states if state.answered is not None]
             tables = [*tables, *(_numbered(table, EARLIER) for table in known)]
@@ -272,7 +271,7 @@ class Windowed:
         found = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
         for label, state in self.parts.items():
             state.now, held, rows = load_held(state.part.plan, found[label])
-            if self.plan.distinct:
+            if self.plan.ring.idempotent:
                 known = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
                 state.answered = emit.answer_table(self.plan.statement, known)
             state.held = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
+from streambound.query.ring import Weight
 from streambound.synopsis.plan import Condition, Pair, Plan
 from streambound.synopsis.state import ANY, Bucket, Table, apart_name, op_between, passes, unequal_name
 
@@ -18,7 +19,7 @@ class Rep:
     """A representative: its column values, how many tuples it stands for, and its cell; never changed."""
 
     values: Mapping[str, Any]
-    weight: int
+    weight: Weight
     cell: int | None = None
     settled: frozenset[Pair] = frozenset()
     apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
@@ -74,7 +75,7 @@ def static_rows(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -
         own = [a for a in query.where if {x.occurrence for x in a.attributes} == {occurrence.alias}]
         required = {x.column for x in query.present if x.occurrence == occurrence.alias}
         found[occurrence.alias] = [
-            Rep(row, 1)
+            Rep(row, query.ring.one)
             for row in rows.get(occurrence.relation.name, ())
             if all(row[c] is not None for c in required) and passes(own, row)
         ]
@@ -85,11 +86,11 @@ class Joiner:
     """Joins representatives under a plan's comparisons and projects the answer rows."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.ring = plan, plan.query.ring
         self.apart = _incompatible(plan)
 
-    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, int]]:
-        """(answer row, multiplicity) of every match; only of ``fixed`` if given.
+    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, Weight]]:
+        """(answer row, weight) of every match; only of ``fixed`` if given.
 
         ``sources`` holds the representatives of every occurrence in FROM.
         """
@@ -99,11 +100,11 @@ class Joiner:
         narrowed = {alias: _narrowed(reps, wanted.get(alias)) for alias, reps in sources.items()}
         order = sorted(narrowed, key=lambda alias: len(narrowed[alias]))
         steps = [_Step(self.plan, order[: i + 1], narrowed[order[i]]) for i in range(len(order))]
-        yield from self._extend(steps, 0, {}, 1)
+        yield from self._extend(steps, 0, {}, self.ring.one)
 
     def _extend(
-        self, steps: list[_Step], depth: int, chosen: dict[str, Rep], weight: int
-    ) -> Iterator[tuple[Row, int]]:
+        self, steps: list[_Step], depth: int, chosen: dict[str, Rep], weight: Weight
+    ) -> Iterator[tuple[Row, Weight]]:
         if depth == len(steps):
             yield self._project(chosen), weight
             return
@@ -111,7 +112,7 @@ class Joiner:
         for rep in step.candidates(chosen):
             if self._meet(step.alias, rep, chosen):
                 chosen[step.alias] = rep
-                yield from self._extend(steps, depth + 1, chosen, weight * rep.weight)
+                yield from self._extend(steps, depth + 1, chosen, self.ring.multiply(weight, rep.weight))
                 del chosen[step.alias]
 
     def _meet(self, alias: str, rep: Rep, chosen: Mapping[str, Rep]) -> bool:
@@ -127,12 +128,9 @@ class Joiner:
             for o in self.plan.query.select
         )
 
-    def counts(self, sources: Sources) -> dict[Row, int]:
-        """Every answer row with its multiplicity."""
-        found: dict[Row, int] = {}
-        for row, weight in self.rows(sources):
-            found[row] = found.get(row, 0) + weight
-        return found
+    def counts(self, sources: Sources) -> dict[Row, Weight]:
+        """Every answer row with its weight."""
+        return self.ring.total(self.rows(sources))
 
     def exists(self, sources: Sources, row: Row) -> bool:
         """Whether an answer row follows from the sources."""
@@ -172,9 +170,8 @@ class _Step:
         return op_between(op, rep.towards(pair), partner.towards(back))
 
 
-def _oriented(atom: Comparison, alias: str, bound: list[str]) -> Pair | None:
+def _oriented(atom: Join, alias: str, bound: list[str]) -> Pair | None:
     left, right = atom.left, atom.right
-    assert isinstance(right, Attribute)
     if left.occurrence == alias and right.occurrence in bound:
         return left, atom.op, right
     if right.occurrence == alias and left.occurrence in bound:

@@ -50,7 +50,7 @@ def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
     """A tuple with the comparisons that hold for all like it; None if it is part of no match at all."""
     (profile,) = (s for s in plan.profiles if s.streams == (alias,))
     found = dict(values)
-    cells = [cell for cell in profile.cells if MatchLayout(cell, True).accepts(values)]
+    cells = [cell for cell in profile.cells if MatchLayout(cell, plan.plan.query.ring).accepts(values)]
     found.update(((own, other), ANY) for cell in cells for own, _, other in cell.settled)
     return found if cells else None
 
@@ -73,7 +73,7 @@ class _Builder:
     def build(self) -> Automaton:
         for profile in self.plan.profiles:
             streams = frozenset(profile.streams)
-            layouts = [MatchLayout(cell, True) for cell in profile.cells]
+            layouts = [MatchLayout(cell, self.plan.plan.query.ring) for cell in profile.cells]
             for split in profile.splits:
                 if at_once(self.plan, split.new):
                     self._split(streams, layouts, split)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.query.conditions import holds
+from streambound.query.ring import Ring, Weight
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key
 from streambound.synopsis.state import ANY, Bucket, Entries, class_of, escapes
 from streambound.synopsis.timed import MatchCell, MatchSynopsis
@@ -24,13 +25,12 @@ Values = dict[Any, Any]
 class MatchLayout:
     """How the entries of one cell are made.
 
-    An entry of a duplicate-preserving table has the value that stands for each key by position; of a
-    duplicate-eliminating one it is filed under its standing in each extremum and has the values of
-    one real match.
+    An entry has the value that stands for each key by position; in an idempotent ring it is filed under
+    its standing in each extremum and has the values of one real match.
     """
 
     cell: MatchCell
-    preserving: bool
+    ring: Ring
 
     def accepts(self, values: Values) -> bool:
         """Whether a partial match belongs to the cell."""
@@ -60,13 +60,13 @@ class MatchLayout:
 
     def entry(self, values: Values) -> tuple[Any, ...]:
         """What is kept of a single partial match beside its key."""
-        if self.preserving:
+        if not self.ring.idempotent:
             return tuple(self._value(k, values) for k in self.cell.keys if k.points is not None)
         return tuple(values[a] for a in self.cell.whole)
 
     def together(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
         """The one of two entries of the same standing that stands for both."""
-        if self.preserving:
+        if not self.ring.idempotent:
             return tuple(min(a, b) for a, b in zip(one, other, strict=True))
         return min(one, other)
 
@@ -95,7 +95,7 @@ class MatchLayout:
         keyed = list(zip(self.cell.keys, key, strict=False))
         values: Values = {k.attribute: value for k, value in keyed if k.points is None}
         values.update((own, values[mate]) for own, mate in self.cell.same)
-        if not self.preserving:
+        if self.ring.idempotent:
             values.update(zip(self.cell.whole, entry, strict=True))
             return values
         positions = (k for k in self.cell.keys if k.points is not None)
@@ -127,26 +127,25 @@ class MatchTable:
     """
 
     synopsis: MatchSynopsis
-    preserving: bool
-    counts: dict[Bucket, int] = field(default_factory=dict)
+    ring: Ring
+    counts: dict[Bucket, Weight] = field(default_factory=dict)
     entries: dict[Bucket, Entries] = field(default_factory=dict)
     layouts: tuple[MatchLayout, ...] = ()
     changed: set[Bucket] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:
-        self.layouts = self.layouts or tuple(
-            MatchLayout(cell, self.preserving) for cell in self.synopsis.cells
-        )
+        self.layouts = self.layouts or tuple(MatchLayout(cell, self.ring) for cell in self.synopsis.cells)
 
-    def add(self, values: Values, weight: int) -> None:
-        """Take in a partial match that occurs ``weight`` times."""
+    def add(self, values: Values, weight: Weight) -> None:
+        """Take in a partial match of a weight."""
         for number, shape in enumerate(self.layouts):
             if not shape.accepts(values):
                 continue
             bucket = (number, shape.bucket(values))
-            if self.preserving:
-                self.counts[bucket] = self.counts.get(bucket, 0) + weight
-            self._file(bucket, () if self.preserving else shape.standing(values), shape.entry(values))
+            if not self.ring.idempotent:
+                self.ring.put(self.counts, bucket, weight)
+            standing = shape.standing(values) if self.ring.idempotent else ()
+            self._file(bucket, standing, shape.entry(values))
 
     def _file(self, bucket: Bucket, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
         held, shape = self.entries.setdefault(bucket, {}), self.layouts[bucket[0]]
@@ -161,21 +160,21 @@ class MatchTable:
     def merge(self, other: MatchTable) -> None:
         """Take in the table of other partial matches of the same streams."""
         for bucket, count in other.counts.items():
-            self.counts[bucket] = self.counts.get(bucket, 0) + count
+            self.ring.put(self.counts, bucket, count)
         for bucket, held in other.entries.items():
             for standing, entry in held.items():
                 self._file(bucket, standing, entry)
 
-    def matches(self, bucket: Bucket) -> Iterator[tuple[Values, int]]:
-        """The entries of a bucket as (values, multiplicity)."""
+    def matches(self, bucket: Bucket) -> Iterator[tuple[Values, Weight]]:
+        """The entries of a bucket as (values, weight)."""
         number, key = bucket
-        weight = self.counts[bucket] if self.preserving else 1
+        weight = self.counts.get(bucket, self.ring.one)
         for entry in self.entries[bucket].values():
             yield self.layouts[number].match(key, entry), weight
 
     @property
     def units(self) -> int:
         """Stored values and counts at this moment."""
-        if self.preserving:
+        if not self.ring.idempotent:
             return len(self.counts)
         return sum(len(held) * self.layouts[n].cell.width for (n, _), held in self.entries.items())

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from streambound.query.model import Atom, Attribute, Comparison, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Op, Query
 from streambound.query.values import Value
 
 # A comparison of an occurrence's own column (left) with one of another occurrence.
@@ -157,7 +157,7 @@ class Plan:
     """
 
     query: Query
-    joins: tuple[Comparison, ...]
+    joins: tuple[Join, ...]
     synopses: tuple[StreamSynopsis, ...]
     stateless: bool = False
     empty: bool = False

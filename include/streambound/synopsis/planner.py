@@ -34,7 +34,7 @@ def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
     facts = known(query, static_values)
     if facts is None:
         return Plan(query, (), (), empty=True)
-    if len(query.streams) == 1 and not query.distinct:
+    if len(query.streams) == 1 and not query.ring.idempotent:
         return Plan(query, facts.joins, (stream_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
     try:
         return Plan(query, facts.joins, _agreed(facts))
@@ -69,7 +69,7 @@ def not_distributed(query: Query) -> str | None:
 
 def distinct_timestamps(query: Query) -> bool:
     """Whether rows with a timestamp are to be distinct: they are forgotten once they cannot come again."""
-    return query.distinct and any(query.is_timestamp(a) for a in query.projected)
+    return query.ring.idempotent and any(query.is_timestamp(a) for a in query.projected)
 
 
 def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:

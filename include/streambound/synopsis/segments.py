@@ -63,7 +63,7 @@ class SegmentPlan:
     @cached_property
     def join(self) -> MatchJoin:
         """The conditions between streams."""
-        return MatchJoin(self.plan.joins, self.plan.clock.conditions)
+        return MatchJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     def parts(self, split: Split) -> tuple[Streams, ...]:
         """The new streams of a split, in sets that time links."""
@@ -104,7 +104,7 @@ def unserved(plan: TimedPlan) -> str | None:
     query, clock = plan.query, plan.clock
     if plan.empty:
         return "its answer is always empty"
-    if query.distinct:
+    if query.ring.idempotent:
         return "it is duplicate-eliminating"
     if query.statics:
         return "it reads static relations"
@@ -156,7 +156,7 @@ class Segment:
 
 def empty_segment(plan: SegmentPlan) -> Segment:
     """The summary of nothing."""
-    return Segment({streams: MatchTable(s, True) for streams, s in plan.tables.items()})
+    return Segment({streams: MatchTable(s, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
@@ -230,7 +230,7 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
         found.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
-            found.tables[streams] = loads_matches(plan.tables[streams], True, table)
+            found.tables[streams] = loads_matches(plan.tables[streams], plan.plan.query.ring, table)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

@@ -4,7 +4,7 @@ Integers, strings, booleans and None are themselves; a Fraction is ``{"q": "3/2"
 ``{"d": "0x1.8p+0"}`` (exact), NaN ``{"d": "nan"}``. Entries are sorted, so equal tables have equal
 bytes and a digest of the bytes identifies the state.
 
-Law: ``loads(synopsis, preserving, dumps(table))`` equals ``table``; so does ``loads_matches`` for
+Law: ``loads(synopsis, ring, dumps(table))`` equals ``table``; so does ``loads_matches`` for
 partial matches.
 """
 
@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.errors import DataError
+from streambound.query.ring import Ring
 from streambound.query.values import NAN, NotANumber
 from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import StreamSynopsis
@@ -45,13 +46,13 @@ def dumps(table: Table | MatchTable) -> bytes:
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
 
 
-def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
+def loads(synopsis: StreamSynopsis, ring: Ring, data: bytes) -> Table:
     """The table in canonical bytes.
 
     Raises:
         DataError: the bytes are no table.
     """
-    table = Table(synopsis, preserving)
+    table = Table(synopsis, ring)
     try:
         _fill(table, json.loads(data))
     except _NO_TABLE as error:
@@ -59,13 +60,13 @@ def loads(synopsis: StreamSynopsis, preserving: bool, data: bytes) -> Table:
     return table
 
 
-def loads_matches(synopsis: MatchSynopsis, preserving: bool, document: Any) -> MatchTable:
+def loads_matches(synopsis: MatchSynopsis, ring: Ring, document: Any) -> MatchTable:
     """The table of partial matches in what canonical bytes hold as JSON.
 
     Raises:
         DataError: it is no table.
     """
-    table = MatchTable(synopsis, preserving)
+    table = MatchTable(synopsis, ring)
     try:
         _fill(table, document)
     except _NO_TABLE as error:

@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op
+from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op
+from streambound.query.ring import Ring, Weight
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
 from streambound.synopsis.plan import Cell, Condition, Keep, Key, Plan, StreamSynopsis
@@ -47,9 +48,11 @@ def _meets(atom: Atom, row: Tuple) -> bool:
     if isinstance(atom, Membership):
         value = row[atom.attribute.column]
         return value is not None and any(value == member.value for member in atom.values)
-    left = row[atom.left.column]
-    right = row[atom.right.column] if isinstance(atom.right, Attribute) else atom.right.value
-    return left is not None and right is not None and holds(atom.op, left, right)
+    if isinstance(atom, Join):
+        left, right = row[atom.left.column], row[atom.right.column]
+        return left is not None and right is not None and holds(atom.op, left, right)
+    left, constant = row[atom.attribute.column], atom.constant.value
+    return left is not None and constant is not None and holds(atom.op, left, constant)
 
 
 def meets_conditions(conditions: Iterable[Condition], row: Tuple) -> bool:
@@ -196,7 +199,7 @@ def layout(cell: Cell) -> Layout:
     return Layout(cell, tuple(ends))
 
 
-# What is kept under a key: a count (duplicate-preserving), or ends by the values of <> columns.
+# What is kept under a key: a count, or in an idempotent ring ends by the values of <> columns.
 Entries = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
@@ -205,8 +208,8 @@ class Table:
     """The state of one stream occurrence."""
 
     synopsis: StreamSynopsis
-    preserving: bool
-    counts: dict[Bucket, int] = field(default_factory=dict)
+    ring: Ring
+    counts: dict[Bucket, Weight] = field(default_factory=dict)
     entries: dict[Bucket, Entries] = field(default_factory=dict)
     layouts: tuple[Layout, ...] = ()
 
@@ -221,15 +224,15 @@ class Table:
             if not meets_conditions(shape.cell.conditions, row):
                 continue
             bucket = (number, shape.bucket(row))
-            if self.preserving:
+            if not self.ring.idempotent:
                 # Under classes by position a representative value is needed as well as the count.
-                self.add_count(bucket, 1, shape.entry(row))
+                self.add_count(bucket, self.ring.one, shape.entry(row))
             else:
                 self.add_entry(bucket, shape.unequal(row), shape.entry(row))
 
-    def add_count(self, bucket: Bucket, count: int, ends: tuple[Any, ...]) -> None:
+    def add_count(self, bucket: Bucket, count: Weight, ends: tuple[Any, ...]) -> None:
         """Count tuples under a key."""
-        self.counts[bucket] = self.counts.get(bucket, 0) + count
+        self.ring.put(self.counts, bucket, count)
         if ends:
             self._join_ends(bucket, (), ends)
 
@@ -255,17 +258,17 @@ class Table:
                 self._join_ends(bucket, unequal, ends)
             if any(held):
                 self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
-        if not self.preserving:
+        if self.ring.idempotent:
             return [bucket for bucket, held in before.items() if self.entries[bucket] != held]
         for bucket, count in other.counts.items():
-            self.counts[bucket] = self.counts.get(bucket, 0) + count
+            self.ring.put(self.counts, bucket, count)
         return list(other.counts)
 
-    def representatives(self, bucket: Bucket) -> list[tuple[dict[str, Any], int]]:
-        """(column values, multiplicity) of every entry of a bucket."""
+    def representatives(self, bucket: Bucket) -> list[tuple[dict[str, Any], Weight]]:
+        """(column values, weight) of every entry of a bucket."""
         number, key = bucket
         shape, held = self.layouts[number], self.entries.get(bucket)
-        weight = self.counts[bucket] if self.preserving else 1
+        weight = self.counts.get(bucket, self.ring.one)
         if held is None:
             return [(shape.representative(key, (), ()), weight)]
         return [(shape.representative(key, unequal, ends), weight) for unequal, ends in held.items()]
@@ -273,7 +276,7 @@ class Table:
     @property
     def units(self) -> int:
         """Stored values and counts at this moment."""
-        if self.preserving:
+        if not self.ring.idempotent:
             return len(self.counts)
         return sum(
             len(held) * max(1, len(unequal) + sum(a not in self._points(number) for a, _ in shape.ends))
@@ -335,7 +338,7 @@ def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[in
 
 def fresh(plan: Plan) -> dict[str, Table]:
     """Empty tables for a plan, by occurrence."""
-    return {s.alias: Table(s, not plan.query.distinct) for s in plan.synopses}
+    return {s.alias: Table(s, plan.query.ring) for s in plan.synopses}
 
 
 def units(tables: Mapping[str, Table]) -> int:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
 from streambound.synopsis.clock import Clock, Composite
 from streambound.synopsis.plan import Condition, Extremum, Key, Pair, StreamSynopsis
 
@@ -140,7 +140,7 @@ class TimedPlan:
 
     query: Query
     clock: Clock
-    joins: tuple[Comparison, ...] = ()
+    joins: tuple[Join, ...] = ()
     streams: tuple[StreamSynopsis, ...] = ()
     synopses: tuple[MatchSynopsis, ...] = ()
     answers: tuple[Split, ...] = ()
@@ -160,7 +160,7 @@ class TimedPlan:
     @property
     def ends(self) -> dict[int, int]:
         """The outputs after whose timestamp a row cannot come again, and how long after."""
-        if not self.query.distinct:
+        if not self.query.ring.idempotent:
             return {}
         terms = ((place, output.term) for place, output in enumerate(self.query.select))
         return {
@@ -194,7 +194,7 @@ class TimedPlan:
         told = any(alias == stream for synopsis in self.synopses for stream, _, _ in synopsis.ages)
         projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
         return (
-            self.query.distinct
+            self.query.ring.idempotent
             and not (projected or told or self.clock.hold(alias) > 0)
             and len(sides) < 2
             and all(order.op is not Op.NE for order in own)

@@ -88,7 +88,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
             raise PlanError(f"no plan was found: {attribute} has no end", subject=query.name)
     streams = frozenset(clock.streams)
     answers = tuple(splits_of(clock, streams))
-    planner = _Planner(query, facts, clock)
+    planner, once = _Planner(query, facts, clock), query.ring.idempotent
     return TimedPlan(
         query=query,
         clock=clock,
@@ -97,7 +97,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
         windows=tuple(_windows(facts, clock)),
-        remembered=_remembered(facts, clock, static_values or {}, linger) if query.distinct else Remembered(),
+        remembered=_remembered(facts, clock, static_values or {}, linger) if once else Remembered(),
         linger=linger,
     )
 
@@ -181,7 +181,7 @@ class _Planner:
         try:
             cells = CellPlanner(facts, alias).cells()
         except PlanError:
-            if not self.query.distinct or len(streams) < 2 or not self.bounded:
+            if not self.query.ring.idempotent or len(streams) < 2 or not self.bounded:
                 raise
             cells = FrontPlanner(facts, alias).cells()
         for cell in cells:
@@ -190,7 +190,7 @@ class _Planner:
             yield self._match_cell(found, renamed(same, wide.originals), streams)
 
     def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> MatchCell:
-        if not self.query.distinct:
+        if not self.query.ring.idempotent:
             return MatchCell(cell.conditions, cell.keys, settled=cell.settled, apart=cell.apart, same=same)
         extrema = (*([cell.extremum] if cell.extremum else []), *cell.beside)
         exact = {key.attribute for key in cell.keys if _exact(key)}

@@ -120,6 +120,6 @@ def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answer
 
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
-        made = loads_matches(slices.synopsis, slices.preserving, table)
+        made = loads_matches(slices.synopsis, slices.ring, table)
         made.changed.update(made.entries)
         slices.tables[tuple(ages)] = made

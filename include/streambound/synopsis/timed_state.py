@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Join, Op
+from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
 from streambound.synopsis.matches import MatchTable
@@ -27,7 +28,7 @@ class Slices:
     """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
 
     synopsis: MatchSynopsis
-    preserving: bool
+    ring: Ring
     tables: dict[Ages, MatchTable] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
 
@@ -36,7 +37,7 @@ class Slices:
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
-            self.tables[ages] = MatchTable(self.synopsis, self.preserving)
+            self.tables[ages] = MatchTable(self.synopsis, self.ring)
         self.tables[ages].add(match.values, match.weight)
 
     def age(self, now: int) -> None:
@@ -47,7 +48,7 @@ class Slices:
             for bucket in table.entries:
                 self.standing.put((ages, bucket), [])
             if clipped not in self.tables:
-                self.tables[clipped] = MatchTable(self.synopsis, self.preserving)
+                self.tables[clipped] = MatchTable(self.synopsis, self.ring)
             self.tables[clipped].merge(table)
 
     def _clipped(self, ages: Ages, now: int) -> Ages:
@@ -158,9 +159,9 @@ class Held:
                 settled = False
         return older.merged() if settled else older
 
-    def _meets(self, atom: Comparison, alias: str, at: int) -> bool:
+    def _meets(self, atom: Join, alias: str, at: int) -> bool:
         """Whether a timestamp of ``alias`` and this batch's meet a condition."""
-        assert isinstance(atom.right, Attribute) and self.moment is not None
+        assert self.moment is not None
         left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
         return holds(atom.op, left, right + atom.offset)
 
@@ -175,9 +176,8 @@ class TimedState:
 
     def __init__(self, plan: TimedPlan) -> None:
         self.plan = plan
-        self.join = MatchJoin(plan.joins, plan.clock.conditions)
-        preserving = not plan.query.distinct
-        self.tables = {frozenset(s.streams): Slices(s, preserving) for s in plan.synopses}
+        self.join = MatchJoin(plan.query.ring, plan.joins, plan.clock.conditions)
+        self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
         self.held = Held(plan, self.join)
         self.now: int | None = None
 

@@ -200,7 +200,7 @@ def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
 
 def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
     """The tables of a reader's synopsis over each partition in the current ``tuples``."""
-    tables = [Table(reader.synopsis, not reader.query.distinct) for _ in range(parts)]
+    tables = [Table(reader.synopsis, reader.query.ring) for _ in range(parts)]
     for number, statement in enumerate(reader.statements):
         _fold(tables, number, reader.synopsis.cells[number], session.rows(statement))
     return tables
@@ -215,10 +215,10 @@ def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Seque
         table, key = tables[row[0]], tuple(map(encoded, row[1:keys]))
         bucket = (number, (*key, tuple(map(bool, row[keys:pattern]))) if mixed else key)
         ends = tuple(map(encoded, row[count + 1 :]))
-        if table.preserving:
-            table.add_count(bucket, row[count], ends)
-        else:
+        if table.ring.idempotent:
             table.add_entry(bucket, tuple(map(encoded, row[pattern:count])), ends)
+        else:
+            table.add_count(bucket, row[count], ends)
 
 
 def _answers(
