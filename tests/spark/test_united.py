@@ -14,7 +14,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.moments import Rows, cut, expected, last_boundary, write, write_statics
 from tests.spark.nights import from_scratch, left, night
@@ -25,10 +24,10 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.statement import StatementPass
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.spark import executor
 from streambound.spark.executor import SparkExecutor
 from streambound.tasks.plans import statement_plan
 
@@ -75,14 +74,13 @@ def planned(case: Case, statics: dict[str, list[Encoded]]) -> Statement:
 
 def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
     """The answers of each partition are those of the definition."""
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = write_statics(case, statics, folder)
         for number, part in enumerate(parts):
             write(case, number, part, folder)
         (answer,) = evaluate_history(
-            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+            LocalExecutor(1), [Registered("q", case.sql)], catalog, output=folder / "out"
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
@@ -121,8 +119,7 @@ def test_any_cut_into_partitions_and_nights(sql: str, data: st.DataObject) -> No
     rows = data.draw(timed_events(case))
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
-        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executor, "run_tasks", run_here)
+        with TemporaryDirectory() as name:
             folder = Path(name)
             catalog = histories.placed(case.catalog, folder)
             for number, part in enumerate(parts):
@@ -182,7 +179,6 @@ def test_other_columns_are_another_answer() -> None:
     assert len(set(fingerprints[:3])) == 3
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> None:
     case = timed_case(UNITED[1])
     query = Registered("q", case.sql)
@@ -196,7 +192,6 @@ def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> N
     assert left(tmp_path / "nightly", "q") == from_scratch([query], catalog, tmp_path / "whole")["q"]
 
 
-@pytest.mark.usefixtures("in_process")
 def test_the_parts_of_a_statement_share_the_order_of_time(tmp_path: Path) -> None:
     case = timed_case(UNITED[4])
     write(case, 0, [row("S", 2), row("T", 5)], tmp_path)
@@ -206,7 +201,6 @@ def test_the_parts_of_a_statement_share_the_order_of_time(tmp_path: Path) -> Non
     assert "partition 1 of U has a row of 3, but the partitions before it reach 5" in str(found.error)
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_statement_without_answers(tmp_path: Path) -> None:
     case = timed_case("SELECT A FROM S WHERE A > 2 AND A < 1 UNION SELECT B FROM T WHERE B <> B")
     write(case, 0, [row("S", 2)], tmp_path)
