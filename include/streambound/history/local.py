@@ -117,7 +117,7 @@ class LocalExecutor:
         pool = None
         try:
             with self._lock, _without_interrupts():
-                pool = self._pool = self._pool or _Pool(self.workers)
+                pool = self._started()
                 made = [pool.submit(group, readings, memory_mb) for group in groups]
             waiting = set(made)
             while waiting:
@@ -136,6 +136,10 @@ class LocalExecutor:
             raise StorageError(
                 f"a worker process {how} while partitions were summarised", fix=MEMORY
             ) from None
+
+    def _started(self) -> _Pool:
+        self._pool = self._pool or _Pool(self.workers)
+        return self._pool
 
     def close(self) -> None:
         """End the workers, whatever they are at."""
