@@ -95,6 +95,18 @@ def test_a_worker_that_was_killed_is_told_in_a_sentence_and_the_next_run_has_oth
     executor.close()
 
 
+def test_workers_do_not_hear_what_a_terminal_tells_all_its_processes(
+    workers: LocalExecutor, catalog: Catalog, tmp_path: Path
+) -> None:
+    for number in range(2):
+        found = night(KINDS[:1], catalog, tmp_path / str(number), workers)
+        assert not any(answer.error for answer in found.values())
+        assert workers._pool is not None
+        for process in workers._pool.processes:
+            os.kill(process.pid or 0, signal.SIGINT)
+    assert all(process.is_alive() for process in workers._pool.processes)
+
+
 class Hungry(Reading):
     """What no memory suffices for."""
 
@@ -151,6 +163,7 @@ if __name__ == "__main__":
         evaluate_history(executor, [query], load_catalog(folder / "streams.yml"), output=folder / "out",
                          progress=progress)
     except KeyboardInterrupt:
+        executor.close()
         print([process.is_alive() for process in pool.processes])
 """
 

@@ -116,9 +116,10 @@ class LocalExecutor:
     ) -> list[Summary]:
         pool = None
         try:
-            with self._lock, _without_interrupts():
+            with self._lock:
                 pool = self._started()
-                made = [pool.submit(group, readings, memory_mb) for group in groups]
+                with _without_interrupts():
+                    made = [pool.submit(group, readings, memory_mb) for group in groups]
             waiting = set(made)
             while waiting:
                 done, waiting = wait(waiting, POLL_SECONDS)
@@ -191,6 +192,7 @@ class _Pool:
         self.processes: list[SpawnProcess] = []
         context: Any = SpawnContext()
         context.Process = self._process
+        # This starts what keeps count of semaphores, and hears interrupts again by then.
         self.executor = ProcessPoolExecutor(workers, context, _begin)
 
     def _process(self, *args: Any, **options: Any) -> SpawnProcess:
