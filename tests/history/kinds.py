@@ -24,8 +24,11 @@ SQL = {
     "bag": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5",
     "distinct": "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 9",
     "ordered": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5 AND S.ts <= T.ts",
+    "chain": "SELECT S.A, T.A AS B FROM S, T, S U "
+    "WHERE S.ts > T.ts AND T.ts >= U.ts AND S.A > T.A AND T.A BETWEEN 1 AND 4",
     "offset": "SELECT DISTINCT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5 AND S.ts + 3 <= T.ts",
     "window": "SELECT S.A, T.B FROM S, T WHERE S.A = T.A AND T.ts BETWEEN S.ts AND S.ts + 4",
+    "ending": "SELECT S.B FROM S, T WHERE S.A = T.A AND T.ts <= 100",
     "union": "SELECT A FROM S WHERE A BETWEEN 5 AND 9 UNION SELECT A FROM T WHERE A BETWEEN 1 AND 3",
     "static": "SELECT R.N, S.B FROM S, R WHERE S.A = R.A AND S.B > 10",
     "cached": "SELECT S.A FROM S, T WHERE S.A = T.A",

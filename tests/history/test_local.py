@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -17,11 +18,18 @@ from tests.history.kinds import COLUMNS, KINDS, MEMORY, SQL, STREAM, STREAMS, ar
 from tests.spark import histories
 from tests.spark.nights import left, night
 
+from streambound.approximate.plan import MemoryPlan
 from streambound.cli import main
 from streambound.errors import StorageError
 from streambound.history.local import LocalExecutor, local_executor
+from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.partitions import Range
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.joint import SegmentJoint, WindowJoint
 from streambound.tasks.summarise import Reading, Task
 
 PARTS = 6
@@ -40,6 +48,14 @@ def catalog(tmp_path: Path) -> Catalog:
     for part in range(PARTS):
         arrive(tmp_path, part)
     return placed(tmp_path)
+
+
+def test_the_kinds_are_all_that_tasks_summarise_in_another_way(catalog: Catalog) -> None:
+    drafts = [draft(query.name, query.sql, catalog, MEMORY.get(query.name)) for query in KINDS]
+    jobs = [prepare(one, Range(), {}) for one in drafts]
+    parts = [part.plan for job in jobs if job.plan is not None for part in job.plan.parts]
+    assert {type(job.joint) for job in jobs} == {SegmentJoint, WindowJoint, NoneType}
+    assert {type(one) for one in parts} == {Plan, TimedPlan, EndingPlan, MemoryPlan}
 
 
 def test_workers_leave_the_same_bytes_as_this_process(

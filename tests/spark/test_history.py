@@ -161,9 +161,8 @@ def test_many_queries_in_one_application(spark: Any, abstract: tuple[Catalog, Pa
     assert schema.names == ["A", "C", "A_2", "count"]
 
 
-@pytest.mark.spark
 def test_the_same_bytes_again_and_nothing_left_of_another_run(
-    spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path
+    abstract: tuple[Catalog, Path], tmp_path: Path
 ) -> None:
     catalog, _ = abstract
     queries = [Registered("q1", QUERIES["q1"]), Registered("q5", QUERIES["q5"])]
@@ -171,21 +170,20 @@ def test_the_same_bytes_again_and_nothing_left_of_another_run(
     def files() -> dict[str, bytes]:
         return {str(f.relative_to(tmp_path)): f.read_bytes() for f in sorted(tmp_path.rglob("*.parquet"))}
 
-    evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path)
     whole = files()
     assert {name for name in whole if "=" not in name} == {"q5/_total.parquet"}
-    evaluate_history(SparkExecutor(spark), queries, catalog, first="00001", last="00001", output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, first="00001", last="00001", output=tmp_path)
     assert {Path(name).parent.name for name in files() if "=" in name} == {"part=00001"}
-    evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path)
     assert files() == whole and len(whole) == 7
 
 
-@pytest.mark.spark
-def test_partitions_kept_out_are_named(spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+def test_partitions_kept_out_are_named(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
     catalog, _ = abstract
     reasons = {"S": {"00001": "rows outside the day", "99999": "not there"}}
     (answer,) = evaluate_history(
-        SparkExecutor(spark), [Registered("q5", QUERIES["q5"])], catalog, excluded=reasons, output=tmp_path
+        LocalExecutor(1), [Registered("q5", QUERIES["q5"])], catalog, excluded=reasons, output=tmp_path
     )
     assert answer.to_json()["missing_partitions"] == [
         {"stream": "S", "partition": "00001", "reason": "rows outside the day"}

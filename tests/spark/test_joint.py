@@ -1,4 +1,4 @@
-"""Partitions that are summarised over all streams together: nights, late shares, one real session."""
+"""Partitions that are summarised over all streams together: nights, late shares."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from tests.strategies import Case
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
-from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Range
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks.joint import SegmentJoint
 
 SQL = (
@@ -185,14 +184,3 @@ def test_a_stream_under_two_names(tmp_path: Path) -> None:
     assert answer.error is None and answer.rows_read == 3
     found = histories.read_answers(tmp_path / "out" / "q", case.query)
     assert found == {"0": {(1,): 1}, "1": {(7,): 2}}
-
-
-@pytest.mark.spark
-def test_in_a_session(spark: Any, tmp_path: Path) -> None:
-    world = World(tmp_path, {})
-    catalog: Catalog = world.catalog
-    (answer,) = evaluate_history(SparkExecutor(spark), [QUERY], catalog, output=tmp_path / "out")
-    assert answer.error is None
-    here = tmp_path / "here"
-    (expected,) = evaluate_history(LocalExecutor(1), [QUERY], catalog, output=here)
-    assert (answer.digest, answer.rows) == (expected.digest, expected.rows)

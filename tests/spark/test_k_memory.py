@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.approximate.test_evaluation import CATALOG, events, plan_for, statements
 from tests.spark import histories
+from tests.spark.conftest import simulate_here
 from tests.spark.histories import Registered
 from tests.spark.moments import Rows, cut, expected, last_boundary, write
 from tests.spark.nights import left, night
@@ -122,6 +123,7 @@ def test_another_policy_or_size_is_another_state(tmp_path: Path) -> None:
         assert len(night(registered, catalog, tmp_path, memory={"q": other})["q"].read_partitions) == 10
 
 
+@pytest.mark.spark
 def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: Path) -> None:
     query = statement(JOIN, CATALOG, "q")
     catalog = written(query, halves(some_rows(3_000)), tmp_path)
@@ -188,12 +190,12 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
     assert read(caches, "q") == second
 
 
-def test_a_benchmark_of_another_query_by_that_name_is_not_used(spark: Any, tmp_path: Path) -> None:
+def test_a_benchmark_of_another_query_by_that_name_is_not_used(tmp_path: Path) -> None:
     catalog = written(statement(JOIN, CATALOG, "q"), halves(some_rows(400)), tmp_path)
     wanted = Wanted(sizes=(5,), policies=("prob",), days=10, held_out=4, runs=1)
     (one,) = benchmark_caches(
-        SparkExecutor(spark),
-        partial(worked, spark),
+        LocalExecutor(1),
+        simulate_here,
         [("q", JOIN)],
         catalog,
         tmp_path,
@@ -203,7 +205,7 @@ def test_a_benchmark_of_another_query_by_that_name_is_not_used(spark: Any, tmp_p
     assert not isinstance(one, Failed)
     other = Registered("q", JOIN.replace("<", "<="))
     (answer,) = evaluate_history(
-        SparkExecutor(spark), [other], catalog, output=tmp_path / "out", memory={"q": Memory(5, one)}
+        LocalExecutor(1), [other], catalog, output=tmp_path / "out", memory={"q": Memory(5, one)}
     )
     assert answer.memory is not None and answer.memory["policy"] == "lru"
 

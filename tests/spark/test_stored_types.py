@@ -24,6 +24,7 @@ from streambound.cli import main
 from streambound.errors import DataError
 from streambound.evaluation.history import rows_of
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.quality.metrics import measure
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.files import footers, parquet_file
@@ -31,7 +32,6 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.values import NAN, parse_type
 from streambound.spark import session
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks import ordered
 from streambound.tasks.engine import Query, opened
 from streambound.tasks.statements import TUPLES
@@ -197,9 +197,8 @@ def values_of(engine: Any, described: Relation) -> list[Any]:
     return [NAN if isinstance(v, float) and math.isnan(v) else v for v in found]
 
 
-@pytest.mark.spark
-def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_queries(
-    spark: Any, tmp_path: Path
+def test_history_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_queries(
+    tmp_path: Path,
 ) -> None:
     streams: dict[str, Any] = {}
     sql: dict[str, str] = {}
@@ -220,7 +219,7 @@ def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_q
         sql[name] = f"SELECT c FROM {name}"
     queries = [Registered(name, text) for name, text in sql.items()]
     found = evaluate_history(
-        SparkExecutor(spark),
+        LocalExecutor(1),
         queries,
         catalog_from_mapping(streams),
         output=tmp_path / "answers",

@@ -30,7 +30,6 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
-from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.timed import TimedPlan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -178,8 +177,3 @@ def compared(executor: Executor, lines: list[CorpusLine]) -> int:
 def test_a_corpus_with_timestamps() -> None:
     lines = timed_lines()
     assert compared(LocalExecutor(1), lines) == len(lines) > 30
-
-
-@pytest.mark.spark
-def test_a_corpus_with_timestamps_in_a_session(spark: Any) -> None:
-    assert compared(SparkExecutor(spark), timed_lines()[::15]) >= 2

@@ -1,6 +1,6 @@
 """Statements with OR and UNION, and streams that end, over partitions: the answers of the definition.
 
-Groups: random statements; timestamps; streams that end; nights; one real session.
+Groups: random statements; timestamps; streams that end; nights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
@@ -207,21 +206,3 @@ def test_a_statement_without_answers(tmp_path: Path) -> None:
     catalog = histories.placed(case.catalog, tmp_path)
     found = night([Registered("q", case.sql)], catalog, tmp_path / "home")["q"]
     assert (found.error, found.answer_count, found.peak_units) == (None, 0, 0)
-
-
-@pytest.mark.spark
-def test_in_a_session(spark: Any, tmp_path: Path) -> None:
-    sqls = {"union": UNITED[1], "ending": ENDING[1]}
-    rows = [[row("S", 1), row("T", 2)], [row("S", 3), row("T", 4)], [row("S", 5), row("T", 6)]]
-    cases = {name: timed_case(sql) for name, sql in sqls.items()}
-    for number, part in enumerate(rows):
-        write(cases["union"], number, part, tmp_path)
-    catalog = histories.placed(cases["union"].catalog, tmp_path)
-    queries = [Registered(name, sql) for name, sql in sqls.items()]
-    answers = {
-        a.query: a for a in evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path / "out")
-    }
-    for name, case in cases.items():
-        assert answers[name].error is None, answers[name].error
-        found = histories.read_answers(tmp_path / "out" / name, case.query)
-        assert found == expected(case, rows, {}), name
