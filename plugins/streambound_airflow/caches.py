@@ -32,10 +32,10 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         DataError: what the form says contradicts itself, or names what there is not.
         StreamboundError: a query that is named cannot be benchmarked.
     """
+    from streambound.history.recent import plan_for
     from streambound.query.catalog import load_catalog
     from streambound.query.registry import read_query
     from streambound.spark.cache_benchmark import Wanted
-    from streambound.spark.recent import plan_for
 
     days(None, params["to"])
     names = ("days", "held_out", "runs")

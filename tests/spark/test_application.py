@@ -16,8 +16,9 @@ from streambound.approximate.choice import Choice
 from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.demo.abstract import Shape, generate
+from streambound.history.local import LocalExecutor
+from streambound.history.recent import plan_for
 from streambound.query.catalog import load_catalog
-from streambound.spark.recent import plan_for
 
 CATALOG = """
 streams:
@@ -34,7 +35,7 @@ QUERIES = {
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry and histories of their own; no Spark."""
     registry = tmp_path / "registry"
     (registry / "queries").mkdir(parents=True)
@@ -43,7 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> P
         (registry / "queries" / f"{name}.sql").write_text(sql)
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
-    monkeypatch.setattr("streambound.spark.application.session", lambda name: nullcontext())
+    monkeypatch.setattr(
+        "streambound.spark.application.spark_executor", lambda name: nullcontext(LocalExecutor(1))
+    )
     generate(tmp_path / "streams", Shape(rows=400, partitions=2))
     return tmp_path
 

@@ -20,15 +20,13 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.distribute import (
     FIELDS,
-    GROUPS_PER_CORE,
     SCHEMA,
     collected,
     cores,
-    failed,
     require_session,
     rows_of,
     spark_jobs,
-    summarise_group,
+    summaries_of,
     summary_of,
 )
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
@@ -36,6 +34,7 @@ from streambound.spark.pushed import pushed
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks.groups import GROUPS_PER_CORE, failed
 from streambound.tasks.joint import Joint
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Reading, Summary, Task
@@ -160,7 +159,7 @@ def _mapper(
             with scratch() as folder:
                 spool = Spool(folder, sources)
                 spool.take(batches)
-                for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
+                for batch in summaries_of([[spool.task(task)]], {name: reading}, memory_mb):
                     rows = [spool.told(row) for row in batch.to_pylist()]
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
         except StorageError as error:

@@ -33,6 +33,10 @@ class Piece:
     standing: Choice | None = None
 
 
+# The result of every piece, given the cases by query, the pieces, and the sizes of the cache.
+Simulate = Callable[[Mapping[str, Case], Sequence[Piece], Sequence[int]], list[Any]]
+
+
 def worked(
     session: SparkSession, cases: Mapping[str, Case], pieces: Sequence[Piece], sizes: Sequence[int]
 ) -> list[Any]:
