@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-LIBRARY = ROOT / "include" / "streambound"
+from scripts.imports import LIBRARY, MODULES, ROOT, home, imported_rooms, imports, on_loading, parsed, top
+
 # Every room may import errors, settings, and how a file is put in its place.
 FREE = ("errors", "settings", "durable")
 DECISION = ["query", "constraints", "boundedness"]
@@ -75,72 +73,13 @@ BESIDE = {
 }
 # Rooms without a folder of tests, and why.
 UNTESTED_ALONE = {"examination": "its questions are asked through the command line and the pages"}
-MODULES = sorted(LIBRARY.rglob("*.py"))
 of_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(LIBRARY)))
-
-
-def room_of(parts: Iterable[str]) -> str:
-    """The innermost room of a module's parts below the library: ``spark.live`` of spark, live, step."""
-    names = list(parts)
-    while len(names) > 1 and not LIBRARY.joinpath(*names, "__init__.py").exists():
-        names.pop()
-    return ".".join(names)
-
-
-def home(path: Path) -> str:
-    return room_of(path.relative_to(LIBRARY).with_suffix("").parts)
 
 
 def row(room: str) -> list[str]:
     """What a room may import, as its row says, or that of the room it follows and that room itself."""
     found = ALLOWED[room]
     return found if isinstance(found, list) else [*row(found), found]
-
-
-def top(room: str) -> str:
-    return room.split(".")[0]
-
-
-def named(node: ast.AST) -> Iterator[str]:
-    """The modules that a statement imports."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        module = node.module or ""
-        yield module
-        yield from (f"{module}.{alias.name}" for alias in node.names if is_module(f"{module}.{alias.name}"))
-
-
-def is_module(name: str) -> bool:
-    first, *rest = name.split(".")
-    place = LIBRARY.joinpath(*rest)
-    return first == "streambound" and (place.is_dir() or place.with_suffix(".py").exists())
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(parsed(path)):
-        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
-        yield from named(node)
-
-
-def on_loading(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The modules that are imported when a module is, not when a function of it is called."""
-    for node in nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        yield from named(node)
-        yield from on_loading(ast.iter_child_nodes(node))
-
-
-def imported_rooms(names: Iterable[str]) -> set[str]:
-    inside = (name.split(".")[1:] for name in names if name.startswith("streambound."))
-    return {room_of(parts) for parts in inside}
 
 
 @of_module
