@@ -13,6 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "include" / "streambound"
 MODULES = sorted(LIBRARY.rglob("*.py"))
+# Every room may import errors, settings, and how a file is put in its place.
+FREE = ("errors", "settings", "durable")
+# Beside the runtime: loaded only in the functions that show it.
+BESIDE = ("demo", "papers", "simulator")
 
 
 def room_of(parts: Iterable[str]) -> str:

@@ -7,12 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from scripts.imports import LIBRARY, MODULES, ROOT, home, imported_rooms, imports, on_loading, parsed, top
+from scripts.imports import (
+    BESIDE,
+    FREE,
+    LIBRARY,
+    MODULES,
+    ROOT,
+    home,
+    imported_rooms,
+    imports,
+    on_loading,
+    parsed,
+    top,
+)
 
-# Every room may import errors, settings, and how a file is put in its place.
-FREE = ("errors", "settings", "durable")
 DECISION = ["query", "constraints", "boundedness"]
-BELOW_CERTIFICATE = [*DECISION, "synopsis", "evaluation"]
+# What evaluates a query, whoever reads its streams.
+EVALUATION = ["query", "synopsis", "evaluation", "checkpoint"]
 # A room is open with its sub-rooms to other rooms; inside it they and its own modules are told apart.
 # The row of a sub-room is its own, or the name of the room whose row holds for it as well.
 ALLOWED: dict[str, list[str] | str] = {
@@ -25,38 +36,46 @@ ALLOWED: dict[str, list[str] | str] = {
     "papers": DECISION,
     "synopsis": DECISION,
     "evaluation": ["query", "synopsis"],
-    "certificate": BELOW_CERTIFICATE,
-    "compiler": [*BELOW_CERTIFICATE, "certificate", "papers"],
+    "certificate": [*DECISION, "evaluation"],
+    "compiler": ["query", "boundedness", "synopsis", "certificate", "papers"],
     "checkpoint": ["query", "synopsis"],
     "approximate.kernels": [],
     "approximate.models": ["query", "approximate.kernels"],
     "approximate.tables": ["approximate.kernels", "approximate.models"],
-    "approximate": [*BELOW_CERTIFICATE, "approximate.kernels", "approximate.models", "approximate.tables"],
+    "approximate": [
+        *DECISION,
+        *("synopsis", "evaluation", "approximate.kernels", "approximate.models", "approximate.tables"),
+    ],
     "approximate.nightly": ["approximate", "approximate.kernels"],
     "demo": ["query"],
-    "tasks": [*BELOW_CERTIFICATE, "checkpoint", "approximate"],
-    "history": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "tasks"],
-    "live": ["query", "synopsis", "evaluation", "checkpoint", "tasks", "history"],
-    "spark": [
-        *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "checkpoint", "approximate", "tasks", "history", "live"),
-    ],
+    "tasks": [*EVALUATION, "boundedness", "approximate"],
+    "history": [*EVALUATION, "boundedness", "compiler", "approximate", "tasks"],
+    "live": [*EVALUATION, "tasks", "history"],
+    "spark": [*EVALUATION, "compiler", "approximate", "tasks", "history", "live"],
     "spark.live": "spark",
-    "results": ["query"],
+    "results": [],
     "results.migrations": "results",
     "results.migrations.versions": "results",
-    "quality": ["query", "synopsis", "results"],
-    "report": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "results"],
+    "quality": ["query", "results"],
+    "report": [*EVALUATION, "boundedness", "certificate", "compiler", "approximate", "results"],
     "report.pages": "report",
     "simulator": ["query", "approximate"],
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
-    "api": [*BELOW_CERTIFICATE, "certificate", "compiler", "simulator"],
+    "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
     "examination": ["query", "compiler", "approximate", "report"],
     "cli": [
-        *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "papers", "checkpoint", "approximate", "tasks", "history", "live"),
-        *("spark", "results", "quality", "report", "simulator", "examination"),
+        *(
+            "query",
+            "boundedness",
+            "evaluation",
+            "certificate",
+            "compiler",
+            "papers",
+            "checkpoint",
+            "approximate",
+        ),
+        *("history", "live", "spark", "report", "simulator", "examination"),
     ],
     "__init__": ["api"],
 }
@@ -65,8 +84,8 @@ ONLY_IN = {
     "great_expectations": ["quality"],
     "airflow": [],
 }
-# Beside the runtime: who may load these, and only in the functions that show it.
-BESIDE = {
+# Who may load what stands beside the runtime, and only in the functions that show it.
+SHOWN_BY = {
     "simulator": ["api.py", "cli/cache.py", "cli/cache_bench.py"],
     "papers": ["compiler.py", "cli/explain.py"],
     "demo": [],
@@ -123,7 +142,7 @@ def test_every_room_of_several_modules_has_its_folder_of_tests() -> None:
 def test_what_stands_beside_the_runtime_is_loaded_only_when_it_is_shown(path: Path) -> None:
     room, name = home(path), path.relative_to(LIBRARY).as_posix()
     for beside in {top(other) for other in imported_rooms(imports(path))} & set(BESIDE) - {top(room)}:
-        assert name in BESIDE[beside], f"{name} must not import {beside}"
+        assert name in SHOWN_BY[beside], f"{name} must not import {beside}"
         loaded = {top(other) for other in imported_rooms(on_loading(parsed(path).body))}
         assert beside not in loaded, f"{name} must import {beside} in the function that shows it"
 
