@@ -32,6 +32,12 @@ def home(path: Path) -> str:
     return room_of(path.relative_to(LIBRARY).with_suffix("").parts)
 
 
+def dotted(path: Path) -> str:
+    """The name by which a module of the library is imported."""
+    parts = ("streambound", *path.relative_to(LIBRARY).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
 def top(room: str) -> str:
     """The room that a sub-room is in."""
     return room.split(".")[0]
