@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -92,6 +93,9 @@ SHOWN_BY = {
 }
 # Rooms without a folder of tests, and why.
 UNTESTED_ALONE = {"examination": "its questions are asked through the command line and the pages"}
+# Rooms of which each module has its file of tests, which names each function that it offers. Elsewhere tests
+# go by what is asked of a room as a whole, and often of several at once.
+MIRRORED = ["constraints"]
 of_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(LIBRARY)))
 
 
@@ -136,6 +140,20 @@ def test_every_room_of_several_modules_has_its_folder_of_tests() -> None:
     rooms = {top(room) for room in ALLOWED if (LIBRARY / top(room)).is_dir()}
     missing = {room for room in rooms if not list((ROOT / "tests" / room).rglob("test_*.py"))}
     assert missing == set(UNTESTED_ALONE)
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if home(p) in MIRRORED and p.stem != "__init__"], ids=lambda p: p.stem
+)
+def test_each_module_of_a_mirrored_room_has_its_tests(path: Path) -> None:
+    tests = ROOT / "tests" / home(path) / f"test_{path.stem}.py"
+    public = {
+        node.name
+        for node in parsed(path).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+    named = {node.id for node in ast.walk(parsed(tests)) if isinstance(node, ast.Name)}
+    assert public <= named
 
 
 @of_module
