@@ -112,6 +112,17 @@ def test_steps_that_mix_round_again() -> None:
     assert closure.assume(between) is None and not closure.admits(between)
 
 
+@given(st.lists(differences, max_size=6), st.permutations([1, 2, 3]))
+def test_no_model_is_lost_where_steps_mix(constraints: list[Difference], steps: list[int]) -> None:
+    by_attribute = dict(zip(ATTRIBUTES, steps, strict=True))
+    closure = Closure.over(by_attribute).assume([*INSIDE, *constraints])
+    found = [m for m in models(constraints) if all(m[a] % step == 0 for a, step in by_attribute.items())]
+    for high, low in product([*ATTRIBUTES, None], repeat=2) if found else ():
+        assert closure is not None
+        bound = closure.bound(high, low)
+        assert bound is not None and max(m[high] - m[low] for m in found) <= bound[0]
+
+
 def test_a_bound_has_its_place() -> None:
     closure = Closure.over({ATTRIBUTES[0]: 1})
     i, j, value = closure.place(at_most(ATTRIBUTES[0], 3, strict=True))
