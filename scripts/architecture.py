@@ -276,7 +276,10 @@ def picture(house: Mapping[str, Room], sizes: Mapping[str, int]) -> str:
         ]
     for name in direct(house):
         parts.append(_box(house[name], x[name], y[name], BOX, sizes[name], most))
-    ground, wide = MARGIN + len(graph.bands) * BAND, (WIDTH - 2 * MARGIN - 2 * APART) / 3
+    ground, wide = (
+        MARGIN + len(graph.bands) * BAND,
+        (WIDTH - 2 * MARGIN - APART * (len(FREE) - 1)) / len(FREE),
+    )
     for i, name in enumerate(FREE):
         middle = MARGIN + wide / 2 + i * (wide + APART)
         parts.append(_box(house[name], middle, ground, wide, sizes[name], most))

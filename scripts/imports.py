@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "include" / "streambound"
 MODULES = sorted(LIBRARY.rglob("*.py"))
-# Every room may import errors, settings, and how a file is put in its place.
-FREE = ("errors", "settings", "durable")
+# Every room may import errors, settings, and how a file is locked and put in its place.
+FREE = ("errors", "settings", "durable", "locks")
 # Beside the runtime: loaded only in the functions that show it.
 BESIDE = ("demo", "papers", "simulator")
 

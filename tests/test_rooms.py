@@ -31,6 +31,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "errors": [],
     "settings": [],
     "durable": [],
+    "locks": [],
     "query": [],
     "constraints": ["query"],
     "boundedness": ["query", "constraints"],

@@ -7,7 +7,6 @@ copied into the site, and the links are rewritten to them.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound import settings
 from streambound.errors import StorageError, StreamboundError
+from streambound.locks import taken
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.file_data_context import FileDataContext
@@ -77,7 +77,7 @@ def docs_context() -> Iterator[FileDataContext]:
     with _storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            taken(lock, wait=True)
             began = time.time()
             context = _open(root)
             yield context
