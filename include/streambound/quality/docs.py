@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
+from streambound.durable import replaced
 from streambound.errors import StorageError, StreamboundError
 from streambound.locks import taken
 
@@ -161,7 +162,9 @@ def make_offline(site: Path, since: float = 0.0) -> None:
         # File systems round times, some to two seconds.
         if page.stat().st_mtime >= since - 2:
             depth = len(page.relative_to(site).parts) - 1
-            _replace(page, offline(page.read_text(encoding="utf-8"), "../" * depth + "static/"))
+            text = offline(page.read_text(encoding="utf-8"), "../" * depth + "static/")
+            with replaced(page, flush=False) as file:
+                file.write(text.encode())
 
 
 def offline(html: str, static: str) -> str:
@@ -179,9 +182,3 @@ def _local(path: str, static: str) -> str:
         tag = '<link rel="stylesheet" href="{}">' if is_style else '<script src="{}"></script>'
         made.append(tag.format(static + asset))
     return "\n    ".join(made)
-
-
-def _replace(page: Path, html: str) -> None:
-    draft = page.with_name(f".{page.name}.draft")
-    draft.write_text(html, encoding="utf-8")
-    draft.replace(page)
