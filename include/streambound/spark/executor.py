@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
 from streambound.query.partitions import Listing
+from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, cores, run_tasks
-from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
 from streambound.tasks.joint import Joint
 from streambound.tasks.summarise import Reading, Summary, Task
@@ -48,9 +48,9 @@ class SparkExecutor:
         in_waves: bool,
     ) -> list[Summary]:
         """The summaries of all tasks, of files and of what only Spark reads."""
-        framed = {name for name, reading in readings.items() if by_spark(reading)}
-        direct = [task for task in tasks if task.stream not in framed]
-        others = [task for task in tasks if task.stream in framed]
+        by_frame = {name for name, reading in readings.items() if by_spark(reading)}
+        direct = [task for task in tasks if task.stream not in by_frame]
+        others = [task for task in tasks if task.stream in by_frame]
         groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
         found = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
-        return found + run_framed(self.session, others, readings, memory_mb) if others else found
+        return found + run_dataframe_tasks(self.session, others, readings, memory_mb) if others else found

@@ -72,7 +72,7 @@ def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], li
         yield relation, sorted(reading.plan.columns(stream)), reading.synopses(stream)
 
 
-def run_framed(
+def run_dataframe_tasks(
     session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
