@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.errors import DataError, PlanError, StreamboundError, meant
+from streambound.errors import DataError, PlanError, StorageError, StreamboundError, meant
 from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
 from streambound_airflow.selection import SUMMARY, run_folder, summary_path
@@ -221,15 +220,10 @@ def _draw(query: str) -> None:
     from streambound.approximate.nightly.night import read
     from streambound.report.trade_off import draw
 
-    path = settings.caches_root() / f"{query}.svg"
-    draft = path.with_name(f".{query}.{os.getpid()}.svg")
     try:
         if (night := read(settings.caches_root(), query)) is not None:
-            draw(night, draft)
-            os.replace(draft, path)
-    except OSError as error:
-        log.warning("%s: cannot draw %s: %s", query, path, error.strerror or error)
-    except DataError as error:
+            draw(night, settings.caches_root() / f"{query}.svg")
+    except (DataError, StorageError) as error:
         log.warning("%s: no picture: %s", query, error.one_line())
 
 

@@ -21,7 +21,7 @@ from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.query.syntax import refuse_gaps, syntax_error
 from streambound.query.tokens import MAX_NESTING, code, place_at, token_place, tokens, trees
-from streambound.query.union import outputs, united
+from streambound.query.union import blocks_of, outputs
 from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
@@ -47,7 +47,7 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
             fix="make one with streambound.catalog(file or mapping)",
         )
     try:
-        blocks = united(_parsed(sql, catalog), sql, catalog, name)
+        blocks = blocks_of(_parsed(sql, catalog), sql, catalog, name)
         return Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql))
     except QueryError as error:
         error.text = error.text or sql

@@ -17,7 +17,7 @@ import pyarrow as pa
 from streambound.checkpoint.kept import Kept
 from streambound.errors import StorageError
 from streambound.history.executor import Progress
-from streambound.spark.ended import told
+from streambound.spark.ended import translated_errors
 from streambound.spark.workers import settle
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
@@ -91,8 +91,8 @@ def collected(frame: Any) -> list[dict[str, Any]]:
 
 
 def spark_jobs() -> AbstractContextManager[None]:
-    """Errors of Spark's jobs as this project's own (see ``ended.told``)."""
-    return told("while tasks ran")
+    """Errors of Spark's jobs as this project's own (see ``ended.translated_errors``)."""
+    return translated_errors("while tasks ran")
 
 
 def require_session(session: SparkSession, failure: Exception) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
 from streambound.query.partitions import Listing
+from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
-from streambound.spark.framed import by_spark, run_framed
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.tasks.groups import GROUPS_PER_CORE
@@ -55,12 +55,12 @@ class SparkExecutor:
 
         Spark itself gives up its jobs at Ctrl-C.
         """
-        framed = {name for name, reading in readings.items() if by_spark(reading)}
-        direct = [task for task in tasks if task.stream not in framed]
-        others = [task for task in tasks if task.stream in framed]
+        by_frame = {name for name, reading in readings.items() if by_spark(reading)}
+        direct = [task for task in tasks if task.stream not in by_frame]
+        others = [task for task in tasks if task.stream in by_frame]
         groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
         found = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
-        return found + run_framed(self.session, others, readings, memory_mb) if others else found
+        return found + run_dataframe_tasks(self.session, others, readings, memory_mb) if others else found
 
 
 @contextmanager

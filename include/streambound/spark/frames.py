@@ -29,7 +29,7 @@ from streambound.query.partitions import (
     find_partitions,
     folder_partitions,
 )
-from streambound.spark.ended import first_lines, told
+from streambound.spark.ended import first_lines, translated_errors
 from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def spark_reads(relation: Relation) -> Iterator[None]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    with told("while a history was read"):
+    with translated_errors("while a history was read"):
         try:
             yield
         # Where files are looked into a classic session fails with an error of its Java gateway.

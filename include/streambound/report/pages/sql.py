@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
+from markupsafe import Markup
+
 from streambound.errors import Place
-from streambound.report.pages.markup import Markup, element, joined, text
+from streambound.report.pages.markup import element, joined, text
 
 
 class Found(Protocol):

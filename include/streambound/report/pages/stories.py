@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from streambound.compiler import Decided
 from streambound.evaluation.events import Answer
 from streambound.query.statement import Statement
-from streambound.report.pages.markup import Markup, element, table, text
+from streambound.report.pages.markup import element, table, text
 from streambound.report.story import SECONDS, SLOTS, History, Story, story
 
 # What stands at an event that the other history has not.

@@ -1,7 +1,7 @@
 """Partitions that only Spark reads, to the same summaries: rows come from a data frame instead of from files.
 
-Spark reads the needed columns of the partitions, drops what counts for no query (see ``pushed``), and brings
-the rows of a partition together; there they are spooled to the task's own disk, and from then on
+Spark reads the needed columns of the partitions, drops what counts for no query (see ``pushdown``), and
+brings the rows of a partition together; there they are spooled to the task's own disk, and from then on
 are what a partition in Parquet files is. So there is one way to summarise, and memory is a batch of rows.
 """
 
@@ -30,7 +30,7 @@ from streambound.spark.distribute import (
     summary_of,
 )
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
-from streambound.spark.pushed import pushed
+from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
@@ -71,7 +71,7 @@ def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], li
         yield relation, sorted(reading.plan.columns(stream)), reading.synopses(stream)
 
 
-def run_framed(
+def run_dataframe_tasks(
     session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
@@ -127,7 +127,7 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
     with spark_reads(relation):
         kinds = dict(frame.dtypes)
         number, present = f.lit(source.number).alias(STREAM), [c for c in source.columns if c in kinds]
-        condition = pushed(relation, source.columns, source.synopses, kinds)
+        condition = pushdown(relation, source.columns, source.synopses, kinds)
         kept = frame if condition is None else frame.where(condition)
         # Without any column a batch has no rows: their partition's name then counts them.
         columns = [quoted(column).alias(source.prefix + column) for column in present or [NAME]]
