@@ -27,7 +27,7 @@ from streambound.certificate.suggestions import Suggestion
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
-from streambound.query.parse import statement
+from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
@@ -50,6 +50,11 @@ class Compilation:
     catalog: Catalog
     name: str
     criterion: str = "exact"
+    dialect: str | None = None
+    # Which query of a text of several.
+    chosen: str | None = None
+    # The sign by which the dialect was guessed.
+    guessed: str | None = None
     statement: Statement | None = None
     decision: Decision | None = None
     verdict: Verdict | None = None
@@ -85,8 +90,9 @@ class Compilation:
 
 
 def parsed(job: Compilation) -> Compilation:
-    """SQL text to the query model."""
-    found = statement(job.sql, job.catalog, job.name)
+    """SQL text to the query model, with the relations that the text itself declares."""
+    text = read(job.sql, job.catalog, job.name, job.dialect, job.chosen)
+    found = text.statement
     for selection in found.selections:
         if not selection.base.arriving:
             raise UnsupportedError(
@@ -96,7 +102,7 @@ def parsed(job: Compilation) -> Compilation:
                 text=job.sql,
                 fix="add a stream to FROM",
             )
-    return replace(job, statement=found)
+    return replace(job, statement=found, catalog=text.catalog, dialect=text.dialect, guessed=text.guessed)
 
 
 def published(job: Compilation) -> Compilation:
@@ -167,8 +173,9 @@ def planned(job: Compilation) -> Compilation:
     assert job.decision is not None and job.verdict is not None
     if not job.verdict.bounded:
         return job
-    if job.decision.unplanned is not None:
-        return replace(job, unplanned=job.decision.unplanned)
+    assert job.statement is not None
+    if (unplanned := job.statement.unevaluated or job.decision.unplanned) is not None:
+        return replace(job, unplanned=unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
@@ -185,11 +192,19 @@ def _sized_by_statics(query: Query) -> bool:
 
 
 def compile(
-    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    compared: bool = False,
+    dialect: str | None = None,
+    query: str | None = None,
 ) -> Compilation:
     """Run all stages.
 
     Args:
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several.
         compared: with what the published criteria say beside the product's own, for those who show it.
 
     Raises:
@@ -202,7 +217,7 @@ def compile(
             accepted=", ".join(CRITERIA),
             fix=meant(str(criterion), CRITERIA),
         )
-    job = parsed(Compilation(sql, catalog, name, criterion))
+    job = parsed(Compilation(sql, catalog, name, criterion, dialect, query))
     if compared or criterion != "exact":
         job = published(job)
     return planned(certified(decided(job)))
@@ -211,7 +226,7 @@ def compile(
 def suggested(job: Compilation) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
     assert job.statement is not None and job.verdict is not None
-    if job.criterion != "exact" or job.verdict.bounded:
+    if job.criterion != "exact" or job.verdict.bounded or job.statement.unevaluated is not None:
         return ()
     return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
 
@@ -219,7 +234,7 @@ def suggested(job: Compilation) -> tuple[Suggestion, ...]:
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
     """The stages on an edited text; None if it is refused."""
     try:
-        job = decided(parsed(Compilation(sql, catalog, name)))
+        job = decided(parsed(Compilation(sql, catalog, name, dialect="spark")))
     except StreamboundError:
         return None
     assert job.verdict is not None
@@ -250,6 +265,8 @@ class Report:
     published: dict[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
     error: StreamboundError | None = None
+    dialect: str | None = None
+    guessed: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -267,7 +284,15 @@ class Report:
         code = None if self.error is None else self.error.code
         further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
         further["refused"] = self.refused
+        further |= {"dialect": self.dialect, "guessed": self.guessed}
+        if isinstance(self.error, UnsupportedError):
+            found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
         return {**found, **{key: text for key, text in further.items() if text is not None}}
+
+
+def _blocker_json(one: UnsupportedError) -> dict[str, Any]:
+    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
+    return {"construct": one.construct or one.message, "message": one.message, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
@@ -287,15 +312,24 @@ def _refused(found: Statement) -> str | None:
 
 
 def check(
-    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", suggest: bool = True
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    suggest: bool = True,
+    dialect: str | None = None,
+    query: str | None = None,
 ) -> Report:
     """The verdict on a query, and why; bad SQL is a verdict, not an exception.
 
     Args:
         suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several; its name is then ``name/query``.
     """
+    name = name if query is None else f"{name}/{query}"
     try:
-        job = compile(sql, catalog, name, criterion, compared=True)
+        job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=query)
     except StreamboundError as error:
         return Report(name, "invalid", criterion, error=error.about(name))
     assert job.statement is not None and job.verdict is not None
@@ -311,4 +345,15 @@ def check(
         reasons=job.verdict.reasons,
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
         suggestions=suggested(job) if suggest else (),
+        dialect=None if job.dialect == "spark" else job.dialect,
+        guessed=job.guessed,
     )
+
+
+def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
+    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
+    try:
+        found = queries(sql, catalog, dialect=dialect)
+    except StreamboundError:
+        return (None,)
+    return found if len(found) > 1 else (None,)
