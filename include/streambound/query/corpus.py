@@ -1,7 +1,7 @@
 """Corpus files: one query a line, with its streams, and for runs with its events.
 
 ``{"id": ..., "streams": {...}, "sql": ..., "events": [...], "static": {...}}``; further keys (such as
-``expected``) are ignored. ``statement`` is the text as users have it, and counts before ``sql``; ``dialect`` is
+``expected``) are ignored. ``statement``, the text as users have it, counts before ``sql``; ``dialect`` is
 that of both.
 """
 

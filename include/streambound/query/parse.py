@@ -54,7 +54,7 @@ def read(
         UnsupportedError: valid SQL outside the class that is decided, every construct with its place.
         CatalogError: ``catalog`` is none, or a declaration in the text cannot be read.
     """
-    text = _read_script(sql, catalog, name, dialect)
+    text = read_script(sql, catalog, name, dialect)
     try:
         asked = text.chosen(query)
         tree, known, unevaluated = text.written_out(asked)
@@ -85,10 +85,11 @@ def statement(
 
 def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
     """The names of the queries of a text, in its order; see ``read`` for the arguments and errors."""
-    return tuple(asked.name for asked in _read_script(sql, catalog, name, dialect).queries)
+    return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
 
 
-def _read_script(sql: str, catalog: Catalog, name: str, dialect: str | None) -> Script:
+def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
+    """The queries of a text and its catalog; see ``read`` for the arguments and errors."""
     if not isinstance(sql, str):
         raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
     if not isinstance(catalog, Catalog):

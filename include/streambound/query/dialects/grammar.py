@@ -21,15 +21,6 @@ WITHIN, WATERMARK = "within", "watermark"
 WINDOWS = ("TUMBLE", "HOP", "SESSION", "CUMULATE", "TUMBLING", "HOPPING")
 
 _PLACED = (
-    "_parse_expression",
-    "_parse_disjunction",
-    "_parse_conjunction",
-    "_parse_equality",
-    "_parse_comparison",
-    "_parse_range",
-    "_parse_bitwise",
-    "_parse_term",
-    "_parse_factor",
     "_parse_unary",
     "_parse_type",
     "_parse_column",
@@ -222,6 +213,11 @@ class Streaming(Placed):
 
 
 def span_of(node: exp.Expr) -> tuple[int, int] | None:
-    """Where a node stands as its parser recorded it, from and to; None if it did not."""
+    """Where a node stands, from and to: as recorded, or what its parts cover; None if neither."""
     found: tuple[int, int] | None = node.meta.get(SPAN)
-    return found
+    if found is not None:
+        return found
+    if node.meta.get("end"):
+        return node.meta["start"], node.meta["end"] + 1
+    parts = [span for part in node.iter_expressions() if (span := span_of(part)) is not None]
+    return (min(start for start, _ in parts), max(end for _, end in parts)) if parts else None

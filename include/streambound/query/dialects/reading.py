@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.query.dialects import families
 from streambound.query.dialects.statements import Written
 
 # sqlglot calls some thirty functions within each other for a parenthesis, and each is placed.
@@ -31,9 +32,17 @@ class Language:
 
     name: str
     title: str
-    dialect: Dialect
+    # A module of this room, and its class.
+    place: tuple[str, str]
     fold: str | None = None
     exact: bool = True
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """The dialect of sqlglot; loaded when a text asks for it."""
+        module, name = self.place
+        found: Dialect = getattr(import_module(f"streambound.query.dialects.{module}"), name)()
+        return found
 
     def folded(self, name: str, quoted: bool) -> str:
         """The name that is meant."""
@@ -47,18 +56,18 @@ class Language:
 LANGUAGES = {
     one.name: one
     for one in (
-        Language("spark", "Spark SQL", families.SparkStreams(), exact=False),
-        Language("flink", "Flink SQL", families.Flink()),
-        Language("sqrl", "DataSQRL", families.Sqrl()),
-        Language("ksql", "ksqlDB", families.Ksql(), "upper"),
-        Language("risingwave", "RisingWave", families.PostgresStreams(), "lower"),
-        Language("materialize", "Materialize", families.PostgresStreams(), "lower"),
-        Language("feldera", "Feldera", families.Feldera(), "lower"),
-        Language("arroyo", "Arroyo", families.PostgresStreams(), "lower"),
-        Language("azure", "Azure Stream Analytics", families.Azure(), exact=False),
-        Language("timeplus", "Timeplus", families.Timeplus()),
-        Language("postgres", "PostgreSQL", families.PostgresStreams(), "lower"),
-        Language("duckdb", "DuckDB", families.DuckDBStreams(), exact=False),
+        Language("spark", "Spark SQL", ("spark", "SparkStreams"), exact=False),
+        Language("flink", "Flink SQL", ("calcite", "Flink")),
+        Language("sqrl", "DataSQRL", ("calcite", "Sqrl")),
+        Language("ksql", "ksqlDB", ("calcite", "Ksql"), "upper"),
+        Language("risingwave", "RisingWave", ("postgres", "PostgresStreams"), "lower"),
+        Language("materialize", "Materialize", ("postgres", "PostgresStreams"), "lower"),
+        Language("feldera", "Feldera", ("calcite", "Feldera"), "lower"),
+        Language("arroyo", "Arroyo", ("postgres", "PostgresStreams"), "lower"),
+        Language("azure", "Azure Stream Analytics", ("tsql", "Azure"), exact=False),
+        Language("timeplus", "Timeplus", ("clickhouse", "Timeplus")),
+        Language("postgres", "PostgreSQL", ("postgres", "PostgresStreams"), "lower"),
+        Language("duckdb", "DuckDB", ("postgres", "DuckDBStreams"), exact=False),
     )
 }
 SPARK = LANGUAGES["spark"]
