@@ -1,7 +1,7 @@
 """Public streaming queries as their users have them: how many get a verdict, and whether it is right.
 
-``python -m tests.query.wild`` prints the shares: of the queries that need nothing beyond joins, filters, DISTINCT,
-UNION and the clock; of those that need functions and other expressions as well; and of all others.
+``python -m tests.query.wild`` prints the shares: of the queries that need nothing beyond joins, filters,
+DISTINCT, UNION and the clock; of those that need functions and other expressions as well; and of all others.
 """
 
 from __future__ import annotations

@@ -617,14 +617,11 @@ class _Scope:
 
     def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
         """The parts, with their streams under names of their own."""
-        taken: set[str] = set()
         # What stands in FROM itself keeps its name.
-        for source, part in zip(self.sources, of, strict=True):
-            if isinstance(source.node, exp.Table) and len(part.tables) == 1:
-                taken.add(part.tables[0].args["alias"].name.lower())
+        kept = [_goes_by(part, source.key) for source, part in zip(self.sources, of, strict=True)]
+        taken = {source.key.lower() for source, keeps in zip(self.sources, kept, strict=True) if keeps}
         made = []
-        for source, part in zip(self.sources, of, strict=True):
-            direct = isinstance(source.node, exp.Table) and len(part.tables) == 1
+        for source, part, direct in zip(self.sources, of, kept, strict=True):
             renamed: dict[str, str] = {}
             for table in part.tables:
                 name = table.args["alias"].name
@@ -668,7 +665,7 @@ class _Scope:
             chosen = [i for i in chosen if self.sources[i].key == self.inliner.key(owner)]
             if not chosen:
                 raise self._unknown_owner(owner)
-        else:
+        elif not self._in_place():
             for key, first in self.merged.items():
                 at = self._column(self.sources[first], key)
                 assert at is not None
@@ -678,13 +675,18 @@ class _Scope:
             if isinstance(source.node, exp.Table) and source.blocks[0].parts[0].tables:
                 self._refuse_opaque(source, star)
             for column in parts[number].columns:
-                if owner is None and any(self._same(column, key) for key in self.merged):
+                of = [first for key, first in self.merged.items() if self._same(column, key)]
+                if owner is None and of and not (self._in_place() and number in of):
                     continue
                 if column.key in left_out:
                     continue
                 if column.key in instead:
                     column = replace(column, value=found.of(instead[column.key]))
                 yield self._shown(column, star)
+
+    def _in_place(self) -> bool:
+        """Whether a column that USING merges stays where the first table has it; elsewhere it comes first."""
+        return self.inliner.language.name in ("duckdb", "timeplus")
 
     def _same(self, column: _Column, key: str) -> bool:
         return column.key.lower() == key.lower()
@@ -939,12 +941,15 @@ def _at(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     made = value.copy()
     if not isinstance(made, exp.Column):
         return exp.Paren(this=made) if isinstance(made, exp.Binary) else made
-    names = [n for n in node.find_all(exp.Identifier) if n.meta.get("end")]
-    span = span_of(node)
-    start = names[-1].meta if names else {"start": span[0], "end": span[1] - 1} if span else {}
-    for part in made.find_all(exp.Identifier):
-        part.meta.update({key: start[key] for key in ("start", "end") if key in start})
+    if (span := span_of(node)) is not None:
+        for part in made.find_all(exp.Identifier):
+            part.meta.update(start=span[0], end=span[1] - 1)
     return made
+
+
+def _goes_by(part: _Part, key: str) -> bool:
+    """Whether a part is one stream, under the name of its source."""
+    return len(part.tables) == 1 and part.tables[0].args["alias"].name.lower() == key.lower()
 
 
 def _with_names(part: _Part, renamed: Mapping[str, str]) -> _Part:
@@ -976,6 +981,8 @@ def _tree(blocks: tuple[_Block, ...]) -> exp.Expr:
 
 
 def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
+    if len(trees) > 1:
+        trees = [exp.Subquery(this=tree) if isinstance(tree, exp.Union) else tree for tree in trees]
     first, *others = trees
     for other in others:
         first = exp.Union(this=first, expression=other, distinct=distinct)
