@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -48,6 +48,10 @@ live: setup
 statements: setup
 	$(PY) -m pytest tests/evaluation/test_grammar.py tests/history/test_grammar.py tests/spark/test_grammar.py \
 	  -m "heavy or not heavy" -rP
+
+# Public streaming queries in their own dialects: how many get a verdict, and how many of those are right.
+wild: setup
+	@$(PY) -m tests.query.wild
 
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.

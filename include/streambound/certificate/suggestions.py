@@ -105,7 +105,7 @@ def suggestions(
     if verdict.bounded or any(reason.code == "search-limit" for reason in verdict.reasons):
         return ()
     search = _Search(statement, catalog, stages)
-    found = search.bounded(_State((), Draft.of(statement.sql), verdict.reasons))
+    found = search.bounded(_State((), Draft.of(statement.bare or statement.sql), verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
     told = (search.told(state, size) for size, state in _chosen(sized))
     return tuple(suggestion for suggestion in told if suggestion is not None)
@@ -115,7 +115,7 @@ class _Search:
     """The search for bounded drafts of a statement, with the number of decisions that are left."""
 
     def __init__(self, statement: Statement, catalog: Catalog, stages: Stages) -> None:
-        self._sql = statement.sql
+        self._sql = statement.bare or statement.sql
         self._catalog = catalog
         self._stages = stages
         selects = [replace(s.base, where=tuple(atoms_of(s.formula))) for s in statement.selections]

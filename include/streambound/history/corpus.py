@@ -44,7 +44,7 @@ def run_corpus(executor: Executor, lines: Iterable[CorpusLine]) -> Iterator[tupl
 def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id)
+    query = statement(line.sql, line.catalog, line.id, line.dialect)
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
     catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
