@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
 from streambound.approximate.choice import LEARNED, Choice
 from streambound.approximate.evaluation import MemoryPass, Tuple, key_text, numbers_of
@@ -198,9 +197,11 @@ def judged(trials: Sequence[Trial]) -> Judged:
 
 def _half(values: Any) -> float:
     """Half of the 95% interval of a mean (Student's t)."""
+    from scipy.special import stdtrit
+
     if len(values) < 2:
         return 0.0
-    return float(student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
