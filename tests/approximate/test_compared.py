@@ -56,5 +56,5 @@ def test_where_keys_are_sampled_the_truth_is_in_the_stated_interval() -> None:
 )
 def test_what_is_said_of_an_estimate(found: Compared, off: float | None, holds: bool, told: str) -> None:
     assert found.off == (None if off is None else pytest.approx(off)) and found.holds == holds
-    assert told in found.told()
+    assert told in found.sentence()
     assert Compared.of_json(found.to_json()) == found

@@ -161,7 +161,7 @@ def _nights(
         )
     found = _compared(session, cases, found, models)
     for name, night in found.items():
-        for line in _told(night):
+        for line in _lines(night):
             progress(f"{name}: {line}")
     return found
 
@@ -234,15 +234,15 @@ def _of_size(
     return decided(case, size, optimum, trials, before, models, left)
 
 
-def _told(night: Night) -> Iterator[str]:
+def _lines(night: Night) -> Iterator[str]:
     for one in night.sizes:
         kept, optimum = (_share(kept, night.possible) for kept in (one.kept, one.optimum))
         yield f"k = {one.size:,}: {one.choice.policy} keeps {kept} (the optimum {optimum}): {one.why}"
         if one.estimate is not None:
-            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.told()}"
+            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
-            yield f"its streams have drifted: {fit.told()}"
+            yield f"its streams have drifted: {fit.sentence()}"
 
 
 def _share(kept: int, possible: int) -> str:

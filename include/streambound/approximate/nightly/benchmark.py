@@ -266,7 +266,7 @@ class Fit:
         """Whether it no longer fits: the mean log probability has dropped by ``DRIFT`` or more."""
         return self.drop is not None and self.drop >= DRIFT
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What has become of it, where that is known."""
         assert self.held_out is not None and self.now is not None
         fell = f"{self.stream}: a tuple's mean log probability is {self.now:.2f} on the days since"

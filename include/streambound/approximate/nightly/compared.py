@@ -63,7 +63,7 @@ class Compared:
         """Whether the truth lies within the stated interval."""
         return self.off is None or self.off <= ERRORS
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In a sentence without a subject."""
         if self.estimated is None:
             return f"found {self.results:,} of {self.exact:,} results and could not estimate them"

@@ -190,11 +190,11 @@ def decided(
         return OfSize(size, units, optimum, found, stands, sum(before[1].kept))
     choice = chosen.choice(size, models, case.pace, 0)
     if left:
-        why += f"; models were learned anew, for the streams have left those before: {_told(left)}"
+        why += f"; models were learned anew, for the streams have left those before: {_sentences(left)}"
     return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen)
 
 
-def _told(left: Sequence[Fit]) -> str:
+def _sentences(left: Sequence[Fit]) -> str:
     return ", ".join(f"{fit.stream} by {fit.drop:.2f} nats a tuple" for fit in left)
 
 
