@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
 from streambound.approximate.nightly.benchmark import (
     SIMPLEST_FIRST,
@@ -198,12 +198,12 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return found if same else None
 
 
-def _before(name: str, size: int, standing: Choice, models: Models) -> Piece:
+def _before(name: str, size: int, standing: PolicyChoice, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
     return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _fair(choice: Choice, models: Models) -> Choice:
+def _fair(choice: PolicyChoice, models: Models) -> PolicyChoice:
     """A choice as if it had not seen the held-out days."""
     return choice if choice.models is None else replace(choice, models=models)
 
