@@ -209,10 +209,10 @@ def _tell(night: Mapping[str, Any]) -> None:
         log.info("%s: %s keeps %s (optimum %s): %s", at, policy, kept, optimum, size["why"])
         estimate = Compared.of_json(size["estimate"])
         told = log.info if estimate.holds else log.warning
-        told("%s: over the held-out days alone a pass %s", at, estimate.told())
+        told("%s: over the held-out days alone a pass %s", at, estimate.sentence())
     for fit in map(Fit.of_json, night["drifts"]):
         if fit.drifted:
-            log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.told())
+            log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.sentence())
 
 
 def _draw(query: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.approximate.nights import RESULTS, USUAL, night, of_size
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import learn
 from streambound.approximate.nightly.advice import Reaches, advice
 from streambound.approximate.nightly.benchmark import Contender, Fit, Judged
@@ -72,7 +72,7 @@ def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
         del size["estimate"], size["why"], size["ahead"]
     older = Night.of_json(body)
     assert older.sizes == USUAL and older.models is None and older.known is None
-    chosen = replace(USUAL[1], choice=Choice("prob", models=models))
+    chosen = replace(USUAL[1], choice=PolicyChoice("prob", models=models))
     assert replace(older, sizes=(USUAL[0], chosen)).known == models
 
 

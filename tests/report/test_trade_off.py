@@ -9,7 +9,7 @@ import matplotlib.image
 import pytest
 from tests.approximate.nights import USUAL, night, of_size
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.benchmark import Fit
 from streambound.approximate.nightly.compared import Compared
 from streambound.errors import StorageError
@@ -83,7 +83,7 @@ def test_how_much_of_the_exact_answer_there_is() -> None:
 
 
 def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
-    stands = replace(USUAL[0], choice=Choice("rand"), chosen=None, kept=600)
+    stands = replace(USUAL[0], choice=PolicyChoice("rand"), chosen=None, kept=600)
     draw(night(stands), tmp_path / "q.svg")
     assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark_apps import evaluate_history as application
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.demo.abstract import Shape, generate
@@ -155,7 +155,7 @@ def test_the_choice_of_the_last_benchmark_is_used(moments: Path) -> None:
     register(moments, "cached", f"-- cache size: 4\n{JOIN}")
     catalog = load_catalog(moments / "registry" / "streams.yml")
     plan = plan_for("cached", JOIN, catalog, 4)
-    chosen = OfSize(4, 28, 9, (), Choice("fifo", why="it won"), 9)
+    chosen = OfSize(4, 28, 9, (), PolicyChoice("fifo", why="it won"), 9)
     key = fingerprint(plan.query, plan.streams, {})
     write(moments / "caches", Night("cached", JOIN, key, ("0", "1"), 1, 40, 9, (chosen,), ()))
     assert run(moments, "--queries", "cached") == 0

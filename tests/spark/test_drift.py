@@ -82,7 +82,7 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
     assert why in changed.to_json()["sizes"][0]["why"]
     text = advice_text(advice(changed, 0.5))
     assert "its streams had drifted from what was known of them, and models were learned anew" in text
-    assert changed.drifts[0].told() in text
+    assert changed.drifts[0].sentence() in text
     # Learned anew, the models explain what comes: nothing is told, and the choice stands.
     after = night(days)
     assert not after.drifted and len(after.drifts) == 2 and after.sizes[0].choice.policy == chosen

@@ -24,7 +24,7 @@ from tests.spark.moments import Rows, cut, expected, last_boundary, write
 from tests.spark.nights import left, night
 from tests.strategies import Case
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass
 from streambound.approximate.nightly.night import read
 from streambound.errors import DataError, PlanError, QueryError
@@ -59,7 +59,9 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
 ) -> None:
     parts = cut(data, rows)
     plan = plan_for(query, size)
-    memory = {"q": Memory(size, choice=Choice(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))}
+    memory = {
+        "q": Memory(size, choice=PolicyChoice(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))
+    }
     with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = written(query, parts, folder)
@@ -74,7 +76,7 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     exact = expected(case_of(query), parts, {})
     assert all(rows <= exact[part] for part, rows in found.items()), query.sql
     assert answer.verdict == "unbounded" and answer.memory is not None
-    engine = MemoryPass(replace(plan, choice=memory["q"].choice or Choice()))
+    engine = MemoryPass(replace(plan, choice=memory["q"].choice or PolicyChoice()))
     for batch in batches(query, [row for part in parts for row in part]):
         engine.step(batch)
     assert answer.memory["results"] == engine.results == sum(found.values(), Counter()).total()
@@ -119,7 +121,7 @@ def test_another_policy_or_size_is_another_state(tmp_path: Path) -> None:
     first = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     again = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     assert again.read_partitions == () and again.digest == first.digest and again.memory == first.memory
-    for other in (Memory(4), Memory(3, choice=Choice("lfu"))):
+    for other in (Memory(4), Memory(3, choice=PolicyChoice("lfu"))):
         assert len(night(registered, catalog, tmp_path, memory={"q": other})["q"].read_partitions) == 10
 
 

@@ -27,7 +27,7 @@ from tests.spark.arrivals import write as write_files
 from tests.spark.histories import Registered
 from tests.strategies import Case
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
@@ -325,7 +325,7 @@ MEMORY = Shape("SELECT S.A FROM S, T WHERE S.A = T.A", {"S": "A ts", "T": "A ts"
 @settings(max_examples=settings.default.max_examples // 5)
 @given(case=drawn([MEMORY]))
 def test_so_does_a_cache_of_k_tuples(case: Drawn) -> None:
-    memory = Memory(3, None, Choice("lru"))
+    memory = Memory(3, None, PolicyChoice("lru"))
     engine = partial(by_history, memory=memory)
     if any("A" in body.get("domains", {}) for body in case.streams.values()):
         # It is bounded then, and evaluated exactly: no timestamp is read.

@@ -107,8 +107,8 @@ def suggestions(
     search = _Search(statement, catalog, stages)
     found = search.bounded(_State((), Draft.of(statement.bare or statement.sql), verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
-    told = (search.told(state, size) for size, state in _chosen(sized))
-    return tuple(suggestion for suggestion in told if suggestion is not None)
+    made = (search.suggestion_of(state, size) for size, state in _chosen(sized))
+    return tuple(suggestion for suggestion in made if suggestion is not None)
 
 
 class _Search:
@@ -199,7 +199,7 @@ class _Search:
                 state = smaller
         return state
 
-    def told(self, state: _State, size: Size) -> Suggestion | None:
+    def suggestion_of(self, state: _State, size: Size) -> Suggestion | None:
         """A bounded draft in words, with domains that would do the same; None if its text is not bounded."""
         if state.draft.sql != state.draft.plain:
             again = self._stages(state.draft.sql, self._catalog)

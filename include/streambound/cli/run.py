@@ -189,13 +189,13 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
 
 
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
-    from streambound.approximate.choice import Choice
+    from streambound.approximate.choice import PolicyChoice
     from streambound.approximate.nightly.night import read
     from streambound.history.k_memory import Memory
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")
-    choice = None if options.policy is None else Choice(options.policy, why="chosen by --policy")
+    choice = None if options.policy is None else PolicyChoice(options.policy, why="chosen by --policy")
     return Memory(options.memory, read(settings.caches_root(), query.name), choice)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, by_time
 from streambound.approximate.nightly.night import Night, choice_for
 from streambound.approximate.plan import MemoryPlan
@@ -35,9 +35,9 @@ class Memory:
 
     size: int
     night: Night | None = None
-    choice: Choice | None = None
+    choice: PolicyChoice | None = None
 
-    def choice_of(self, plan: MemoryPlan) -> Choice:
+    def choice_of(self, plan: MemoryPlan) -> PolicyChoice:
         """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
         if self.choice is not None:
             return self.choice

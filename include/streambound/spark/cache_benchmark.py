@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
 from streambound.approximate.nightly.benchmark import (
     SIMPLEST_FIRST,
@@ -160,7 +160,7 @@ def _nights(
         )
     found = _compared(simulate, cases, found, models)
     for name, night in found.items():
-        for line in _told(night):
+        for line in _lines(night):
             progress(f"{name}: {line}")
     return found
 
@@ -197,12 +197,12 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return found if same else None
 
 
-def _before(name: str, size: int, standing: Choice, models: Models) -> Piece:
+def _before(name: str, size: int, standing: PolicyChoice, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
     return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _fair(choice: Choice, models: Models) -> Choice:
+def _fair(choice: PolicyChoice, models: Models) -> PolicyChoice:
     """A choice as if it had not seen the held-out days."""
     return choice if choice.models is None else replace(choice, models=models)
 
@@ -233,15 +233,15 @@ def _of_size(
     return decided(case, size, optimum, trials, before, models, left)
 
 
-def _told(night: Night) -> Iterator[str]:
+def _lines(night: Night) -> Iterator[str]:
     for one in night.sizes:
         kept, optimum = (_share(kept, night.possible) for kept in (one.kept, one.optimum))
         yield f"k = {one.size:,}: {one.choice.policy} keeps {kept} (the optimum {optimum}): {one.why}"
         if one.estimate is not None:
-            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.told()}"
+            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
-            yield f"its streams have drifted: {fit.told()}"
+            yield f"its streams have drifted: {fit.sentence()}"
 
 
 def _share(kept: int, possible: int) -> str:

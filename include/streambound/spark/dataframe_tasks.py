@@ -160,7 +160,7 @@ def _mapper(
                 spool = Spool(folder, sources)
                 spool.take(batches)
                 for batch in summaries_of([[spool.task(task)]], {name: reading}, memory_mb):
-                    rows = [spool.told(row) for row in batch.to_pylist()]
+                    rows = [spool.about_source(row) for row in batch.to_pylist()]
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
         except StorageError as error:
             # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
