@@ -54,7 +54,7 @@ def test_the_parts_of_all_cases_have_the_matches_of_the_select(split: Any, data:
             alone = Statement(case.query.name, case.sql, (type(block)(block.ring, (selection,)),), ())
             together: Counter[Any] = Counter()
             for part in parts:
-                together.update(evaluate(part, tuples))
+                together.update(evaluate(Statement.of(part), tuples))
             if block.ring.idempotent:
                 together = Counter(dict.fromkeys(together, 1))
             assert together == evaluate(alone, tuples), case.sql
