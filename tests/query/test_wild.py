@@ -1,4 +1,4 @@
-"""Public streaming queries, in their own dialects and wrappers: their verdicts, and what is named instead."""
+"""Public streaming queries in their own dialects and wrappers: verdicts, or what is named in place of one."""
 
 from __future__ import annotations
 

@@ -61,8 +61,6 @@ _CLAUSES = {
     "prewhere": "PREWHERE",
     "locks": "FOR UPDATE",
     "into": "INTO",
-    "settings": "SETTINGS",
-    "format": "FORMAT",
 }
 
 
@@ -122,7 +120,7 @@ def of_expression(node: exp.Expr, sql: str, functions: bool = False) -> Iterator
             continue
         if _aggregate(here):
             yield blocker(
-                f"the aggregate {_name(here)}", here, sql, f"{describe(here, sql)} is not supported yet"
+                f"the aggregate {_name(here)}", here, sql, f"{_described(here, sql)} is not supported yet"
             )
             continue
         inner = _bare(here.this) if isinstance(here, exp.Not) else here
@@ -146,6 +144,14 @@ def of_expression(node: exp.Expr, sql: str, functions: bool = False) -> Iterator
             yield blocker(construct_of(here), here, sql, f"{describe(here, sql)} is not supported yet")
             functions = False
         pending.extend(reversed(list(here.iter_expressions())))
+
+
+def _described(node: exp.Expr, sql: str) -> str:
+    """An aggregate in words: sqlglot takes those of single processors for functions."""
+    said = describe(node, sql)
+    for word in ("the aggregate ", "the function call "):
+        said = said.removeprefix(word)
+    return f"the aggregate {said}"
 
 
 def subqueries(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -44,7 +44,7 @@ _HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
 }
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Like: "LIKE",
-    exp.NullSafeEQ: "<=>",
+    exp.NullSafeEQ: "<=> (IS NOT DISTINCT FROM)",
     exp.Exists: "EXISTS",
     exp.Between: "BETWEEN SYMMETRIC",
 }

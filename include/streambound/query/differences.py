@@ -97,9 +97,12 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
                 made.set(part, changed)
         return made
     if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
-        low = plain(exp.GTE(this=condition.this, expression=condition.args["low"]), dialect, relaxed)
-        high = plain(exp.LTE(this=condition.this, expression=condition.args["high"]), dialect, relaxed)
-        if _same(low, condition.this) and _same(high, condition.this):
+        ends = [
+            op(this=condition.this.copy(), expression=condition.args[end].copy())
+            for op, end in ((exp.GTE, "low"), (exp.LTE, "high"))
+        ]
+        low, high = (plain(end, dialect, relaxed) for end in ends)
+        if low is ends[0] and high is ends[1]:
             return condition
         return _placed(exp.Paren(this=exp.And(this=low.copy(), expression=high.copy())), condition)
     if isinstance(condition, exp.Anonymous) and str(condition.this).upper() == "DATE_DIFF_WITHIN":
@@ -107,10 +110,6 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
     if type(condition) not in _SIGNS:
         return condition
     return _comparison(condition, dialect, relaxed)
-
-
-def _same(made: exp.Expr, left: exp.Expr) -> bool:
-    return type(made) in (exp.GTE, exp.LTE) and made.this is left
 
 
 def band(left: exp.Expr, right: exp.Expr, before: exp.Expr, after: exp.Expr) -> Iterable[exp.Expr]:
@@ -302,14 +301,14 @@ def _later(node: exp.Expr) -> _Linear | None:
 
 
 def _known(node: exp.Anonymous) -> exp.Expr | None:
-    """A call of TIMESTAMPADD or TIMESTAMPDIFF where sqlglot does not know it."""
+    """A call that sqlglot does not know: of TIMESTAMPADD, or of DuckDB's DATE_SUB, which is a difference."""
     name, given = str(node.this).upper(), node.expressions
     if name in ("TIMESTAMPADD", "DATEADD", "TIMESTAMPSUB", "DATESUB") and len(given) == 3:
         kind = exp.TimestampSub if name.endswith("SUB") else exp.TimestampAdd
         return kind(
             this=given[2].copy(), expression=given[1].copy(), unit=exp.var(given[0].name or given[0].sql())
         )
-    if name in ("TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF") and len(given) == 3:
+    if name == "DATE_SUB" and len(given) == 3:
         return exp.TimestampDiff(
             this=given[2].copy(), expression=given[1].copy(), unit=exp.var(given[0].name or given[0].sql())
         )
@@ -352,13 +351,13 @@ def _of_number(
         return None
     unit = one.args.get("unit")
     known = None if unit is None else _unit(unit.name or unit.sql())
-    later, earlier = _linear(one.this), _linear(one.expression)
+    later, earlier = (_linear(_moment(side)) for side in (one.this, one.expression))
     if known is None or later is None or earlier is None:
         return None
     distance = later.added(earlier, -1)
     if not len(distance.plus) == len(distance.minus) == 1:
         return None
-    boundaries = dialect in _BOUNDARIES
+    boundaries = isinstance(one, exp.DateDiff) and dialect in _BOUNDARIES
     found = _distances(number, op, boundaries)
     if found is None:
         return None
@@ -369,6 +368,13 @@ def _of_number(
         length = units * _UNITS[known] - distance.microseconds
         made.append(kind(this=distance.plus[0].copy(), expression=_moved(distance.minus[0], length)))
     return _all(made)
+
+
+def _moment(node: exp.Expr) -> exp.Expr:
+    """What sqlglot wraps as the argument of a difference."""
+    while isinstance(node, (exp.TimeStrToTime, exp.TsOrDsToDate, exp.Paren)):
+        node = node.this
+    return node
 
 
 def _distances(

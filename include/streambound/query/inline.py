@@ -22,6 +22,7 @@ from streambound.query.clock import (
     clock_column,
     clocked,
     conjuncts,
+    is_clock,
     reads_clock,
     with_clock,
 )
@@ -190,7 +191,10 @@ class Inliner:
         awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
         if self._language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
             return False
-        return all(plain(condition, "spark", self.relaxed) is condition for condition in _conditions_of(tree))
+        conditions = list(_conditions_of(tree))
+        if any(is_clock(node) for condition in conditions for node in condition.walk()):
+            return False
+        return all(plain(condition, "spark", self.relaxed) is condition for condition in conditions)
 
     def _is_direct(self, table: exp.Expr) -> bool:
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
@@ -256,6 +260,12 @@ class Inliner:
             mine = set(taken)
             sides.append(self._query(side, around, mine, hint))
         members = (*sides[0], *sides[1])
+        if members and members[0].parts:
+            # The names are those of the first member.
+            names = members[0].parts[0].columns
+            members = tuple(
+                _Block(one.distinct, tuple(_called(names, p) for p in one.parts)) for one in members
+            )
         # ClickHouse asks for one of the words; without any, sqlglot leaves it open.
         if not node.args.get("distinct"):
             return members
@@ -405,7 +415,8 @@ class Inliner:
         for node in (plain_table.this, plain_table.args["alias"].this):
             node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
         if (version := table.args.get("version")) is not None and relation.kind is not Kind.STATIC:
-            what = "a temporal join (FOR SYSTEM_TIME AS OF)"
+            joined = "SYSTEM" in self._sql[slice(*(span_of(version) or (0, 0)))].upper()
+            what = "a temporal join (FOR SYSTEM_TIME AS OF)" if joined else "VERSION AS OF"
             self._missing.append(blockers.blocker(what, version, self._sql))
         for part in ("sample", "pivots", "partition", "when"):
             if (value := table.args.get(part)) is not None and value != []:
@@ -785,6 +796,15 @@ class _Scope:
                         return True
         return False
 
+    def stamp_of(self, key: str, parts: list[_Part]) -> exp.Expr | None:
+        """Azure: in DATEDIFF the name of a source stands for its timestamp."""
+        for source, part in zip(self.sources, parts, strict=True):
+            if source.key.lower() == key.lower() and self.inliner.language.name == "azure" and part.tables:
+                stamp = self.inliner.relation_of(part.tables[0]).timestamp
+                found = [column for column in part.columns if column.name == stamp]
+                return found[0].value if found else None
+        return None
+
     def opaque(self, column: exp.Column) -> bool:
         """Whether a name is that of a column whose type is not supported, or of what lies within one."""
         owner = column.args.get("table")
@@ -833,6 +853,8 @@ class _Substitution:
             return exp.Null()
         if self._left(column):
             return column
+        if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
+            return _at(stamp, column)
         raise self.scope.unknown(column)
 
     @staticmethod
@@ -841,6 +863,8 @@ class _Substitution:
         if column.args.get("table"):
             return False
         if isinstance(column.parent, exp.Func) and column.name.upper() in _UNITS:
+            return True
+        if isinstance(column.parent, exp.Bracket) and column.name.upper() in ("ARRAY", "MAP", "ROW"):
             return True
         lambda_ = column.find_ancestor(exp.Lambda)
         return lambda_ is not None and column.name in {given.name for given in lambda_.expressions}
@@ -945,6 +969,12 @@ def _at(value: exp.Expr, node: exp.Expr) -> exp.Expr:
         for part in made.find_all(exp.Identifier):
             part.meta.update(start=span[0], end=span[1] - 1)
     return made
+
+
+def _called(names: tuple[_Column, ...], part: _Part) -> _Part:
+    pairs = zip(names, part.columns, strict=False)
+    columns = [replace(column, name=name.name, key=name.key) for name, column in pairs]
+    return replace(part, columns=(*columns, *part.columns[len(columns) :]))
 
 
 def _goes_by(part: _Part, key: str) -> bool:

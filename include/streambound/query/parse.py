@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from sqlglot.errors import ErrorLevel
+
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.reading import MAX_NESTING
@@ -61,7 +63,7 @@ def read(
         blocks = blocks_of(tree, sql, known, name)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
         if tree is not asked.tree or len(text.queries) > 1 or text.language.name != "spark":
-            made = replace(made, bare=tree.sql(dialect="spark"))
+            made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
         return Read(made, known, text.language.name, text.guessed)
     except StreamboundError as error:
         raise _about(error, sql, name) from None

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
 from streambound.query.dialects.grammar import span_of
@@ -50,7 +51,7 @@ def place_of(node: exp.Expr, sql: str) -> Place:
     while parent is not None and _span(parent) is None:
         parent = parent.parent
     around = None if parent is None else _span(parent)
-    written = _FIRST_WORD.match(node.sql(dialect="spark"))
+    written = _FIRST_WORD.match(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
     if written is not None:
         plain = code(sql).upper()
         for start in (0 if around is None else around[0], 0):
@@ -124,7 +125,9 @@ class Scope:
             self._refuse_unit(node)
         found = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
         if found is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
-            raise QueryError(
+            # A month, or a function that makes an interval, is valid SQL.
+            error = UnsupportedError if self._is_length(node) else QueryError
+            raise error(
                 f"{node.sql(dialect='spark')} cannot be added to a timestamp of type {kind.name}",
                 place=place_of(node, self.sql),
                 accepted="an integer number of ticks"
@@ -132,6 +135,12 @@ class Scope:
                 else "INTERVAL 10 MINUTES",
             )
         return found
+
+    def _is_length(self, node: exp.Expr) -> bool:
+        """Whether it is a length of time that has no number of microseconds here."""
+        if isinstance(node, exp.Interval):
+            return str(node.args.get("unit") or "").upper().rstrip("S") in _CALENDAR
+        return isinstance(node, exp.Func)
 
     def _refuse_unit(self, node: exp.Interval) -> None:
         """Refuse a unit that is none, as a misspelt one is."""
@@ -338,7 +347,7 @@ def describe(node: exp.Expr, sql: str = "") -> str:
     """What an expression is that no query of the class has, in words, as ``sql`` has it."""
     span = span_of(node)
     written = " ".join(sql[slice(*span)].split()) if span else ""
-    written = written or node.sql(dialect="spark")
+    written = written or node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {written}"
     if isinstance(node, exp.Case):

@@ -120,7 +120,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
             continue
         if one.tree is None and one.table is not None:
             continue
-        if one.kind == "other" and len(read) > 1:
+        if len(read) > 1 and (
+            one.kind == "other" or isinstance(one.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
+        ):
             continue
         tree = one.tree
         if tree is None:

@@ -9,7 +9,7 @@ from sqlglot.parsers.base import BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.query.dialects.grammar import WITHIN
-from streambound.query.dialects.statements import Statements, Written
+from streambound.query.dialects.statements import DeclaredTable, Statements, Written
 
 
 def _without_hints(keywords: dict[str, TokenType]) -> dict[str, TokenType]:
@@ -18,9 +18,27 @@ def _without_hints(keywords: dict[str, TokenType]) -> dict[str, TokenType]:
 
 
 class _CalciteTokenizer(tokens.Tokenizer):
-    KEYWORDS = {
-        **_without_hints(tokens.Tokenizer.KEYWORDS),
-        "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
+    KEYWORDS = _without_hints(tokens.Tokenizer.KEYWORDS)
+    # Statements that sqlglot would take as one text are tokens: queries may stand within them.
+    COMMANDS: set[TokenType] = set()
+
+
+def _unit(args: list[exp.Expr]) -> exp.Var:
+    return exp.var(args[0].name or args[0].sql())
+
+
+def _difference(args: list[exp.Expr]) -> exp.Expr:
+    """``TIMESTAMPDIFF(unit, from, to)``: whole units, rounded toward zero."""
+    return exp.TimestampDiff(this=args[2], expression=args[1], unit=_unit(args))
+
+
+class _CalciteParser(Statements, BaseParser):
+    QUERY_MODIFIER_PARSERS = {**BaseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+    FUNCTIONS = {
+        **BaseParser.FUNCTIONS,
+        "TIMESTAMPDIFF": _difference,
+        "DATEDIFF": _difference,
+        "TIMESTAMPADD": lambda args: exp.TimestampAdd(this=args[2], expression=args[1], unit=_unit(args)),
     }
 
 
@@ -32,14 +50,13 @@ class Flink(Dialect):
         IDENTIFIERS = ["`"]
         STRING_ESCAPES = ["'"]
 
-    class Parser(Statements, BaseParser):
-        QUERY_MODIFIER_PARSERS = {**BaseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+    Parser = _CalciteParser
 
 
 class Sqrl(Flink):
     """DataSQRL: Flink SQL with ``Name := query;``."""
 
-    class Parser(Flink.Parser):
+    class Parser(_CalciteParser):
         def _named_query(self, first: Token) -> Written | None:
             if self._curr.text.upper() in ("IMPORT", "EXPORT"):
                 self._pass_over_all()
@@ -52,10 +69,20 @@ class Sqrl(Flink):
             if not self._match(TokenType.COLON_EQ):
                 self._retreat(index)
                 return None
-            if self._curr.text.upper() == "SUBSCRIBE":
-                self._advance()
             named = name if isinstance(name, exp.Table) else None
-            return Written("table", first, self._prev, named, self._query())
+            self._match_text_seq("SUBSCRIBE")
+            query: exp.Expr | None
+            if self._match(TokenType.DISTINCT):
+                # The latest row of each key.
+                distinct = exp.Distinct(on=exp.Tuple())
+                distinct.args["on"].meta["span"] = (self._prev.start, self._prev.end + 1)
+                table = self._parse_table()
+                self._pass_over_all()
+                star = [exp.Star()]
+                query = exp.Select(expressions=star, distinct=distinct, from_=exp.From(this=table))
+            else:
+                query = self._query()
+            return Written("table", first, self._prev, named, query, DeclaredTable("view"))
 
 
 class Feldera(Dialect):
@@ -64,9 +91,7 @@ class Feldera(Dialect):
     class Tokenizer(_CalciteTokenizer):
         STRING_ESCAPES = ["'"]
 
-    class Parser(Statements, BaseParser):
-        QUERY_MODIFIER_PARSERS = {**BaseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
-
+    class Parser(_CalciteParser):
         def _named_query(self, first: Token) -> Written | None:
             # LATENESS view.column INTERVAL ...; DECLARE RECURSIVE VIEW ...
             if self._curr.text.upper() in ("LATENESS", "DECLARE"):
@@ -82,11 +107,17 @@ class Ksql(Dialect):
         IDENTIFIERS = ["`", '"']
         STRING_ESCAPES = ["'"]
 
-    class Parser(Statements, BaseParser):
+    class Parser(_CalciteParser):
         CLAUSES = {**Statements.CLAUSES, WITHIN.upper(): frozenset()}
+        COLUMN_OPERATORS = {
+            **BaseParser.COLUMN_OPERATORS,
+            # a->b is the field b of a.
+            TokenType.ARROW: lambda self, this, field: exp.Dot(
+                this=this, expression=exp.to_identifier(field.name)
+            ),
+        }
         QUERY_MODIFIER_PARSERS = {
-            **BaseParser.QUERY_MODIFIER_PARSERS,
-            **Statements.STREAM_MODIFIERS,
+            **_CalciteParser.QUERY_MODIFIER_PARSERS,
             TokenType.PARTITION_BY: lambda self: ("partition", self._parse_repartition()),
         }
 

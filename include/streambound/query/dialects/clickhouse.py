@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.clickhouse import ClickHouse
 from sqlglot.parsers.clickhouse import ClickHouseParser
+from sqlglot.tokenizer_core import TokenType
 
 from streambound.query.dialects.statements import Statements
 
@@ -22,6 +24,26 @@ class Timeplus(ClickHouse):
 
     class Parser(Statements, ClickHouseParser):
         COLON_IS_VARIANT_EXTRACT = True
+        CLAUSES = {
+            **Statements.CLAUSES,
+            "PARTITION": frozenset(("BY",)),
+            "PARTITION BY": frozenset(),
+            "LATEST": frozenset(("JOIN", "LEFT", "INNER")),
+        }
+
+        def _parse_table_clause(self, table: exp.Expr) -> bool:
+            if self._match_text_seq("PARTITION", "BY") or self._match(TokenType.PARTITION_BY):
+                self._parse_csv(self._parse_column)
+                return True
+            return super()._parse_table_clause(table)
+
+        def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+            # The latest row of the other side, which replaces the one before.
+            latest = self._clause_ahead() and self._match_text_seq("LATEST")
+            join = super()._parse_join(*args, **options)
+            if latest and join is not None:
+                join.set("method", "LATEST")
+            return join
 
         def _parse_column(self) -> exp.Expr | None:
             first = self._curr

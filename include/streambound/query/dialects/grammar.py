@@ -27,7 +27,7 @@ _PLACED = (
     "_parse_primary",
     "_parse_function",
     "_parse_interval",
-    "_parse_case",
+    "_parse_bitwise",
     "_parse_star",
     "_parse_select",
     "_parse_with",
@@ -106,6 +106,43 @@ class Streaming(Placed):
             return False
         return not after or self._next.text.upper() in after
 
+    def validate_expression(self, expression: Any, args: Any = None) -> Any:
+        # A function that another engine has with other arguments is a function all the same.
+        if args is not None and isinstance(expression, exp.Func) and expression.error_messages(args):
+            return exp.Anonymous(this=expression.sql_name(), expressions=list(args))
+        return super().validate_expression(expression, args)
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        first = self._index
+        try:
+            return super()._parse_function_call(*args, **options)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            # What sqlglot makes of its arguments asks for more of them.
+            self._retreat(first)
+            return super()._parse_function_call(*args, **{**options, "anonymous": True})
+
+    def _parse_with(self, *args: Any, **options: Any) -> exp.With | None:
+        if self._curr.token_type is TokenType.WITH and self._next.text.upper() == "MUTUALLY":
+            # Materialize: WITH MUTUALLY RECURSIVE.
+            self._advance(2)
+            found = super()._parse_with(True)
+            return found
+        return super()._parse_with(*args, **options)
+
+    def _parse_lateral(self) -> exp.Lateral | None:
+        if self._curr.token_type is TokenType.LATERAL and self._next.text.upper() == "TABLE":
+            # Flink: LATERAL TABLE(f(x)).
+            first = self._curr
+            self._advance()
+            call = self._parse_table_call()
+            if call is None:
+                self._retreat(self._index - 1)
+                return super()._parse_lateral()
+            lateral = exp.Lateral(this=call.this, alias=call.args.get("alias"))
+            lateral.meta[SPAN] = (first.start, self._prev.end + 1)
+            return lateral
+        return super()._parse_lateral()
+
     def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
         return None if self._clause_ahead() else super()._parse_table_alias(alias_tokens)
 
@@ -141,15 +178,22 @@ class Streaming(Placed):
 
     def _parse_table_call(self) -> exp.Expr | None:
         """``TABLE(TUMBLE(TABLE t, DESCRIPTOR(c), ...))``, with or without names of arguments."""
-        if self._curr.text.upper() != "TABLE" or self._ahead(1) != "(" or self._ahead(3) != "(":
+        bare = (
+            self._curr.text.upper() in WINDOWS
+            and self._ahead(1) == "("
+            and self._ahead(2) in ("TABLE", "DATA")
+        )
+        wrapped = self._curr.text.upper() == "TABLE" and self._ahead(1) == "(" and self._ahead(3) == "("
+        if not bare and not wrapped:
             return None
-        self._advance(2)
+        self._advance(2 if wrapped else 0)
         name = self._parse_id_var(any_token=True)
         call = exp.Anonymous(
             this=name and name.name, expressions=self._parse_wrapped(self._parse_call_arguments)
         )
         call.meta[SPAN] = (name.meta["start"], self._prev.end + 1) if name and "start" in name.meta else None
-        self._match_r_paren()
+        if wrapped:
+            self._match_r_paren()
         return exp.Table(this=call, alias=self._parse_table_alias(self.TABLE_ALIAS_TOKENS))
 
     def _parse_call_arguments(self) -> list[exp.Expr]:

@@ -20,7 +20,13 @@ from streambound.query.dialects.statements import Written
 # sqlglot calls some thirty functions within each other for a parenthesis, and each is placed.
 MAX_NESTING = 100
 FRAMES = 140 * MAX_NESTING
-_CALLS = ("WINDOW", "SESSION")
+# Functions where sqlglot has but a keyword, and clauses that only some of its dialects have.
+_CALLS = {
+    "WINDOW": TokenType.VAR,
+    "SESSION": TokenType.VAR,
+    "MATCH_CONDITION": TokenType.MATCH_CONDITION,
+    "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
+}
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,8 @@ def parts(found: Sequence[Token]) -> list[list[Token]]:
             split.append([])
             continue
         if after is not None and after.token_type is TokenType.L_PAREN and token.text.upper() in _CALLS:
-            # A function of this name, where sqlglot has but a keyword.
-            token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+            kind = _CALLS[token.text.upper()]
+            token = Token(kind, token.text, token.line, token.col, token.start, token.end)
         split[-1].append(token)
     return [part for part in split if part]
 

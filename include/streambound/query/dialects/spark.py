@@ -17,6 +17,7 @@ class SparkStreams(Spark):
     """Spark SQL, with the clauses of Databricks for streaming tables."""
 
     class Parser(Statements, SparkParser):
+        PASSES_OVER = False
         QUERY_MODIFIER_PARSERS = {**SparkParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
         CLAUSES = {**Statements.CLAUSES, WATERMARK.upper(): frozenset()}
 

@@ -91,6 +91,54 @@ _CONSTRAINTS = frozenset(
 )
 
 
+# First words of statements that ask and declare nothing.
+_PASSED = frozenset(
+    {
+        *(
+            "ADD",
+            "ALTER",
+            "ANALYZE",
+            "ASSERT",
+            "BEGIN",
+            "CALL",
+            "COMMENT",
+            "COMMIT",
+            "COPY",
+            "DEALLOCATE",
+            "DEFINE",
+        ),
+        *(
+            "DELETE",
+            "DESCRIBE",
+            "DROP",
+            "EXECUTE",
+            "EXPLAIN",
+            "EXPORT",
+            "FLUSH",
+            "GRANT",
+            "IMPORT",
+            "LIST",
+            "LOAD",
+        ),
+        *(
+            "MERGE",
+            "PAUSE",
+            "PRINT",
+            "REFRESH",
+            "REMOVE",
+            "RESET",
+            "RESUME",
+            "REVOKE",
+            "RUN",
+            "SET",
+            "SHOW",
+            "STOP",
+        ),
+        *("TERMINATE", "TRUNCATE", "UNDEFINE", "UNSET", "UPDATE", "USE"),
+    }
+)
+
+
 @dataclass(frozen=True)
 class DeclaredColumn:
     """A column of a declaration; ``type`` is as written, None where it is computed from others."""
@@ -135,6 +183,9 @@ class Written:
 class Statements(Streaming):
     """A parser of whole statements."""
 
+    # Whether statements that are no queries are told by their first word alone.
+    PASSES_OVER = True
+
     def statement(self) -> list[Written]:
         """The statements that the tokens up to a semicolon are: several of a processor that needs none."""
         self._pass_over_brackets_of_sets()
@@ -164,6 +215,15 @@ class Statements(Streaming):
             return self._create(first)
         if named := self._named_query(first):
             return named
+        if self._match_text_seq("SUBSCRIBE"):
+            self._match_text_seq("TO")
+            if self._curr.text.upper() not in (*_QUERY, "("):
+                tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
+                self._after_query()
+                return Written("select", first, self._prev, None, tree)
+        if self._curr.text.upper() in _PASSED and self.PASSES_OVER:
+            self._pass_over_all()
+            return Written("other", first, self._prev)
         kind = first.text.lower()
         tree = self._parse_statement()
         if isinstance(tree, exp.Insert) and isinstance(tree.expression, exp.Query):
@@ -204,7 +264,7 @@ class Statements(Streaming):
             self._skip_parenthesis()
         if self._curr.text == "(" and self._next.text.upper() not in (*_QUERY, "("):
             self._skip_parenthesis()
-        self._match_texts(("BY",)) and self._match_texts(("NAME",))
+        self._match_text_seq("BY", "NAME")
         tree = self._query()
         self._after_query()
         return Written(

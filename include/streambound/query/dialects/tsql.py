@@ -10,14 +10,11 @@ from sqlglot.parsers.tsql import TSQLParser
 from sqlglot.tokenizer_core import TokenType
 
 from streambound.query.dialects.grammar import WATERMARK
-from streambound.query.dialects.statements import Statements
+from streambound.query.dialects.statements import Statements, Written
 
 
 class Azure(TSQL):
     """Azure Stream Analytics: Transact-SQL with TIMESTAMP BY; a text may have several SELECTs in a row."""
-
-    class Tokenizer(TSQL.Tokenizer):
-        KEYWORDS = {**TSQL.Tokenizer.KEYWORDS, "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
 
     class Parser(Statements, TSQLParser):
         QUERY_MODIFIER_PARSERS = {**TSQLParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
@@ -30,6 +27,17 @@ class Azure(TSQL):
 
         def _several_follow(self) -> bool:
             return self._curr.text.upper() in ("SELECT", "WITH")
+
+        def statement(self) -> list[Written]:
+            found = super().statement()
+            clause = None
+            for one in found:
+                # WITH holds for all the SELECTs that follow it.
+                if isinstance(one.tree, exp.Query):
+                    clause = one.tree.args.get("with_") or clause
+                    if clause is not None and not one.tree.args.get("with_"):
+                        one.tree.set("with_", clause.copy())
+            return found
 
         def _parse_partition_and_order(self) -> Any:
             found = super()._parse_partition_and_order()
