@@ -19,7 +19,6 @@ from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
-from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
@@ -62,6 +61,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     if "form" in question:
         found = formed(question["form"], report, Path(question["path"]), sql)
         return {"verdict": report.verdict, "formed": found}
+    # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
+    from streambound.report.pages import published_table, sql_markup
+
     marked = report.reasons if report.error is None else (report.error,)
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
     if job is not None:
@@ -88,6 +90,8 @@ def _uncached(job: Decided) -> str | None:
 
 def _drawn(job: Planned) -> dict[str, Any]:
     """The plan of a bounded query; of another the witness, or why none was found."""
+    from streambound.report.pages import plan_picture, witness_story
+
     if job.verdict.bounded:
         return {"plan": plan_picture(job), "plan_text": plan_text(job)}
     return {"story": witness_story(job).markup()}

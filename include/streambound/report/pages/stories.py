@@ -36,7 +36,7 @@ class WitnessStory:
     stamps: Mapping[str, str]
 
     @property
-    def found(self) -> bool:
+    def has_example(self) -> bool:
         """Whether there is an example."""
         return bool(self.story.histories)
 
@@ -53,7 +53,7 @@ class WitnessStory:
     def markup(self) -> str:
         """The story as ``<section class="witness">``."""
         paragraphs = [element("p", {"class": "reason"}, text(self.story.reason))]
-        if not self.found:
+        if not self.has_example:
             missing = element("p", {"class": "missing"}, text(self.story.missing))
             return element("section", {"class": "witness"}, *paragraphs, missing)
         told = (
