@@ -267,6 +267,8 @@ class Report:
     error: StreamboundError | None = None
     dialect: str | None = None
     guessed: str | None = None
+    # Whether suggestions are in place of a text that says more, or is in another dialect.
+    rewritten: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -347,6 +349,7 @@ def check(
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
+        rewritten=job.statement.bare is not None,
     )
 
 
