@@ -291,6 +291,8 @@ class Report:
     error: StreamboundError | None = None
     dialect: str | None = None
     guessed: str | None = None
+    # Whether suggestions are in place of a text that says more, or is in another dialect.
+    rewritten: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -380,6 +382,7 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
+        rewritten=job.statement.bare is not None,
     )
 
 

@@ -23,8 +23,8 @@ from streambound.query.model import Kind, Relation
 from streambound.query.type_names import canonical, nested
 from streambound.query.values import Family
 
-# The pseudo-column that every stream of ksqlDB has.
-ROWTIME = "ROWTIME"
+# The pseudo-columns that every stream of a processor has.
+STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time"}
 # Connectors and formats by which rows are changed and deleted, not only added.
 _CHANGING = ("upsert", "cdc", "debezium", "canal", "maxwell", "ogg")
 _UNITS = (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000))
@@ -42,7 +42,7 @@ _MEANT = {
     ),
     **dict.fromkeys(("serial", "bigserial", "uint256", "int256"), "bigint"),
 }
-_STAMPS = ("event_time_field", "timestamp_field", "timestamp")
+_STAMPS = ("event_time_column", "event_time_field", "timestamp_field", "timestamp")
 
 
 def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: Language) -> Catalog:
@@ -125,6 +125,9 @@ def _body(table: DeclaredTable, language: Language) -> dict[str, Any] | None:
         _of_ksql(body, table)
     else:
         _named_stamp(body, table)
+    if language.name in STAMPS and "timestamp" not in body:
+        columns[STAMPS[language.name]] = "timestamp"
+        body["timestamp"] = STAMPS[language.name]
     if keys and _changes(table, language):
         body.update(kind=Kind.VERSIONED.value, primary_key=[_spelt(columns, key) for key in keys])
     if not_null:
@@ -176,9 +179,6 @@ def _of_ksql(body: dict[str, Any], table: DeclaredTable) -> None:
         # Text by its format, or milliseconds: the moment is what counts.
         columns[stamp] = "timestamp"
         body["timestamp"] = stamp
-    else:
-        columns[ROWTIME] = "timestamp"
-        body["timestamp"] = ROWTIME
 
 
 def _named_stamp(body: dict[str, Any], table: DeclaredTable) -> None:

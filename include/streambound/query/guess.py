@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import QueryError, meant
 from streambound.query.dialects.reading import LANGUAGES, SPARK, Language
@@ -31,15 +31,14 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("risingwave", "CREATE SOURCE"),
     ("risingwave", "CREATE SINK"),
     ("feldera", "LATENESS INTERVAL"),
-    ("feldera", "LOCAL VIEW"),
+    ("feldera", "CREATE LOCAL VIEW"),
     ("timeplus", "DATE_DIFF_WITHIN ("),
     ("timeplus", "CREATE EXTERNAL STREAM"),
     ("flink", "DESCRIPTOR ("),
     ("flink", "STATEMENT SET"),
-    ("flink", "FOR SYSTEM_TIME AS OF"),
     ("flink", "WATERMARK FOR"),
     ("flink", "TUMBLE_ROWTIME ("),
-    ("flink", "connector ="),
+    ("flink", "WITH ( 'CONNECTOR ="),
 )
 # A text without any of these has none of the signs.
 _HINTS = (
@@ -56,7 +55,7 @@ _HINTS = (
         "LOCAL",
         "DATE_DIFF",
     ),
-    *("EXTERNAL", "DESCRIPTOR", "STATEMENT", "SYSTEM_TIME", "WATERMARK", "TUMBLE", "CONNECTOR", ":="),
+    *("EXTERNAL", "DESCRIPTOR", "STATEMENT", "WATERMARK", "TUMBLE", "CONNECTOR", ":="),
 )
 
 
@@ -98,8 +97,9 @@ def language_of(
 
 
 def _narrowed(name: str, words: list[str]) -> Language:
-    """Flink and RisingWave share WATERMARK FOR; options in quotes are Flink's."""
-    if name == "flink" and _stands(["APPEND", "ONLY"], words):
+    """Of those that share WATERMARK FOR, the one that has what else the text says."""
+    ours = (["APPEND", "ONLY"], ["CREATE", "MATERIALIZED", "VIEW"])
+    if name == "flink" and any(_stands(sign, words) for sign in ours):
         name = "risingwave"
     if name == "flink" and ":=" in words:
         name = "sqrl"
@@ -115,9 +115,12 @@ def _words(sql: str) -> list[str]:
 
 
 def _upper(found: Sequence[Token]) -> Iterator[str]:
-    """The words of a text, of two in one token each."""
+    """The words of a text, of two in one token each; a text in quotes has one before it."""
     for token in found:
-        yield from token.text.upper().split() or [""]
+        if token.token_type is TokenType.STRING:
+            yield f"'{token.text.upper()}"
+        else:
+            yield from token.text.upper().split() or [""]
 
 
 def _stands(sign: list[str], words: list[str]) -> bool:

@@ -26,6 +26,7 @@ from streambound.query.clock import (
     reads_clock,
     with_clock,
 )
+from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import band, plain
@@ -774,8 +775,9 @@ class _Scope:
         return found[0] if found else None
 
     def _pseudo(self, source: _Source, key: str) -> int | None:
-        """ksqlDB's ROWTIME: the application timestamp under another name."""
-        if key != "ROWTIME" or self.inliner.language.name != "ksql" or not isinstance(source.node, exp.Table):
+        """ksqlDB's ROWTIME and Timeplus' _tp_time: the application timestamp under another name."""
+        name = STAMPS.get(self.inliner.language.name)
+        if key != name or not isinstance(source.node, exp.Table) or len(source.parts) != 1:
             return None
         stamp = self.inliner.relation_of(source.parts[0].tables[0]).timestamp
         return None if stamp is None else self._column(source, self.inliner.key(stamp))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from sqlglot import expressions as exp
 from sqlglot.errors import ParseError
@@ -82,7 +84,8 @@ class Script:
             UnsupportedError: with everything in it that is not decided.
         """
         if asked.error is not None:
-            raise asked.error
+            # It is given the name of who asks.
+            raise copy(asked.error)
         assert asked.tree is not None
         inliner = Inliner(self.sql, self.catalog, self.language, self.views, self.unlisted)
         tree = inliner.written_out(asked.tree)
@@ -92,6 +95,8 @@ class Script:
         return tree, self.catalog, _RELAXED if inliner.relaxed else None
 
 
+# Each query of a text is asked for by itself, with the text.
+@lru_cache(maxsize=4)
 def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tuple[str, str], ...]) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 

@@ -93,7 +93,6 @@ def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -
             f"{what} is not supported yet",
             place=place or _select_place(node, sql),
             accepted=accepted,
-            fix=f"remove {what}",
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot import expressions as exp
 from sqlglot import tokens
 from sqlglot.dialects.dialect import Dialect
@@ -20,7 +22,7 @@ def _without_hints(keywords: dict[str, TokenType]) -> dict[str, TokenType]:
 class _CalciteTokenizer(tokens.Tokenizer):
     KEYWORDS = _without_hints(tokens.Tokenizer.KEYWORDS)
     # Statements that sqlglot would take as one text are tokens: queries may stand within them.
-    COMMANDS: set[TokenType] = set()
+    COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 def _unit(args: list[exp.Expr]) -> exp.Var:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot import expressions as exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.postgres import Postgres
@@ -25,7 +27,7 @@ class PostgresStreams(Postgres):
     """PostgreSQL, and what shares its grammar: RisingWave, Materialize and Arroyo."""
 
     class Tokenizer(Postgres.Tokenizer):
-        COMMANDS: set[TokenType] = set()
+        COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = _PostgresParser
 

@@ -218,9 +218,9 @@ class Statements(Streaming):
         if self._match_text_seq("SUBSCRIBE"):
             self._match_text_seq("TO")
             if self._curr.text.upper() not in (*_QUERY, "("):
-                tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
+                whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
                 self._after_query()
-                return Written("select", first, self._prev, None, tree)
+                return Written("select", first, self._prev, None, whole)
         if self._curr.text.upper() in _PASSED and self.PASSES_OVER:
             self._pass_over_all()
             return Written("other", first, self._prev)
@@ -483,6 +483,10 @@ class Statements(Streaming):
         if self._curr.text == "(":
             return _settings(self._skip_parenthesis())
         self._advance()
+        if self._curr.text == "=" and self._next:
+            value = self._next.text
+            self._advance(2)
+            return {word: value}
         if word in ("envelope", "encode", "format") and self._curr:
             return {word: self._curr.text.lower()}
         return {}
