@@ -706,8 +706,9 @@ class _Scope:
     def _refuse_opaque(self, source: _Source, star: exp.Expr) -> None:
         for table in source.blocks[0].parts[0].tables:
             for name, kind in self.inliner.relation_of(table).opaque:
-                what = f"* has the column {name}, whose type {kind}"
-                message = f"{what} is not supported yet"
+                message = f"* has the column {name}, whose type {kind} is not supported yet"
+                if kind.startswith("computed("):
+                    message = f"* has the column {name}, which is computed: this is not supported yet"
                 self.inliner.refuse(
                     blockers.blocker(f"a column of type {kind}", star, self.inliner.text, message)
                 )
@@ -798,6 +799,12 @@ class _Scope:
                         return True
         return False
 
+    def computed(self, column: exp.Column) -> bool:
+        """Whether a name is that of a column that its declaration computes."""
+        tables = [table for source in self.sources for part in source.parts[:1] for table in part.tables]
+        kinds = [pair for table in tables for pair in self.inliner.relation_of(table).opaque]
+        return any(n.lower() == column.name.lower() and kind.startswith("computed(") for n, kind in kinds)
+
     def stamp_of(self, key: str, parts: list[_Part]) -> exp.Expr | None:
         """Azure: in DATEDIFF the name of a source stands for its timestamp."""
         for source, part in zip(self.sources, parts, strict=True):
@@ -849,6 +856,7 @@ class _Substitution:
         if self.scope.opaque(column):
             text = self.scope.inliner.text
             what = "nested data" if column.args.get("table") else "a column of nested data"
+            what = "a computed column" if self.scope.computed(column) else what
             self.scope.inliner.refuse(
                 blockers.blocker(what, column, text, f"{column.sql()}: {what} is not supported yet")
             )
