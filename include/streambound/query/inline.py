@@ -29,7 +29,7 @@ from streambound.query.clock import (
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
-from streambound.query.differences import band, plain
+from streambound.query.differences import band, microseconds, plain
 from streambound.query.model import Kind, Relation
 from streambound.query.scope import place_of
 
@@ -612,20 +612,26 @@ class _Scope:
         return plain(condition, self.inliner.language.name, self.inliner.relaxed)
 
     def _within(self, table: exp.Expr, left: list[_Part], right: _Part) -> Iterable[exp.Expr]:
-        """What WITHIN says of the timestamps of a join's sides."""
-        stamps = []
-        for part in (*left, right):
-            one = part.tables[-1]
-            stamp = self.inliner.relation_of(one).timestamp
-            if stamp is None:
+        """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
+        sides: list[list[exp.Expr]] = []
+        for parts in (left, [right]):
+            tables = [one for part in parts for one in part.tables]
+            stamps = [(one, self.inliner.relation_of(one).timestamp) for one in tables]
+            sides.append([_column(one.args["alias"].name, stamp) for one, stamp in stamps if stamp])
+            if not sides[-1]:
                 raise QueryError(
-                    f"WITHIN needs the timestamp of {one.name}",
+                    f"WITHIN needs the timestamp of {tables[-1].name}",
                     place=place_of(table, self.inliner.text),
-                    fix=f"declare timestamp of {one.name} in the catalog",
+                    fix=f"declare timestamp of {tables[-1].name} in the catalog",
                 )
-            stamps.append(_column(one.args["alias"].name, stamp))
-        before, after = table.meta[WITHIN]
-        yield from band(stamps[-2], stamps[-1], before, after)
+        before, after = (microseconds(span) for span in table.meta[WITHIN])
+        if before is None or after is None:
+            raise QueryError(
+                "WITHIN has no length of time",
+                place=place_of(table, self.inliner.text),
+                accepted="WITHIN 10 MINUTES; DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS",
+            )
+        yield from band(sides[0], sides[1], before, after)
 
     def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
         """The parts, with their streams under names of their own."""
