@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -36,11 +38,14 @@ def cases() -> Iterator[tuple[str, str, str]]:
             yield file.stem, text, said.removeprefix("-- ")
 
 
+CASES = list(cases())
+
+
 def test_every_dialect_has_its_file() -> None:
     assert {file.stem for file in FOLDER.glob("*.sql")} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize(("dialect", "text", "said"), list(cases()), ids=str)
+@pytest.mark.parametrize(("dialect", "text", "said"), CASES, ids=str)
 def test_what_a_dialect_has_is_read_or_named(dialect: str, text: str, said: str) -> None:
     name = named_queries(text, CATALOG, dialect)[-1]
     report = check(text, CATALOG, suggest=False, dialect=dialect, query=name)
@@ -51,3 +56,44 @@ def test_what_a_dialect_has_is_read_or_named(dialect: str, text: str, said: str)
     found = dict.fromkeys(one.message.removesuffix(" is not supported yet") for one in report.error.blockers)
     assert f"refused: {' | '.join(found)}" == said
     assert all(one.place is not None for one in report.error.blockers)
+
+
+def broken(seed: int) -> tuple[str, str]:
+    """A text of a dialect with some words left out, doubled, exchanged, or from another dialect."""
+    r = Random(seed)
+    dialect, text, _ = CASES[seed % len(CASES)]
+    words = re.findall(r"\s+|\w+|'[^']*'|.", text)
+    for _ in range(r.choice([1, 1, 2, 4])):
+        at, how = r.randrange(len(words)), r.random()
+        if how < 0.3:
+            words[at] = ""
+        elif how < 0.5:
+            words[at] *= 2
+        elif how < 0.7:
+            other = r.randrange(len(words))
+            words[at], words[other] = words[other], words[at]
+        else:
+            strange = CASES[r.randrange(len(CASES))][1]
+            words[at] = r.choice(re.findall(r"\w+|'[^']*'|\S", strange))
+    return r.choice([dialect, dialect, *LANGUAGES]), "".join(words)
+
+
+def survive(seed: int) -> None:
+    dialect, text = broken(seed)
+    for name in named_queries(text, CATALOG, dialect):
+        report = check(text, CATALOG, suggest=False, dialect=dialect, query=name)
+        assert report.verdict in ("bounded", "unbounded", "unknown", "invalid"), text
+        place = None if report.error is None else report.error.place
+        if place is not None:
+            assert 1 <= place.line <= text.count("\n") + 1, f"{dialect}: {text!r}: {report.error}"
+
+
+def test_broken_texts_of_dialects_are_refused_with_typed_errors() -> None:
+    for seed in range(200):
+        survive(seed)
+
+
+@pytest.mark.heavy
+def test_many_broken_texts_of_dialects_are_refused_with_typed_errors() -> None:
+    for seed in range(200, 60_000):
+        survive(seed)

@@ -675,7 +675,8 @@ class _Scope:
         owner = star.args.get("table") if isinstance(star, exp.Column) else None
         words = star if isinstance(star, exp.Star) else star.this
         left_out = {self.inliner.key(_named(e)) for e in words.args.get("except_") or ()}
-        instead = {self.inliner.key(e.args["alias"]): e.this for e in words.args.get("replace") or ()}
+        replaced = [e for e in words.args.get("replace") or () if isinstance(e, exp.Alias)]
+        instead = {self.inliner.key(e.args["alias"]): e.this for e in replaced}
         if words.args.get("rename"):
             self.inliner.refuse(blockers.blocker("* RENAME", star, self.inliner.text))
         chosen = list(range(len(self.sources)))

@@ -361,6 +361,8 @@ class Statements(Streaming):
                 self._advance()
                 self._match_text_seq("FOR")
                 stamp = self._parse_id_var(any_token=True)
+                if stamp is None:
+                    self.raise_error("a name of a column is missing")
                 watermark = (stamp, self._parse_disjunction() if self._match(TokenType.ALIAS) else None)
             elif plain and " ".join((word, after)).startswith("PRIMARY KEY"):
                 self._match_texts(("PRIMARY",))
