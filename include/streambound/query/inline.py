@@ -206,7 +206,7 @@ class Inliner:
         if (alias is not None and alias.args.get("columns")) or self._key(table.this) in self._views:
             return False
         relation = self._catalog.find(table.name)
-        return relation is None or _decided(relation)
+        return relation is None or (_decided(relation) and not relation.opaque)
 
     def _key(self, name: exp.Expr | str) -> str:
         if isinstance(name, str):
