@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.query.test_misspelt import PYTHON
 
-from streambound.errors import CatalogError, DataError, QueryError
+from streambound.compiler import check
+from streambound.errors import CatalogError, DataError, QueryError, UnsupportedError
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
 from streambound.query.model import History, Kind
 from streambound.query.registry import load_registry
@@ -434,3 +435,46 @@ def test_a_value_is_told_as_sql_writes_it(value: Any, text: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_type("boolean").encode(value)
     assert caught.value.message == f"{text} is not a value of type boolean"
+
+
+def test_a_versioned_table_is_read_and_its_queries_are_refused_by_name() -> None:
+    body = {"columns": {"k": "int", "v": "int", "ts": "timestamp"}, "kind": "versioned", "primary_key": ["k"]}
+    catalog = catalog_from_mapping({"d": body, "S": {"k": "int"}})
+    relation = catalog.find("d")
+    assert relation is not None and relation.kind is Kind.VERSIONED and relation.primary_key == ("k",)
+    for sql in (
+        "SELECT v FROM d",
+        "SELECT S.k FROM S JOIN d ON S.k = d.k",
+        "SELECT k FROM (SELECT * FROM d) x",
+    ):
+        error = check(sql, catalog).error
+        assert isinstance(error, UnsupportedError) and "d is a versioned table" in error.message
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"columns": {"k": "int"}, "kind": "versioned"}, "it is versioned, and has no primary_key"),
+        ({"columns": {"k": "int"}, "kind": "versioned", "primary_key": []}, "primary_key is []"),
+        ({"columns": {"k": "int"}, "primary_key": ["x"]}, "primary_key names x"),
+        ({"columns": {"k": "int"}, "primary_key": "k"}, "primary_key is 'k'"),
+    ],
+)
+def test_a_primary_key_is_a_list_of_columns(body: dict[str, object], said: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog_from_mapping({"d": body})
+    assert said in caught.value.message
+
+
+def test_nested_columns_are_declared_and_refused_where_they_are_read() -> None:
+    columns = {"k": "int", "doc": "struct<a: int, b: array<string>>", "tags": "map<string,int>", "l": "INT[]"}
+    catalog = catalog_from_mapping({"S": columns})
+    assert check("SELECT k FROM S WHERE k > 1", catalog).verdict == "bounded"
+    for sql in (
+        "SELECT doc.a FROM S",
+        "SELECT * FROM S",
+        "SELECT k FROM S WHERE tags['x'] = 1",
+        "SELECT l FROM S",
+    ):
+        error = check(sql, catalog).error
+        assert isinstance(error, UnsupportedError), f"{sql}: {error}"

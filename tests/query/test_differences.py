@@ -176,3 +176,40 @@ def test_the_present_time_in_a_filter(where: str, verdict: str) -> None:
 )
 def test_what_the_present_time_bounds(sql: str, verdict: str) -> None:
     assert check(sql, CATALOG, suggest=False).verdict == verdict
+
+
+def test_within_is_about_the_latest_row_of_a_side() -> None:
+    # Of a and b the later one has to be near c: so a may be long before.
+    sql = (
+        "SELECT a.k FROM a JOIN b WITHIN 1 HOUR ON a.k = b.k JOIN b c WITHIN (2 HOURS, 3 HOURS) ON a.k = c.k"
+        " EMIT CHANGES"
+    )
+    report = check(sql, CATALOG, dialect="ksql", suggest=False)
+    assert report.verdict == "bounded"
+    near = (
+        "SELECT a.k FROM a, b, b c WHERE a.k = b.k AND a.k = c.k"
+        " AND b.ts >= a.ts - INTERVAL 1 HOUR AND b.ts <= a.ts + INTERVAL 1 HOUR"
+        " AND c.ts >= a.ts - INTERVAL 2 HOURS AND c.ts >= b.ts - INTERVAL 2 HOURS"
+        " AND (c.ts <= a.ts + INTERVAL 3 HOURS OR c.ts <= b.ts + INTERVAL 3 HOURS)"
+    )
+    assert check(near, CATALOG, suggest=False).verdict == report.verdict
+    r = Random(1)
+    start = dt.datetime(2026, 1, 1)
+    events = sorted(
+        (
+            {"stream": r.choice("ab"), "k": 1, "ts": str(start + dt.timedelta(minutes=30 * r.randrange(14)))}
+            for _ in range(16)
+        ),
+        key=lambda event: str(event["ts"]),
+    )
+    lines = (
+        CorpusLine("q", text, CATALOG, tuple(events), dialect=d) for text, d in ((sql, "ksql"), (near, None))
+    )
+    one, other = (evaluated(line, "reference")["answers"] for line in lines)
+    assert one == other and one
+
+
+@pytest.mark.parametrize("length", ["1 MONTH", "x HOURS", "(1 HOUR, 2)"])
+def test_within_without_a_length_is_refused(length: str) -> None:
+    report = check(f"SELECT a.k FROM a JOIN b WITHIN {length} ON a.k = b.k", CATALOG, dialect="ksql")
+    assert report.verdict == "invalid" and report.error is not None and report.error.place is not None

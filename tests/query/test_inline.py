@@ -14,7 +14,9 @@ from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine
-from streambound.query.parse import read
+from streambound.query.guess import language_of
+from streambound.query.model import Attribute
+from streambound.query.parse import metadata, read
 
 STREAMS = {name: {"columns": dict.fromkeys(columns, "int")} for name, columns in TABLES.items()}
 CATALOG = catalog_from_mapping(STREAMS)
@@ -127,3 +129,43 @@ def test_suggestions_of_a_nested_query_are_bounded_queries_over_streams() -> Non
     assert report.verdict == "unbounded" and report.suggestions
     for suggestion in report.suggestions:
         assert check(suggestion.sql, CATALOG).verdict == "bounded"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "column"),
+    [
+        # In quotes a name is itself; without them it is folded as the dialect does.
+        ("risingwave", 'SELECT "X" FROM (SELECT A AS x, B AS "X" FROM S) q', "B"),
+        ("risingwave", 'SELECT X FROM (SELECT A AS x, B AS "X" FROM S) q', "A"),
+        ("ksql", "SELECT x FROM (SELECT A AS `x`, B AS X FROM S) q", "B"),
+        ("ksql", "SELECT `x` FROM (SELECT A AS `x`, B AS X FROM S) q", "A"),
+        ("flink", "SELECT x FROM (SELECT A AS x, B AS X FROM S) q", "A"),
+        ("flink", "SELECT X FROM (SELECT A AS x, B AS X FROM S) q", "B"),
+        ("spark", "SELECT X FROM (SELECT A AS x, B AS y FROM S) q", "A"),
+        ("azure", "SELECT [X] FROM (SELECT A AS x, B AS y FROM S) q", "A"),
+        ("flink", "SELECT `A` FROM `S`", "A"),
+    ],
+)
+def test_names_are_folded_as_the_dialect_does(dialect: str, text: str, column: str) -> None:
+    (output,) = read(text, CATALOG, dialect=dialect).statement.selections[0].base.select
+    assert isinstance(output.term, Attribute) and output.term.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "sign"),
+    [
+        ("SELECT A FROM S", "spark", None),
+        ("SELECT A FROM S WHERE connector = 'x' -- EMIT CHANGES", "spark", None),
+        ("SELECT A FROM S WHERE A = 'EMIT CHANGES'", "spark", None),
+        ("SELECT A FROM S EMIT CHANGES", "ksql", "EMIT CHANGES"),
+        ("-- dialect: duckdb\nSELECT A FROM S EMIT CHANGES", "duckdb", None),
+        ("X := SELECT A FROM S", "sqrl", ":="),
+        ("CREATE TABLE a (x INT) WITH ('connector' = 'k'); SELECT x FROM a", "flink", "WITH ( 'CONNECTOR ="),
+        ("SELECT A FROM S TIMESTAMP BY A", "azure", "TIMESTAMP BY"),
+    ],
+)
+def test_a_dialect_is_guessed_where_the_text_leaves_no_doubt(
+    text: str, dialect: str, sign: str | None
+) -> None:
+    language, found = language_of(text, None, metadata(text))
+    assert (language.name, found) == (dialect, sign)

@@ -42,12 +42,6 @@ class Answered:
     report: Report
 
     @property
-    def group(self) -> str:
-        """Which of the groups the query is in."""
-        further = set(self.line["features"]) - DECIDED
-        return GROUPS[0] if not further else GROUPS[1] if further <= EXPRESSIONS else GROUPS[2]
-
-    @property
     def outcome(self) -> str:
         """``right``, ``wrong``, or ``refused``."""
         if self.report.verdict not in ("bounded", "unbounded"):
@@ -55,21 +49,33 @@ class Answered:
         return "right" if self.report.verdict == self.line["expected"]["verdict"] else "wrong"
 
 
-def answered() -> Iterator[Answered]:
-    """Every query whose verdict is settled, in its own dialect."""
+def lines(*groups: str) -> Iterator[dict[str, Any]]:
+    """Every query of these groups whose verdict is settled."""
     for text in CORPUS.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        if line["expected"]["verdict"] is not None:
-            catalog = catalog_from_mapping(line["streams"])
-            said = check(line["statement"], catalog, line["id"], suggest=False, dialect=line["dialect"])
-            yield Answered(line, said)
+        if line["expected"]["verdict"] is not None and group_of(line) in groups:
+            yield line
+
+
+def group_of(line: dict[str, Any]) -> str:
+    """Which of the groups a query is in."""
+    further = set(line["features"]) - DECIDED
+    return GROUPS[0] if not further else GROUPS[1] if further <= EXPRESSIONS else GROUPS[2]
+
+
+def answered(line: dict[str, Any]) -> Answered:
+    """What is said of a query in its own dialect."""
+    catalog = catalog_from_mapping(line["streams"])
+    return Answered(
+        line, check(line["statement"], catalog, line["id"], suggest=False, dialect=line["dialect"])
+    )
 
 
 def main() -> None:
     """Print the shares."""
-    found = list(answered())
+    found = [answered(line) for line in lines(*GROUPS)]
     for group in (*GROUPS, "together"):
-        counts = Counter(one.outcome for one in found if group in (one.group, "together"))
+        counts = Counter(one.outcome for one in found if group in (group_of(one.line), "together"))
         total = counts.total()
         definite = counts["right"] + counts["wrong"]
         print(

@@ -12,7 +12,6 @@ from streambound.errors import DataError, StreamboundError, meant
 from streambound.evaluation.events import Answer, batches, encode_static
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import statement_pass
-from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
 
@@ -39,7 +38,9 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
     query = statement(line.sql, line.catalog, line.id, line.dialect)
-    _refuse_unknown(line.events, line.catalog)
+    # A text may declare relations beside those of the catalog.
+    declared = (o.relation.name for o in query.occurrences)
+    _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
     if engine == "reference":
@@ -48,15 +49,15 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
 
 
-def _refuse_unknown(events: Iterable[Mapping[str, Any]], catalog: Catalog) -> None:
+def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> None:
     """Refuse events of streams that there are not: they would be passed over, as other streams' are."""
-    known = set(catalog.names)
+    known = set(names)
     for index, event in enumerate(events):
         name = event.get("stream")
         if isinstance(name, str) and name not in known:
             raise DataError(
                 f"event {index} is of the stream {name}, which the catalog does not have",
-                accepted=", ".join(catalog.names),
+                accepted=", ".join(names),
                 fix=meant(name, known),
             )
 

@@ -194,7 +194,7 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Sco
     place = place_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
     if stamps and isinstance(second, Attribute) and len(stamps) == 1:
-        raise QueryError(
+        raise UnsupportedError(
             f"{stamps[0]} is an application timestamp and is compared with an ordinary column",
             place=place,
             accepted="timestamps with timestamps",

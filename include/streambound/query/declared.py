@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.clock import is_clock
 from streambound.query.dialects.grammar import WATERMARK
 from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable, Written
@@ -56,7 +57,10 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
     """
     bodies: dict[str, dict[str, Any]] = {}
     for one in tables:
-        if one.name is not None and one.table is not None and (body := _body(one.table, language)):
+        if one.name is None or one.table is None:
+            continue
+        like = _found(bodies, one.table.options.get("like", ""))
+        if body := _body(one.table, language, like or {}):
             bodies[one.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
@@ -99,11 +103,16 @@ def _found(bodies: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | 
     return next((body for known, body in bodies.items() if known.lower() == name.lower()), None)
 
 
-def _body(table: DeclaredTable, language: Language) -> dict[str, Any] | None:
-    """A table as the entry of a catalog; None where the text lists no columns."""
-    columns: dict[str, str] = {}
-    not_null: list[str] = []
-    body: dict[str, Any] = {"columns": columns}
+def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A table as the entry of a catalog; None where the text lists no columns.
+
+    Args:
+        like: the entry of the table whose columns it has as well; may be empty.
+    """
+    columns: dict[str, str] = dict(like.get("columns", {}))
+    not_null: list[str] = list(like.get("not_null", []))
+    stamp = {key: like[key] for key in ("timestamp", "allowed_lateness") if key in like}
+    body: dict[str, Any] = {**stamp, "columns": columns}
     for column in table.columns:
         name = column.name.name
         if (kind := _type(column, table)) is None:
@@ -145,7 +154,9 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
         if table.watermark is not None and table.watermark[0].name.lower() == column.name.name.lower():
             # A computed column with a watermark is a moment, whatever it is computed from.
             return "timestamp"
-        return None if column.computed is None else f"object({column.computed.sql()[:60]})"
+        if column.computed is None or is_clock(column.computed):
+            return None if column.computed is None else "timestamp"
+        return f"computed({column.computed.sql()[:60]})"
     text = " ".join(column.type.split())
     while match := _AROUND.fullmatch(text):
         text = match[1]

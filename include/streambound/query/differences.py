@@ -112,12 +112,19 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
     return _comparison(condition, dialect, relaxed)
 
 
-def band(left: exp.Expr, right: exp.Expr, before: exp.Expr, after: exp.Expr) -> Iterable[exp.Expr]:
-    """The conditions that ``right`` is at most ``before`` before ``left``, and at most ``after`` after it."""
-    for span, op, sign in ((before, exp.GTE, -1), (after, exp.LTE, 1)):
-        length = microseconds(span)
-        assert length is not None
-        yield _placed(op(this=right.copy(), expression=_moved(left, sign * length)), span)
+def band(left: Sequence[exp.Expr], right: Sequence[exp.Expr], before: int, after: int) -> Iterable[exp.Expr]:
+    """That the latest of ``right`` is at most so long before the latest of ``left``, or after it."""
+    for one in left:
+        yield _any([exp.GTE(this=other.copy(), expression=_moved(one, -before)) for other in right])
+    for other in right:
+        yield _any([exp.LTE(this=other.copy(), expression=_moved(one, after)) for one in left])
+
+
+def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
+    first, *others = parts
+    for other in others:
+        first = exp.Or(this=first, expression=other)
+    return exp.Paren(this=first) if others else first
 
 
 def microseconds(node: exp.Expr) -> int | None:

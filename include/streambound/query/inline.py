@@ -29,7 +29,7 @@ from streambound.query.clock import (
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
-from streambound.query.differences import band, plain
+from streambound.query.differences import band, microseconds, plain
 from streambound.query.model import Kind, Relation
 from streambound.query.scope import place_of
 
@@ -206,7 +206,7 @@ class Inliner:
         if (alias is not None and alias.args.get("columns")) or self._key(table.this) in self._views:
             return False
         relation = self._catalog.find(table.name)
-        return relation is None or _decided(relation)
+        return relation is None or (_decided(relation) and not relation.opaque)
 
     def _key(self, name: exp.Expr | str) -> str:
         if isinstance(name, str):
@@ -612,20 +612,26 @@ class _Scope:
         return plain(condition, self.inliner.language.name, self.inliner.relaxed)
 
     def _within(self, table: exp.Expr, left: list[_Part], right: _Part) -> Iterable[exp.Expr]:
-        """What WITHIN says of the timestamps of a join's sides."""
-        stamps = []
-        for part in (*left, right):
-            one = part.tables[-1]
-            stamp = self.inliner.relation_of(one).timestamp
-            if stamp is None:
+        """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
+        sides: list[list[exp.Expr]] = []
+        for parts in (left, [right]):
+            tables = [one for part in parts for one in part.tables]
+            stamps = [(one, self.inliner.relation_of(one).timestamp) for one in tables]
+            sides.append([_column(one.args["alias"].name, stamp) for one, stamp in stamps if stamp])
+            if not sides[-1]:
                 raise QueryError(
-                    f"WITHIN needs the timestamp of {one.name}",
+                    f"WITHIN needs the timestamp of {tables[-1].name}",
                     place=place_of(table, self.inliner.text),
-                    fix=f"declare timestamp of {one.name} in the catalog",
+                    fix=f"declare timestamp of {tables[-1].name} in the catalog",
                 )
-            stamps.append(_column(one.args["alias"].name, stamp))
-        before, after = table.meta[WITHIN]
-        yield from band(stamps[-2], stamps[-1], before, after)
+        before, after = (microseconds(span) for span in table.meta[WITHIN])
+        if before is None or after is None:
+            raise QueryError(
+                "WITHIN has no length of time",
+                place=place_of(table, self.inliner.text),
+                accepted="WITHIN 10 MINUTES; DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS",
+            )
+        yield from band(sides[0], sides[1], before, after)
 
     def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
         """The parts, with their streams under names of their own."""
@@ -669,7 +675,8 @@ class _Scope:
         owner = star.args.get("table") if isinstance(star, exp.Column) else None
         words = star if isinstance(star, exp.Star) else star.this
         left_out = {self.inliner.key(_named(e)) for e in words.args.get("except_") or ()}
-        instead = {self.inliner.key(e.args["alias"]): e.this for e in words.args.get("replace") or ()}
+        replaced = [e for e in words.args.get("replace") or () if isinstance(e, exp.Alias)]
+        instead = {self.inliner.key(e.args["alias"]): e.this for e in replaced}
         if words.args.get("rename"):
             self.inliner.refuse(blockers.blocker("* RENAME", star, self.inliner.text))
         chosen = list(range(len(self.sources)))
@@ -706,8 +713,9 @@ class _Scope:
     def _refuse_opaque(self, source: _Source, star: exp.Expr) -> None:
         for table in source.blocks[0].parts[0].tables:
             for name, kind in self.inliner.relation_of(table).opaque:
-                what = f"* has the column {name}, whose type {kind}"
-                message = f"{what} is not supported yet"
+                message = f"* has the column {name}, whose type {kind} is not supported yet"
+                if kind.startswith("computed("):
+                    message = f"* has the column {name}, which is computed: this is not supported yet"
                 self.inliner.refuse(
                     blockers.blocker(f"a column of type {kind}", star, self.inliner.text, message)
                 )
@@ -798,6 +806,12 @@ class _Scope:
                         return True
         return False
 
+    def computed(self, column: exp.Column) -> bool:
+        """Whether a name is that of a column that its declaration computes."""
+        tables = [table for source in self.sources for part in source.parts[:1] for table in part.tables]
+        kinds = [pair for table in tables for pair in self.inliner.relation_of(table).opaque]
+        return any(n.lower() == column.name.lower() and kind.startswith("computed(") for n, kind in kinds)
+
     def stamp_of(self, key: str, parts: list[_Part]) -> exp.Expr | None:
         """Azure: in DATEDIFF the name of a source stands for its timestamp."""
         for source, part in zip(self.sources, parts, strict=True):
@@ -849,6 +863,7 @@ class _Substitution:
         if self.scope.opaque(column):
             text = self.scope.inliner.text
             what = "nested data" if column.args.get("table") else "a column of nested data"
+            what = "a computed column" if self.scope.computed(column) else what
             self.scope.inliner.refuse(
                 blockers.blocker(what, column, text, f"{column.sql()}: {what} is not supported yet")
             )

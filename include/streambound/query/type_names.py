@@ -39,7 +39,7 @@ _MOMENT = re.compile(
     r"(?: ?with(?:out)?(?: local)? time zone)?"
 )
 _NESTED = re.compile(
-    r"(?:array|map|struct|row|multiset|list|tuple|nested|object|record)(?:[<(].*)?|json|jsonb|variant|"
+    r"(?:array|map|struct|row|multiset|list|tuple|nested|object|record|computed)(?:[<(].*)?|json|jsonb|variant|"
     r".+\[\d*\]|.+ array"
 )
 _FIXES = {

@@ -93,6 +93,10 @@ def statements(found: Sequence[Token], sql: str, language: Language) -> list[Wri
                     read += several
         except ParseError as error:
             read.append(error)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            # sqlglot takes some texts apart before it knows that they are none.
+            at = parser._curr or parser._prev or part[0]
+            read.append(ParseError("not understood", [{"line": at.line, "col": at.col}]))
     return read
 
 

@@ -185,6 +185,8 @@ class Statements(Streaming):
 
     # Whether statements that are no queries are told by their first word alone.
     PASSES_OVER = True
+    # The table whose columns the one that is declared has as well.
+    _like: str | None = None
 
     def statement(self) -> list[Written]:
         """The statements that the tokens up to a semicolon are: several of a processor that needs none."""
@@ -219,7 +221,7 @@ class Statements(Streaming):
             self._match_text_seq("TO")
             if self._curr.text.upper() not in (*_QUERY, "("):
                 whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
-                self._after_query()
+                self._after_query(whole)
                 return Written("select", first, self._prev, None, whole)
         if self._curr.text.upper() in _PASSED and self.PASSES_OVER:
             self._pass_over_all()
@@ -235,7 +237,7 @@ class Statements(Streaming):
         if not isinstance(tree, exp.Query):
             return Written("other" if self._passed_over(tree, kind) else kind, first, self._prev, None, tree)
         target = self._into(tree)
-        self._after_query()
+        self._after_query(tree)
         return Written("insert" if target is not None else "select", first, self._prev, target, tree)
 
     def _passed_over(self, tree: exp.Expr | None, kind: str) -> bool:
@@ -266,7 +268,7 @@ class Statements(Streaming):
             self._skip_parenthesis()
         self._match_text_seq("BY", "NAME")
         tree = self._query()
-        self._after_query()
+        self._after_query(tree)
         return Written(
             kind or "insert", first, self._prev, target if isinstance(target, exp.Table) else None, tree
         )
@@ -277,9 +279,15 @@ class Statements(Streaming):
             self.raise_error("a query is missing")
         return query
 
-    def _after_query(self) -> None:
-        """Clauses after a whole query that say nothing of its answer: when it is put out, and options."""
+    def _after_query(self, tree: exp.Expr | None) -> None:
+        """Clauses after a whole query that say nothing of its answer: when it is put out, and options.
+
+        A limit may come after them.
+        """
         while self._curr:
+            if isinstance(tree, exp.Query) and self._curr.token_type is TokenType.LIMIT:
+                tree.set("limit", self._parse_limit())
+                continue
             if self._curr.text.upper() == "EMIT" or self._curr.text.upper() in (
                 "WITH",
                 "FORMAT",
@@ -296,7 +304,7 @@ class Statements(Streaming):
 
     def _pass_over_clause(self) -> None:
         self._advance()
-        while self._curr and self._curr.text.upper() not in ("SELECT", ")"):
+        while self._curr and self._curr.text.upper() not in ("SELECT", ")", "LIMIT"):
             if not self._skip_parenthesis():
                 self._advance()
 
@@ -322,6 +330,8 @@ class Statements(Streaming):
         )
         options, append_only, tree = self._after_name(what)
         options.update(self._options_after())
+        if self._like is not None:
+            options["like"] = self._like
         table = DeclaredTable(
             what.lower(),
             tuple(columns),
@@ -351,6 +361,8 @@ class Statements(Streaming):
                 self._advance()
                 self._match_text_seq("FOR")
                 stamp = self._parse_id_var(any_token=True)
+                if stamp is None:
+                    self.raise_error("a name of a column is missing")
                 watermark = (stamp, self._parse_disjunction() if self._match(TokenType.ALIAS) else None)
             elif plain and " ".join((word, after)).startswith("PRIMARY KEY"):
                 self._match_texts(("PRIMARY",))
@@ -364,6 +376,11 @@ class Statements(Streaming):
                     self._advance()
                     keys += [key for key in self._identifiers() if key]
                 further = further or word == "LIKE"
+                if word == "LIKE":
+                    self._advance()
+                    like = self._parse_table_parts(schema=True)
+                    if isinstance(like, exp.Table):
+                        self._like = like.name
             elif word == "*":
                 self._advance()
                 further = True
@@ -458,6 +475,8 @@ class Statements(Streaming):
             if word == "AS" and (after in _QUERY or after == "("):
                 self._advance()
                 tree = self._query()
+                if self._curr.text.upper() == "EMIT":
+                    self._after_query(tree)
                 return options, append_only, tree
             if word == "FROM" and what == "SINK":
                 start = self._curr
@@ -487,6 +506,9 @@ class Statements(Streaming):
             value = self._next.text
             self._advance(2)
             return {word: value}
+        if word == "like" and self._curr and self._curr.text != "(":
+            table = self._parse_table_parts(schema=True)
+            return {word: table.name} if isinstance(table, exp.Table) else {}
         if word in ("envelope", "encode", "format") and self._curr:
             return {word: self._curr.text.lower()}
         return {}

@@ -31,7 +31,12 @@ ANSWER_X, ANSWER_WIDTH = 752.0, 190.0
 HEADING = 26.0
 # What is drawn of each before the number of the others is said.
 PARTS, CARDS, TABLES, COLUMNS = 6, 10, 4, 5
-KINDS = {Kind.STREAM: "stream", Kind.FINITE: "finite stream", Kind.STATIC: "static relation"}
+KINDS = {
+    Kind.STREAM: "stream",
+    Kind.FINITE: "finite stream",
+    Kind.STATIC: "static relation",
+    Kind.VERSIONED: "versioned table",
+}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+-- What the documentation of this dialect shows, over the streams t and u and the static relation s of the test.
+-- Above each text: the verdict of its last query, or what is not decided.
+-- bounded
+CREATE TABLE x (id BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL '5 seconds') WITH (connector='kafka', format='json', type='source', 'source.offset'='earliest'); SELECT id FROM x
+-- bounded
+CREATE TABLE x (value TEXT, et TIMESTAMP GENERATED ALWAYS AS (CAST(value AS TIMESTAMP)) STORED) WITH (connector='sse', event_time_field='et'); INSERT INTO o SELECT et FROM x
+-- bounded
+INSERT INTO o SELECT id FROM t
+-- bounded
+CREATE VIEW v AS SELECT id FROM t; INSERT INTO o SELECT * FROM v
+-- refused: the function call tumble(interval '5 seconds') | the aggregate count(*) | GROUP BY
+SELECT tumble(interval '5 seconds') AS w, count(*) FROM t GROUP BY w
+-- refused: w.start: nested data | the function call hop(interval '1 second', interval '5 seconds') | the aggregate count(*) | GROUP BY
+SELECT w.start FROM (SELECT hop(interval '1 second', interval '5 seconds') AS w, count(*) FROM t GROUP BY 1) x
+-- refused: extract_json(k, '$.a')[1]
+SELECT extract_json(k, '$.a')[1] FROM t
+-- refused: the window function ROW_NUMBER | the function call tumble(interval '1 minute') | the aggregate count(*) | GROUP BY | top-n (a rank that is compared)
+SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY w ORDER BY n DESC) AS r FROM (SELECT id, tumble(interval '1 minute') AS w, count(*) AS n FROM t GROUP BY id, w) a) b WHERE r <= 5
+-- unbounded
+SELECT a.id FROM t a INNER JOIN u b ON a.id = b.id
+-- refused: the function call unnest(make_array(1,2))
+SELECT unnest(make_array(1,2)) FROM t
+-- refused: the function call k ->> 'a'
+SELECT id FROM t WHERE k ->> 'a' = 'b'
+-- bounded
+SET updating_ttl = '1 hour'; SELECT id FROM t

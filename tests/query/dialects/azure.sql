@@ -1,0 +1,40 @@
+-- What the documentation of this dialect shows, over the streams t and u and the static relation s of the test.
+-- Above each text: the verdict of its last query, or what is not decided.
+-- bounded
+SELECT id INTO [out] FROM t TIMESTAMP BY ts
+-- bounded
+SELECT [id], [k] AS [Key] FROM [t] TIMESTAMP BY [ts]
+-- bounded
+SELECT a.id INTO o FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON a.id = b.id AND DATEDIFF(minute, a, b) BETWEEN 0 AND 5
+-- bounded
+SELECT a.id FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON DATEDIFF(second, a.ts, b.ts) BETWEEN 0 AND 10 AND a.id = b.id
+-- refused: LEFT JOIN | the function call DATEDIFF(ss, a, b)
+SELECT a.id FROM t a TIMESTAMP BY ts LEFT JOIN u b TIMESTAMP BY ts ON DATEDIFF(ss, a, b) BETWEEN 1 AND 10 AND a.id = b.id
+-- bounded
+WITH x AS (SELECT id FROM t TIMESTAMP BY ts), y AS (SELECT id FROM x) SELECT * INTO o1 FROM x SELECT * INTO o2 FROM y
+-- refused: the aggregate COUNT(*) | GROUP BY | the function call HoppingWindow(Duration(hour, 1), Hop(minute, 5))
+SELECT COUNT(*) FROM t TIMESTAMP BY ts PARTITION BY k GROUP BY HoppingWindow(Duration(hour, 1), Hop(minute, 5)), k
+-- refused: the expression System.Timestamp() | the aggregate AVG(v) | GROUP BY | the function call SlidingWindow(minute, 5)
+SELECT id, System.Timestamp() AS w, AVG(v) FROM t TIMESTAMP BY ts OVER id GROUP BY id, SlidingWindow(minute, 5)
+-- refused: the window function LAG
+SELECT id, LAG(v) OVER (PARTITION BY id LIMIT DURATION(minute, 5)) FROM t TIMESTAMP BY ts
+-- refused: the aggregate Collect() | GROUP BY | the function call SessionWindow(second, 5, 10)
+SELECT id, Collect() FROM t GROUP BY id, SessionWindow(second, 5, 10)
+-- bounded
+SELECT t.id, s.n FROM t TIMESTAMP BY ts JOIN s ON t.k = s.k
+-- refused: LATERAL
+SELECT id, arr.ArrayValue FROM t CROSS APPLY GetArrayElements(k) AS arr
+-- refused: the function call GetRecordPropertyValue(k, 'a') | the expression udf.f(id) | the function call TRY_CAST(k AS bigint)
+SELECT GetRecordPropertyValue(k, 'a'), udf.f(id), TRY_CAST(k AS bigint) FROM t
+-- refused: LIMIT
+SELECT TOP 5 id FROM t
+-- refused: the expression UPPER(k) + 'x' | LIKE
+SELECT UPPER(k) + 'x' FROM t WHERE k NOT LIKE 'a%' AND v IS NOT NULL
+-- bounded
+CREATE TABLE x (a bigint, b nvarchar(max), ts datetime); SELECT a FROM x TIMESTAMP BY ts
+-- refused: the function call DATEADD(minute, 5, ts)
+SELECT DATEADD(minute, 5, ts) FROM t
+-- bounded
+SELECT a.id FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON b.ts <= DATEADD(minute, 5, a.ts) AND b.ts >= a.ts AND DATEDIFF(day, a, b) = 0
+-- refused: MATCH_RECOGNIZE
+SELECT * FROM t MATCH_RECOGNIZE (LIMIT DURATION(minute, 1) PARTITION BY id MEASURES Last(A.ts) AS x AFTER MATCH SKIP TO NEXT ROW PATTERN (A+ B) DEFINE A AS A.v > 1) AS q

@@ -1,0 +1,96 @@
+-- What the documentation of this dialect shows, over the streams t and u and the static relation s of the test.
+-- Above each text: the verdict of its last query, or what is not decided.
+-- bounded
+INSERT INTO o SELECT id FROM t
+-- bounded
+INSERT OVERWRITE TABLE o SELECT id FROM t
+-- bounded
+INSERT INTO o BY NAME SELECT id FROM t
+-- bounded
+CREATE TABLE o USING delta AS SELECT id FROM t
+-- bounded
+CREATE TABLE o USING parquet PARTITIONED BY (d) TBLPROPERTIES ('a'='b') AS SELECT id FROM t
+-- bounded
+CREATE OR REPLACE TEMP VIEW v AS SELECT id FROM t
+-- bounded
+CREATE OR REFRESH STREAMING TABLE o AS SELECT id FROM STREAM(t)
+-- bounded
+CREATE OR REFRESH STREAMING LIVE TABLE o COMMENT 'x' AS SELECT id FROM STREAM(LIVE.t)
+-- bounded
+CREATE STREAMING TABLE o (CONSTRAINT c EXPECT (id IS NOT NULL) ON VIOLATION DROP ROW) AS SELECT id FROM STREAM t
+-- refused: CREATE
+CREATE FLOW f AS INSERT INTO o BY NAME SELECT id FROM STREAM(t)
+-- bounded
+SELECT id FROM STREAM t WATERMARK ts DELAY OF INTERVAL 10 MINUTES
+-- refused: the function call window(ts, '10 minutes') | the aggregate count(*) | GROUP BY
+SELECT window(ts, '10 minutes'), count(*) FROM t GROUP BY window(ts, '10 minutes')
+-- refused: GROUP BY | the function call window(ts, '1 hour')
+SELECT window.start, id FROM t GROUP BY window(ts, '1 hour'), id
+-- refused: the function call session_window(ts, '5 minutes') | the aggregate count(*) | GROUP BY
+SELECT session_window(ts, '5 minutes'), count(*) FROM t GROUP BY session_window(ts, '5 minutes')
+-- refused: LEFT SEMI JOIN
+SELECT a.id FROM t a LEFT SEMI JOIN u b ON a.id = b.id
+-- refused: LEFT ANTI JOIN
+SELECT a.id FROM t a LEFT ANTI JOIN u b ON a.id = b.id
+-- refused: the function call explode(split(k, ','))
+SELECT id, explode(split(k, ',')) FROM t
+-- refused: LATERAL VIEW
+SELECT id, c FROM t LATERAL VIEW explode(split(k, ',')) x AS c
+-- bounded
+SELECT * EXCEPT (k) FROM t
+-- bounded
+SELECT /*+ BROADCAST(s) */ t.id FROM t JOIN s ON t.k = s.k
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND b.ts >= a.ts AND b.ts <= a.ts + interval 1 hour
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1 hour 30 minutes'
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND timestampdiff(MINUTE, a.ts, b.ts) BETWEEN 0 AND 5
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND datediff(MINUTE, a.ts, b.ts) BETWEEN 0 AND 5
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND b.ts - a.ts BETWEEN INTERVAL 0 MINUTES AND INTERVAL 5 MINUTES
+-- refused: MAKE_INTERVAL(0, 0, 0, 0, 0, 5, 0) cannot be added to a timestamp of type timestamp
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND b.ts <= a.ts + make_interval(0,0,0,0,0,5,0)
+-- refused: CLUSTER BY
+SELECT id FROM t CLUSTER BY id
+-- refused: DISTRIBUTE BY | SORT BY
+SELECT id FROM t DISTRIBUTE BY id SORT BY ts
+-- refused: IN (SELECT ...), a semi-join,
+SELECT id FROM t WHERE id IN (SELECT id FROM u)
+-- refused: the function call k RLIKE 'a' | the expression v % 2
+SELECT id, k FROM t WHERE k RLIKE 'a' AND v % 2 = 0
+-- bounded
+FROM t SELECT id
+-- refused: TABLESAMPLE
+SELECT id FROM t TABLESAMPLE (10 PERCENT)
+-- refused: PIVOT
+SELECT * FROM t PIVOT (SUM(v) FOR k IN ('a', 'b'))
+-- refused: QUALIFY
+SELECT id FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1
+-- refused: the function call CAST(k AS INT) | the function call k::int | the expression id + 1 | -v | NOT v > 1 | the function call concat(k, 'x') | the function call current_timestamp()
+SELECT CAST(k AS INT), k::int, id + 1, -v, NOT v > 1, concat(k, 'x'), current_timestamp() FROM t
+-- refused: VERSION AS OF
+SELECT id FROM t VERSION AS OF 3
+-- bounded
+SELECT id FROM cat.sch.t
+-- bounded
+SELECT cat.sch.t.id FROM cat.sch.t
+-- bounded
+SELECT id FROM t WHERE ts > current_timestamp() - INTERVAL 1 HOUR
+-- refused: EXCEPT
+SELECT id FROM t MINUS SELECT id FROM u
+-- refused: the aggregate GROUPING(id) | the aggregate count(*) | GROUP BY
+SELECT GROUPING(id), count(*) FROM t GROUP BY ROLLUP (id)
+-- bounded
+CREATE VIEW v AS SELECT id FROM t; CACHE TABLE v; SELECT * FROM v
+-- bounded
+SET spark.sql.x = true; SELECT id FROM t
+-- refused: MERGE
+MERGE INTO x USING t ON x.id = t.id WHEN MATCHED THEN UPDATE SET *
+-- bounded
+SELECT id FROM t |> WHERE id > 1
+-- refused: VALUES
+VALUES (1, 2)
+-- refused: the table function READ_FILES
+SELECT * FROM read_files('x')

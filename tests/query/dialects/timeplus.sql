@@ -1,0 +1,52 @@
+-- What the documentation of this dialect shows, over the streams t and u and the static relation s of the test.
+-- Above each text: the verdict of its last query, or what is not decided.
+-- bounded
+CREATE STREAM x (id int, k string, m map(string, string), l low_cardinality(string), n nullable(float64), ts datetime64(3)) SETTINGS event_time_column='ts'; SELECT id FROM x
+-- bounded
+CREATE EXTERNAL STREAM x (raw string) SETTINGS type='kafka', brokers='a', topic='b'; SELECT raw FROM x
+-- bounded
+CREATE MATERIALIZED VIEW v INTO o AS SELECT id FROM t
+-- bounded
+CREATE MATERIALIZED VIEW v AS SELECT id FROM t SETTINGS a=1
+-- bounded
+CREATE VIEW v AS SELECT id FROM t
+-- refused: the aggregate count() | the TUMBLE window | GROUP BY
+SELECT window_start, count() FROM tumble(t, ts, 1m) GROUP BY window_start EMIT AFTER WATERMARK
+-- refused: the aggregate count() | the HOP window | GROUP BY
+SELECT count() FROM hop(t, 5s, 1m) GROUP BY window_start
+-- refused: the aggregate count() | the SESSION window | GROUP BY
+SELECT window_start, count() FROM session(t, 1m) PARTITION BY id GROUP BY window_start
+-- bounded
+SELECT a.id FROM t AS a INNER JOIN u AS b ON a.id = b.id AND date_diff_within(2m, a.ts, b.ts)
+-- refused: ASOF JOIN
+SELECT a.id FROM t AS a ASOF JOIN u AS b ON a.id = b.id AND a.ts >= b.ts
+-- refused: LATEST JOIN
+SELECT a.id FROM t AS a LATEST JOIN u AS b ON a.id = b.id
+-- bounded
+SELECT a.id FROM t a JOIN u b ON a.id = b.id AND a.ts <= b.ts + 5m AND b.ts <= a.ts + INTERVAL 5 MINUTE
+-- refused: the table function TABLE
+SELECT id FROM table(t)
+-- bounded
+SELECT id FROM t WHERE ts > now() - 1h
+-- refused: the window function LAG
+SELECT id, lag(v) OVER (PARTITION BY id) FROM t
+-- refused: the function call to_string(id) | the function call k:a.b | the function call array_join([1,2])
+SELECT to_string(id), k:a.b, array_join([1,2]) FROM t
+-- refused: the table function CHANGELOG
+SELECT id FROM changelog(t, id)
+-- refused: LIMIT
+SELECT id FROM t LIMIT 1 BY id
+-- bounded
+SELECT id FROM t EMIT PERIODIC 5s
+-- refused: the aggregate count()
+SELECT count() FROM t EMIT ON UPDATE
+-- refused: the function call multi_if(v > 1, 'a', 'b')
+SELECT multi_if(v > 1, 'a', 'b') FROM t
+-- bounded
+SELECT id FROM t SETTINGS seek_to='earliest'
+-- bounded
+SELECT id FROM t UNION ALL SELECT id FROM u
+-- bounded
+INSERT INTO o SELECT id FROM t
+-- unbounded
+SELECT DISTINCT id FROM t
