@@ -135,6 +135,8 @@ def published(query: Query | None) -> dict[str, Verdict]:
 
     if query is None or any(isinstance(atom, NullTest) for atom in query.where):
         return {}
+    if any(query.column(attribute).of for attribute in query.mentioned):
+        return {}
     said = {}
     if arasu.applies(query):
         said["arasu"] = arasu.arasu(query)
