@@ -15,7 +15,7 @@ SELECT Q FROM S, T
 SELECT 1 FROM S, S
 -- the aggregate COUNT(*) @ 8
 SELECT COUNT(*) FROM S
--- the function call concat(S.K, 1 + T.D) @ 33
+-- the expression 'x' = concat(S.K, 1 + T.D) @ 28
 SELECT S.A FROM S, T WHERE 'x' = concat(S.K, 1 + T.D)
 -- rand(), whose value is another each time, @ 8
 SELECT rand() FROM S

@@ -2,10 +2,10 @@
 
 ``LOWER(s.name)`` in a query over ``s`` is a *derived column* of the relation of ``s``. Its value is computed
 from a tuple alone, so a query with it is decided as the same query over a relation that has the column. That
-is sound for "bounded": what holds of a free column holds of one that is computed. It is exact where nothing else
-in the query depends on what the column is computed from (``independent``), and it takes every value of its
-range. The same expression of the same columns is one column. Of a function that is not known it is assumed
-that its value depends on its arguments alone, and may be any.
+is sound for "bounded": what holds of a free column holds of one that is computed. It is exact where nothing
+else in the query depends on what the column is computed from (``independent``), and it takes every value of
+its range. The same expression of the same columns is one column. Of a function that is not known it is
+assumed that its value depends on its arguments alone, and may be any.
 """
 
 from __future__ import annotations
@@ -270,10 +270,12 @@ class Expressions(Scope):
                 dtype = exp.DType.BIGINT if known.type.step == 1 else _TYPES[known.type.family]
                 dtype = dtype if known.type.family is Family.NUMBER else _TYPES[known.type.family]
                 column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
-        if _moments_apart(node):
-            return None
         try:
-            found = annotate_types(root, dialect="spark").this.type
+            made = annotate_types(root, dialect="spark").this
+            found = made.type
+            if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
+                # A length of time, which is the type of no column.
+                return None
         except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
             return None
         if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
@@ -287,9 +289,8 @@ def _named(node: exp.Expr) -> str:
     return node.sql_name() if isinstance(node, exp.Func) else ""
 
 
-def _moments_apart(node: exp.Expr) -> bool:
-    """Whether an expression is a difference of moments, whose type no column has."""
-    return isinstance(node, exp.Sub) and not node.find(exp.Interval) and bool(node.find(exp.Cast, exp.Func))
+def _is_moment(node: exp.Expr) -> bool:
+    return node.type is not None and node.type.this in exp.DataType.TEMPORAL_TYPES
 
 
 def _type_of(found: exp.DataType) -> Type | None:

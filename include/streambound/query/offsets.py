@@ -2,8 +2,8 @@
 
 Where one shift for each column makes all offsets vanish, the query is the same query over columns that are
 shifted: ``b.(y + 5)`` in place of ``b.y`` everywhere, its domain and what it is compared with as well. That
-is exact. Where there is none, as in a band ``b.y <= a.x AND a.x <= b.y + 5``, the shifted column stands beside
-the other, as derived columns do.
+is exact. Where there is none, as in a band ``b.y <= a.x AND a.x <= b.y + 5``, the shifted column stands
+beside the other, as derived columns do.
 """
 
 from __future__ import annotations
