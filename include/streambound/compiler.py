@@ -26,6 +26,7 @@ from streambound.certificate.statements import proved
 from streambound.certificate.suggestions import Suggestion
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
+from streambound.query.derived import assumptions, derives, independent
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
@@ -183,6 +184,9 @@ def certified(job: Decided) -> Decided:
         return job
     if job.verdict.reasons[0].code not in OPEN_CODES:
         return job
+    if derives(job.statement) and not independent(job.statement):
+        # A witness has values of free columns.
+        return job
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
     return job if verdict is None else replace(job, verdict=verdict)
 
@@ -293,6 +297,8 @@ class Report:
     error: StreamboundError | None = None
     dialect: str | None = None
     guessed: str | None = None
+    # Expressions with functions that are not known: each is taken to depend on its arguments alone.
+    assumed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -313,6 +319,8 @@ class Report:
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
             found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
+        if self.assumed:
+            found["assumed"] = list(self.assumed)
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
@@ -382,6 +390,7 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
+        assumed=assumptions(job.statement),
     )
 
 

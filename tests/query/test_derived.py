@@ -351,6 +351,11 @@ def test_verdicts(sql: str, verdict: str) -> None:
     assert check(sql, catalog_from_mapping(S_T | TIMED), suggest=False).verdict == verdict
 
 
+def test_what_is_assumed_of_unknown_functions_is_said() -> None:
+    report = check("SELECT S.A FROM S WHERE f_any(S.K) = 1 AND lower(S.K) = 'a'", catalog_from_mapping(S_T))
+    assert report.assumed == ("(f_any(K))",)
+
+
 def test_a_decided_query_with_an_expression_is_not_evaluated() -> None:
     catalog = catalog_from_mapping(S_T)
     assert check("SELECT S.A % 2 FROM S", catalog).unplanned is not None
