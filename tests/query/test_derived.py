@@ -336,6 +336,12 @@ TIMED = {
         ("SELECT S.A + T.D FROM S, T WHERE S.B = T.E", "unbounded"),
         ("SELECT DISTINCT S.A + T.D FROM S, T WHERE S.A BETWEEN 1 AND 9 AND T.D IN (1, 2)", "bounded"),
         ("SELECT S.B FROM S WHERE f_any(S.A, S.K) > 3 AND NOT f_other(S.B)", "bounded"),
+        # Values that never occur prove nothing.
+        ("SELECT S.A FROM S, T WHERE S.A = T.D AND length(S.K) < 0", "unknown"),
+        ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B % 0 = 1", "unknown"),
+        ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B * S.B < 0", "unknown"),
+        ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B % 5 = 1 AND S.K LIKE 'a%'", "unbounded"),
+        ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B * 2 < T.E + 1", "unknown"),
         # Timestamps are never free.
         ("SELECT DISTINCT V.ts + INTERVAL '1' HOUR FROM V", "bounded"),
         ("SELECT DISTINCT date_format(V.ts, 'yyyy') FROM V", "unknown"),

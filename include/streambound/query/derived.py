@@ -20,7 +20,7 @@ from streambound.errors import UnsupportedError
 from streambound.query import blockers
 from streambound.query.clock import is_clock
 from streambound.query.dialects.grammar import SPAN, span_of
-from streambound.query.linear import linear
+from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
 from streambound.query.ranges import range_of
 from streambound.query.ring import INTEGERS
@@ -306,34 +306,45 @@ def _type_of(found: exp.DataType) -> Type | None:
 
 
 def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
-    """Whether every value of the range is one of some tuple's; of what is not analysed it is assumed."""
-    if any(column.domain is not None or column.type.family is Family.BOOLEAN for column in columns):
+    """Whether every value of the range is one of some tuple's.
+
+    Of functions that are not known, and of those that make strings, it is assumed.
+    """
+    if node.find(exp.Null) or any(c.domain is not None or c.type.family is Family.BOOLEAN for c in columns):
         return False
+    if isinstance(node, (exp.Case, exp.If, exp.Coalesce)):
+        return False
+    whole = all(column.type.step == 1 for column in columns)
     if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
-        return _both(node, kind=type(node))
+        summed = linear(node.this).plus(linear(node.expression), -1)
+        return bool(node.find(exp.Anonymous)) or _free(node, summed, not isinstance(node, exp.EQ))
     if isinstance(node, exp.Like) and isinstance(node.expression, exp.Literal):
         return bool(node.expression.name.strip("%"))
     if isinstance(node, exp.Mod):
         divisor = node.expression
-        return isinstance(node.this, exp.Column) and isinstance(divisor, exp.Literal)
-    if kind.family is Family.NUMBER and isinstance(
-        node, (exp.Mul, exp.Div, exp.Add, exp.Sub, exp.Neg, exp.Abs)
-    ):
-        # A factor leaves gaps between whole numbers.
-        return kind is DOUBLE and all(column.type.step != 1 for column in columns)
-    return not isinstance(node, (exp.Case, exp.If, exp.Coalesce))
-
-
-def _both(node: exp.Binary, kind: type[exp.Expr]) -> bool:
-    """Whether a comparison is true of some tuple and false of another, as far as sums and calls tell."""
-    if node.find(exp.Anonymous):
+        counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
+        return whole and counted and isinstance(node.this, exp.Column)
+    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, (exp.Anonymous, exp.Cast)):
         return True
+    if kind.family is Family.NUMBER and not isinstance(node, exp.Extract):
+        return (kind is INTEGER or not any(c.type.step == 1 for c in columns)) and _free(
+            node, linear(node), kind is DOUBLE
+        )
+    return isinstance(node, exp.Extract) or (
+        isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
+    )
+
+
+def _free(node: exp.Expr, summed: Sum, scaled: bool) -> bool:
+    """Whether a sum has a column that nothing else in it depends on; ``scaled``: with any factor."""
     names = [column.name.lower() for column in node.find_all(exp.Column)]
-    for _, term, factor in linear(node.this).plus(linear(node.expression), -1).terms:
-        free = isinstance(term, exp.Column) and names.count(term.name.lower()) == 1
-        if free and factor and (abs(factor) == 1 or kind is not exp.EQ):
-            return True
-    return False
+    return any(
+        isinstance(term, exp.Column)
+        and names.count(term.name.lower()) == 1
+        and factor != 0
+        and (scaled or abs(factor) == 1)
+        for _, term, factor in summed.terms
+    )
 
 
 def with_columns(scope: Expressions) -> tuple[Occurrence, ...]:
