@@ -26,6 +26,7 @@ from streambound.certificate.statements import proved
 from streambound.certificate.suggestions import Suggestion
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
+from streambound.query.derived import assumptions, derives, independent
 from streambound.query.model import NullTest, Query
 from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
@@ -135,6 +136,8 @@ def published(query: Query | None) -> dict[str, Verdict]:
 
     if query is None or any(isinstance(atom, NullTest) for atom in query.where):
         return {}
+    if any(query.column(attribute).of for attribute in query.mentioned):
+        return {}
     said = {}
     if arasu.applies(query):
         said["arasu"] = arasu.arasu(query)
@@ -180,6 +183,9 @@ def certified(job: Decided) -> Decided:
     if job.criterion != "exact" or job.verdict.outcome is not Outcome.UNKNOWN:
         return job
     if job.verdict.reasons[0].code not in OPEN_CODES:
+        return job
+    if derives(job.statement) and not independent(job.statement):
+        # A witness has values of free columns.
         return job
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
     return job if verdict is None else replace(job, verdict=verdict)
@@ -293,6 +299,8 @@ class Report:
     guessed: str | None = None
     # Whether suggestions are in place of a text that says more, or is in another dialect.
     rewritten: bool = False
+    # Expressions with functions that are not known: each is taken to depend on its arguments alone.
+    assumed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -313,6 +321,8 @@ class Report:
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
             found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
+        if self.assumed:
+            found["assumed"] = list(self.assumed)
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
@@ -383,6 +393,7 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
         rewritten=job.statement.bare is not None,
+        assumed=assumptions(job.statement),
     )
 
 

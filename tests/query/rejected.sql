@@ -15,10 +15,14 @@ SELECT Q FROM S, T
 SELECT 1 FROM S, S
 -- the aggregate COUNT(*) @ 8
 SELECT COUNT(*) FROM S
--- the function call upper(S.K) @ 8
-SELECT upper(S.K) FROM S
--- the expression S.A + 1 @ 8
-SELECT S.A + 1 FROM S
+-- the expression 'x' = concat(S.K, 1 + T.D) @ 28
+SELECT S.A FROM S, T WHERE 'x' = concat(S.K, 1 + T.D)
+-- rand(), whose value is another each time, @ 8
+SELECT rand() FROM S
+-- explode(S.K), which makes several rows of one, @
+SELECT explode(S.K) FROM S
+-- a comparison of an application timestamp with an expression @
+SELECT 1 FROM S, V WHERE S.ts < date_trunc('hour', V.ts)
 -- LEFT JOIN is not supported yet @ 19
 SELECT S.A FROM S LEFT JOIN T ON S.A = T.D
 -- GROUP BY is not supported yet @ 17
@@ -72,9 +76,7 @@ SELECT A FROM S UNION ALL SELECT K FROM R
 -- A IS TRUE is not supported yet @ 23
 SELECT A FROM S WHERE A IS TRUE
 -- LIKE is not supported yet @
-SELECT K FROM S WHERE A > 1 OR NOT K LIKE 'x'
--- LIKE is not supported yet @
-SELECT K FROM S WHERE K LIKE 'a%'
+SELECT S.K FROM S, R WHERE S.A > 1 OR NOT S.K LIKE R.K
 -- cannot be compared with a number @
 SELECT A FROM S WHERE A < 'x'
 -- cannot be compared with S.K (string) @
@@ -108,7 +110,7 @@ SELECT 1 FROM S WHERE S.X > 1e400
 -- larger than any double @
 SELECT 1 FROM S WHERE S.X > 9e308
 -- BETWEEN SYMMETRIC is not supported yet @
-SELECT 1 FROM S WHERE S.A BETWEEN SYMMETRIC 2 AND 1
+SELECT 1 FROM S, T WHERE S.A BETWEEN SYMMETRIC 2 AND T.D
 -- nothing stands between the comma and FROM @ 9
 SELECT A, FROM S
 -- a stream is missing between FROM and the end @ 10

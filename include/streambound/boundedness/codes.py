@@ -106,6 +106,12 @@ CODES: dict[str, Code] = {
         "bounded members make a union bounded, and conversely if they share no answers",
         "bounded members make a union bounded, and conversely if they share no answers",
     ),
+    "derived-column": Code(
+        "An expression is not bounded as a column of its own, but depends on other columns of the query.",
+        "Bound the column that is named, or join within a window of time.",
+        "an expression is decided as a column, conversely where nothing else depends on its arguments",
+        "an expression is decided as a column, conversely where nothing else depends on its arguments",
+    ),
     "search-limit": Code(
         "The conditions leave more cases than are searched, or than there is time for.",
         "Use fewer <>, IN and OR conditions, or shorter lists; or give check more --timeout SECONDS.",

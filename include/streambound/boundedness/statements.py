@@ -19,6 +19,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
+from streambound.query.derived import derives, independent, shown_less
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
@@ -39,7 +40,28 @@ class Part:
 
 
 def decide(statement: Statement) -> Decision:
-    """The exact criterion on a statement."""
+    """The exact criterion on a statement; its expressions are columns (see ``query.derived``).
+
+    With free columns in place of expressions "bounded" is sound. "Unbounded" is where they are free indeed,
+    or where they are only shown, and the rest is unbounded without them.
+    """
+    found = _decide(statement)
+    if found.verdict.bounded or not derives(statement) or independent(statement):
+        return found
+    less = shown_less(statement)
+    if independent(less):
+        without = _decide(less)
+        if without.verdict.outcome is Outcome.UNBOUNDED:
+            return without
+    first = found.verdict.reasons[0]
+    what = (
+        "an expression and what it is computed from are both used, or not every value of it is known to occur"
+    )
+    reason = replace(first, code="derived-column", message=f"{what}; if it were a column: {first.message}")
+    return replace(found, verdict=Verdict(Outcome.UNKNOWN, NAME, (reason,)))
+
+
+def _decide(statement: Statement) -> Decision:
     if statement.simple is not None:
         verdict = exact(statement.simple)
         return Decision(verdict, (Part(0, statement.simple, verdict),))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from streambound import settings
 from streambound.cli import live, relations
 from streambound.cli.options import command, refuse_file, refuse_ignored
-from streambound.errors import QueryError
+from streambound.errors import QueryError, UnsupportedError
 
 if TYPE_CHECKING:
     from streambound.history.executor import Executor
@@ -213,6 +213,8 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
 
     _use_input(options.input)
     statement = parsed(query.sql, catalog, query.name).statement
+    if statement.unevaluated is not None:
+        raise UnsupportedError(statement.unevaluated, subject=query.name)
     batches = history_batches(statement, options.first, options.last, _tell)
     static = static_history(statement)
     if options.engine == "reference":

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, alike, meant
+from streambound.query.buckets import same_bucket
+from streambound.query.derived import Expressions
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
+from streambound.query.linear import Sum, expression, linear
 from streambound.query.model import (
     Attribute,
     Constant,
@@ -22,7 +27,7 @@ from streambound.query.model import (
     Op,
     Term,
 )
-from streambound.query.scope import BOOLEAN, DOUBLE, Scope, describe, keyword_meant, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, describe, keyword_meant, place_of
 from streambound.query.syntax import KEYWORDS, not_understood
 from streambound.query.values import Family, Value
 
@@ -58,7 +63,7 @@ _UNITS = (
 )
 
 
-def formula(node: exp.Expr, scope: Scope, positive: bool = True) -> Formula:
+def formula(node: exp.Expr, scope: Expressions, positive: bool = True) -> Formula:
     """A condition, or its negation, with NOT pushed down to the comparisons.
 
     Raises:
@@ -88,7 +93,7 @@ def operands(node: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
+def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
     if type(node) in _OPS:
         op = _OPS[type(node)]
         return _comparison(op if positive else op.negated, node.this, node.expression, node, scope)
@@ -109,6 +114,8 @@ def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
         return _truth(scope.attribute(node), positive, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
+    if (found := _predicate(node, scope)) is not None:
+        return _truth(found, positive, node, scope)
     raise UnsupportedError(
         f"{_NAMES.get(type(node)) or describe(node, scope.sql)} is not supported yet",
         place=place_of(node, scope.sql),
@@ -117,7 +124,21 @@ def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
     )
 
 
-def _two_words(node: exp.Alias, scope: Scope) -> QueryError:
+def _predicate(node: exp.Expr, scope: Expressions) -> Attribute | None:
+    """A condition on one tuple that no comparison of columns says, as a boolean column; else None."""
+    if isinstance(node, (exp.Column, exp.Literal, exp.Tuple)):
+        return None
+    if scope.kind(node) not in (BOOLEAN, None):
+        return None
+    attributes = scope.attributes(node)
+    if len({a.occurrence for a in attributes}) != 1:
+        return None
+    found = scope.typed(node, Family.BOOLEAN)
+    assert isinstance(found, Attribute)
+    return found if scope.type_of(found).family is Family.BOOLEAN else None
+
+
+def _two_words(node: exp.Alias, scope: Expressions) -> QueryError:
     """The error of a condition in parentheses that ends in two words: the second is read as its alias."""
     columns = [c for c in node.this.find_all(exp.Column) if not c.table]
     last = max(
@@ -134,12 +155,12 @@ def _two_words(node: exp.Alias, scope: Scope) -> QueryError:
     )
 
 
-def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Scope) -> Filter:
+def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Expressions) -> Filter:
     constant = Constant(int(value), str(value).upper(), BOOLEAN)
     return Filter(attribute, Op.EQ, constant, place_of(node, scope.sql))
 
 
-def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
+def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
     """``IS NULL``, and ``IS TRUE`` and ``IS FALSE`` of a boolean column."""
     term, place = scope.term(node.this), place_of(node, scope.sql)
     if isinstance(node.expression, exp.Null):
@@ -155,6 +176,8 @@ def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
             return (
                 same if positive or not scope.nullable(term) else any_of((same, NullTest(term, True, place)))
             )
+    if scope.computes(node.this) and (found := _predicate(node, scope)) is not None:
+        return _truth(found, positive, node, scope)
     # IS NOT is read as NOT of IS, so the words are those of IS alone; the place is what comes after.
     raise UnsupportedError(
         f"{node.sql(dialect='spark')} is not supported yet",
@@ -164,12 +187,14 @@ def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
     )
 
 
-def _decided(holds_always: bool, node: exp.Expr, scope: Scope) -> Formula:
+def _decided(holds_always: bool, node: exp.Expr, scope: Expressions) -> Formula:
     return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
 
 
-def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Scope) -> Formula:
+def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
     place = place_of(whole, scope.sql)
+    if scope.computes(left) or scope.computes(right):
+        return _of_expressions(op, left, right, whole, scope)
     (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
     if before or after:
         return _shifted(op, (first, before), (second, after), whole, scope)
@@ -189,7 +214,133 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     return Filter(first, op, second, place)
 
 
-def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Scope) -> None:
+def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
+    """A comparison of expressions: within one tuple a filter, between two one of derived columns."""
+    sides = tuple(scope.attributes(side) for side in (left, right))
+    owners = dict.fromkeys(a.occurrence for side in sides for a in side)
+    if not owners:
+        (first, _), (second, _) = scope.shifted(_folded_number(left)), scope.shifted(_folded_number(right))
+        assert isinstance(first, Constant) and isinstance(second, Constant)
+        return _folded(op, first, second, whole, scope)
+    near = tuple(same_bucket(left, right, whole, scope)) if op is Op.EQ else ()
+    kinds = [kind.family for side in (left, right) if (kind := scope.kind(side)) is not None]
+    if len(kinds) == 2 and all(kind in (Family.NUMBER, Family.TIMESTAMP) for kind in kinds):
+        summed = linear(left).plus(linear(right), -1)
+        if (found := _of_sum(op, summed, list(owners), whole, scope)) is not None:
+            return all_of([found, *near])
+    if len(owners) == 1:
+        return _within(op, left, right, whole, scope)
+    if len(owners) > 2 or any(len({a.occurrence for a in side}) != 1 for side in sides):
+        raise scope.refused(whole)
+    family = kinds[0] if kinds else None
+    first, second = scope.typed(left, family), scope.typed(right, family)
+    assert isinstance(first, Attribute) and isinstance(second, Attribute)
+    return all_of([_compared(op, first, second, whole, scope), *near])
+
+
+def _folded_number(node: exp.Expr) -> exp.Expr:
+    """A sum of numbers alone as the number."""
+    found = linear(node)
+    if found.terms or found.timed or found.constant.denominator != 1:
+        return node
+    made = exp.Literal.number(abs(int(found.constant)))
+    return exp.Neg(this=made) if found.constant < 0 else made
+
+
+def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scope: Expressions) -> Formula:
+    """A comparison of derived columns of two tuples."""
+    if scope.is_timestamp(first) or scope.is_timestamp(second):
+        raise UnsupportedError(
+            "a comparison of an application timestamp with an expression is not supported yet",
+            place=place_of(whole, scope.sql),
+            accepted="timestamps with timestamps, and INTERVALs added to them",
+        )
+    if scope.type_of(first).family is not scope.type_of(second).family:
+        one, other = (scope.type_of(a).family.value for a in (first, second))
+        raise UnsupportedError(
+            f"a comparison of {first} (a {one}) with {second} (a {other}) is not supported yet",
+            place=place_of(whole, scope.sql),
+        )
+    return Join(first, op, second, place_of(whole, scope.sql))
+
+
+def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
+    """A comparison within one tuple: with a constant a filter on a column, else a boolean column."""
+    for one, other, kind in ((left, right, op), (right, left, op.mirrored)):
+        constant = scope.constant(_folded_number(other))
+        if constant is None or scope.attributes(other):
+            continue
+        subject = scope.typed(one, None if constant.value is None else constant.type.family)
+        assert isinstance(subject, Attribute)
+        if constant.value is None:
+            return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (subject,))
+        family = scope.type_of(subject).family
+        moment = family in (Family.DATE, Family.TIMESTAMP) and constant.type.family is Family.STRING
+        if family is constant.type.family or moment:
+            made = _beside(subject, constant, other, scope)
+            return Filter(subject, kind, made, place_of(whole, scope.sql))
+        break
+    found, value = scope.holds(op, left, right)
+    return _truth(found, value, whole, scope)
+
+
+def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expressions) -> Formula | None:
+    """``sum op 0`` over the columns of one tuple or two, sorted by tuple; None where that says no more."""
+    place = place_of(whole, scope.sql)
+    apart: dict[str, list[tuple[exp.Expr, Fraction]]] = {}
+    if not all(factor for _, _, factor in summed.terms):
+        # What cancels out may still be NULL.
+        return None
+    for _, node, factor in summed.terms:
+        of = {a.occurrence for a in scope.attributes(node)}
+        if len(of) != 1:
+            return None
+        apart.setdefault(of.pop(), []).append((node, factor))
+    if len(apart) == 1:
+        ((node, factor), *others) = next(iter(apart.values()))
+        column = scope.term(node) if isinstance(node, exp.Column) else None
+        if others or not isinstance(column, Attribute) or not _stepped(column, scope) or summed.timed:
+            return None
+        value = -summed.constant / factor
+        kind = op if factor > 0 else op.mirrored
+        exact = int(value) if value.denominator == 1 else value
+        text = str(exact) if value.denominator == 1 else str(float(value))
+        return Filter(column, kind, Constant(exact, text, scope.type_of(column)), place)
+    if len(apart) != 2:
+        return None
+    mine, theirs = (apart[owner] for owner in owners)
+    if any(scope.is_timestamp(scope.term(n)) for n, _ in (*mine, *theirs) if isinstance(n, exp.Column)):
+        return None
+    lead = mine[0][1]
+    alike = len(mine) == len(theirs) == 1 and abs(lead) == abs(theirs[0][1])
+    by = (1 / lead) if alike else Fraction(1 if lead > 0 else -1)
+    kind = op if lead > 0 else op.mirrored
+    mine = [(node, factor * by) for node, factor in mine]
+    theirs = [(node, -factor * by) for node, factor in theirs]
+    constant = -summed.constant * by
+    first = scope.typed(expression(mine, Fraction(0), False), Family.NUMBER)
+    assert isinstance(first, Attribute)
+    plain = scope.typed(expression(theirs, Fraction(0), False), Family.NUMBER)
+    assert isinstance(plain, Attribute)
+    if constant and not (
+        constant.denominator == 1 and all(_stepped(a, scope) or summed.timed for a in (first, plain))
+    ):
+        moved = scope.typed(expression(theirs, constant, summed.timed), Family.NUMBER)
+        assert isinstance(moved, Attribute)
+        return _compared(kind, first, moved, whole, scope)
+    found = _compared(kind, first, plain, whole, scope)
+    assert isinstance(found, Join)
+    offset = int(constant)
+    return replace(found, offset=offset) if offset else found
+
+
+def _stepped(attribute: Attribute, scope: Expressions) -> bool:
+    """Whether a column has whole numbers: then sums are exact, whatever the processor."""
+    kind = scope.type_of(attribute)
+    return kind.family is Family.NUMBER and kind.step == 1
+
+
+def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Expressions) -> None:
     one, other = scope.type_of(first), scope.type_of(second)
     place = place_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
@@ -207,7 +358,7 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Sco
         )
 
 
-def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Scope) -> Constant:
+def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Expressions) -> Constant:
     """A constant as a value of the type of the attribute that it is compared with."""
     column = scope.column(attribute)
     if constant.type is not DOUBLE or column.type.family is not Family.NUMBER or dense(column):
@@ -226,7 +377,7 @@ def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Sco
     return Constant(value, constant.text, column.type)
 
 
-def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Scope) -> None:
+def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) -> None:
     """Refuse numbers that Spark would round before it compares them with each other.
 
     Raises:
@@ -254,7 +405,7 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Scope) -> Non
     )
 
 
-def _fix(term: Term, kind: str, scope: Scope) -> str:
+def _fix(term: Term, kind: str, scope: Expressions) -> str:
     if isinstance(term, Constant):
         return f"compare {term} apart, joined by OR"
     whose = f"{scope.owner(term).relation.name}.{term.column}"
@@ -264,7 +415,7 @@ def _fix(term: Term, kind: str, scope: Scope) -> str:
 
 
 def _shifted(
-    op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Scope
+    op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Expressions
 ) -> Formula:
     """A comparison of application timestamps with offsets, the offset moved to the right."""
     (first, before), (second, after) = left, right
@@ -288,7 +439,7 @@ def _shifted(
     return _between(Join(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
 
 
-def _between(found: Join, whole: exp.Expr, scope: Scope) -> Formula:
+def _between(found: Join, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison; one of a timestamp, which is never NULL, with itself is decided."""
     if found.left == found.right and scope.is_timestamp(found.left):
         return _decided(holds(found.op, 0, found.offset), whole, scope)
@@ -301,7 +452,7 @@ def _interval(microseconds: int) -> str:
     return f"INTERVAL {number} {unit}{'' if number == 1 else 'S'}"
 
 
-def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Scope) -> Formula:
+def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: Expressions) -> Formula:
     if first.value is None or second.value is None:
         return _decided(False, whole, scope)
     if first.type.family is not second.type.family:
@@ -317,8 +468,17 @@ def holds(op: Op, left: Value, right: Value) -> bool:
     return bool(_HOLDS[op](left, right))
 
 
-def _membership(node: exp.In, scope: Scope, positive: bool) -> Formula:
+def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
     """``IN``: a list of constants, or else the comparisons that it abbreviates."""
+    if scope.computes(node.this) and all(map(scope.constant, node.expressions)):
+        given = [c for item in node.expressions if (c := scope.constant(item)) and c.value is not None]
+        family = given[0].type.family if given else None
+        subject = scope.typed(node.this, family)
+        mixed = {constant.type.family for constant in given} - {scope.type_of(subject).family}
+        if mixed and isinstance(subject, Attribute):
+            found = _predicate(node, scope)
+            assert found is not None
+            return _truth(found, positive, node, scope)
     subject = scope.term(node.this)
     members = [scope.term(item) for item in node.expressions]
     if isinstance(subject, Constant) or not all(isinstance(term, Constant) for term in members):

@@ -27,6 +27,9 @@ _DIGITS_OF_INTEGERS = 20
 
 def exactly(*terms: Column | Constant) -> bool:
     """Whether Spark compares these as the numbers that they are, all with each other."""
+    if any(isinstance(t, Column) and t.of for t in terms):
+        # Values of expressions are not computed here: they are decided as the numbers that they stand for.
+        return True
     numbers = [t for t in terms if t.type.family is Family.NUMBER and not _null(t)]
     if any(map(dense, numbers)):
         return all(map(in_doubles, numbers))

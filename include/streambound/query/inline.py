@@ -31,7 +31,7 @@ from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.model import Kind, Relation
-from streambound.query.scope import place_of
+from streambound.query.scope import is_word, place_of
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
@@ -868,42 +868,11 @@ class _Substitution:
                 blockers.blocker(what, column, text, f"{column.sql()}: {what} is not supported yet")
             )
             return exp.Null()
-        if self._left(column):
+        if is_word(column):
             return column
         if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
             return _at(stamp, column)
         raise self.scope.unknown(column)
-
-    @staticmethod
-    def _left(column: exp.Column) -> bool:
-        """Whether a name is no column: a unit of time in a call, or what a lambda names."""
-        if column.args.get("table"):
-            return False
-        if isinstance(column.parent, exp.Func) and column.name.upper() in _UNITS:
-            return True
-        if isinstance(column.parent, exp.Bracket) and column.name.upper() in ("ARRAY", "MAP", "ROW"):
-            return True
-        lambda_ = column.find_ancestor(exp.Lambda)
-        return lambda_ is not None and column.name in {given.name for given in lambda_.expressions}
-
-
-# Units of time, which some functions take as their first argument.
-_UNITS = frozenset(
-    f"{unit}{plural}"
-    for unit in [
-        "MICROSECOND",
-        "MILLISECOND",
-        "SECOND",
-        "MINUTE",
-        "HOUR",
-        "DAY",
-        "WEEK",
-        "MONTH",
-        "QUARTER",
-        "YEAR",
-    ]
-    for plural in ("", "S")
-)
 
 
 def _decided(relation: Relation) -> bool:

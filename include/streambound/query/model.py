@@ -39,12 +39,19 @@ class Domain:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a relation."""
+    """A column of a relation.
+
+    A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
+    whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
+    """
 
     name: str
     type: Type
     domain: Domain | None = None
     nullable: bool = True
+    of: tuple[str, ...] = ()
+    onto: bool = True
+    assumed: bool = False
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
@@ -187,7 +194,8 @@ class Filter:
 class Join:
     """``left op right + offset``, columns of one occurrence or of two; never true where a side is NULL.
 
-    An offset (encoded: ticks, or microseconds) occurs between application timestamps of two occurrences only.
+    An offset (encoded: ticks, or microseconds) occurs between application timestamps of two occurrences only;
+    between other columns it is moved into derived ones (see ``offsets``).
     """
 
     left: Attribute
@@ -271,6 +279,8 @@ class Output:
     name: str
     term: Term
     place: Place = field(compare=False, default=Place(1, 1))
+    # Shown only within an expression over several tuples: the row has no more of it than that.
+    within: bool = False
 
 
 @dataclass(frozen=True)

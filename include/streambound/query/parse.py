@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
+from streambound.query.derived import aligned, derives
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.model import Query
 from streambound.query.script import Script, script
@@ -26,6 +27,7 @@ from streambound.query.values import shown
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
 
+_DERIVED = "expressions are decided, and cannot be evaluated yet"
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
@@ -60,8 +62,10 @@ def read(
     try:
         asked = text.chosen(query)
         tree, known, unevaluated = text.written_out(asked)
-        blocks = blocks_of(tree, sql, known, name)
+        blocks = aligned(blocks_of(tree, sql, known, name), sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        if derives(made) and unevaluated is None:
+            made = replace(made, unevaluated=_DERIVED)
         if tree is not asked.tree or len(text.queries) > 1 or text.language.name != "spark":
             made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
         return Read(made, known, text.language.name, text.guessed)

@@ -67,6 +67,22 @@ def _span(node: exp.Expr) -> tuple[int, int] | None:
     return (min(start for start, _ in found), max(end for _, end in found)) if found else None
 
 
+# Units of time, which some functions take as an argument.
+_WORDS_OF_TIME = frozenset(f"{unit}{plural}" for unit in (*MICROSECONDS, *_CALENDAR) for plural in ("", "S"))
+
+
+def is_word(column: exp.Column) -> bool:
+    """Whether a name is no column: a unit of time in a call, or what a lambda names."""
+    if column.args.get("table"):
+        return False
+    if isinstance(column.parent, exp.Func) and column.name.upper() in _WORDS_OF_TIME:
+        return True
+    if isinstance(column.parent, exp.Bracket) and column.name.upper() in ("ARRAY", "MAP", "ROW"):
+        return True
+    lambda_ = column.find_ancestor(exp.Lambda)
+    return lambda_ is not None and column.name in {given.name for given in lambda_.expressions}
+
+
 @dataclass(frozen=True)
 class Scope:
     """The SQL text and the occurrences that its names may refer to."""

@@ -9,10 +9,12 @@ from sqlglot import expressions as exp
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
 from streambound.query.conditions import formula, operands
+from streambound.query.derived import Expressions, with_columns
 from streambound.query.formula import all_of
-from streambound.query.model import Occurrence, Output, Query
+from streambound.query.model import Occurrence, Output, Query, Term
+from streambound.query.offsets import without_offsets
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import Scope, place_of
+from streambound.query.scope import describe, place_of
 from streambound.query.statement import Selection
 from streambound.query.tokens import code, place_at
 
@@ -45,10 +47,10 @@ def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Sele
     """
     _refuse_select_clauses(select, sql)
     occurrences, ons = _from(select, sql, catalog)
-    scope = Scope(sql, occurrences)
+    scope = Expressions(sql, occurrences)
     where = select.args.get("where")
     missing: list[UnsupportedError] = []
-    outputs = _outputs(select, scope, missing)
+    # Conditions first: they tell of what type a function is that is not known.
     formulas = []
     for condition in [*ons, *([where.this] if where else [])]:
         for part in operands(condition) if isinstance(condition, exp.And) else [condition]:
@@ -56,14 +58,16 @@ def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Sele
                 formulas.append(formula(part, scope))
             except UnsupportedError as error:
                 missing.append(error)
+    outputs = _outputs(select, scope, missing)
     if missing:
         raise together(missing)
+    formulas, outputs = without_offsets(formulas, outputs, scope)
     base = Query(
         name=name,
         sql=sql,
         ring=INTEGERS if select.args.get("distinct") is None else BOOLEANS,
         select=outputs,
-        occurrences=occurrences,
+        occurrences=with_columns(scope),
         where=(),
     )
     return Selection(base, all_of(formulas))
@@ -181,7 +185,7 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
     return Occurrence(table.alias or table.name, relation, place)
 
 
-def _outputs(select: exp.Select, scope: Scope, missing: list[UnsupportedError]) -> tuple[Output, ...]:
+def _outputs(select: exp.Select, scope: Expressions, missing: list[UnsupportedError]) -> tuple[Output, ...]:
     outputs: list[Output] = []
     taken: set[str] = set()
     if not select.expressions:
@@ -199,13 +203,36 @@ def _outputs(select: exp.Select, scope: Scope, missing: list[UnsupportedError]) 
                 fix="name the columns",
             )
         try:
-            term = scope.term(inner)
+            terms = _shown(inner, scope, select.args.get("distinct") is not None)
         except UnsupportedError as error:
             missing.append(error)
             continue
-        name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
-        outputs.append(Output(_unused(name, taken), term, place_of(inner, scope.sql)))
+        for term in terms:
+            name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
+            place = place_of(inner, scope.sql)
+            outputs.append(Output(_unused(name, taken), term, place, within=len(terms) > 1))
     return tuple(outputs)
+
+
+def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ...]:
+    """What a row has to know to show an expression: itself; over several tuples the columns that it is over.
+
+    Raises:
+        UnsupportedError: it is over several tuples, and what duplicates are cannot be told from the columns.
+    """
+    if not scope.computes(node):
+        return (scope.shifted(node)[0],)
+    attributes = scope.attributes(node)
+    if len({a.occurrence for a in attributes}) < 2:
+        return (scope.term(node),)
+    if distinct and any(map(scope.is_timestamp, attributes)):
+        what = f"DISTINCT with {describe(node, scope.sql)}, over timestamps of several streams,"
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=place_of(node, scope.sql),
+            accepted="each timestamp alone",
+        )
+    return attributes
 
 
 def _unused(name: str, taken: set[str]) -> str:

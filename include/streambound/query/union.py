@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import expressions as exp
@@ -13,7 +14,7 @@ from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.ring import BOOLEANS
 from streambound.query.scope import place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
-from streambound.query.statement import Block
+from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
 from streambound.query.values import Type, common_type
 
@@ -50,12 +51,20 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
             members += blocks_of(side, sql, catalog, name)
         except UnsupportedError as error:
             missing.append(error)
+    missing += [error for block in members for s in block.selections for error in _over_several(s, sql)]
     if missing:
         raise together(missing)
     if not node.args.get("distinct"):
         return members
     selections = (s for block in members for s in block.selections)
     return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
+
+
+def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:
+    """The outputs that are expressions over several tuples: others of the union have no columns for them."""
+    for place in dict.fromkeys(output.place for output in found.base.select if output.within):
+        what = "in a UNION an expression over several streams is not supported yet"
+        yield UnsupportedError(what, place=place, text=sql, accepted="expressions over one stream each")
 
 
 def _no_statement(sql: str) -> QueryError:

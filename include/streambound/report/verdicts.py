@@ -31,6 +31,9 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
         lines.append(
             f"  read as {report.dialect}, since it has {report.guessed}; -- dialect: NAME says otherwise"
         )
+    if report.assumed:
+        said = ", ".join(report.assumed)
+        lines.append(f"  assumed: {said} depends on its arguments alone, and may have any value of its type")
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
         if report.verdict != "bounded":

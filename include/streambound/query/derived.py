@@ -1,0 +1,455 @@
+"""Expressions over the columns of one tuple, as further columns of its relation.
+
+``LOWER(s.name)`` in a query over ``s`` is a *derived column* of the relation of ``s``. Its value is computed
+from a tuple alone, so a query with it is decided as the same query over a relation that has the column. That
+is sound for "bounded": what holds of a free column holds of one that is computed. It is exact where nothing
+else in the query depends on what the column is computed from (``independent``), and it takes every value of
+its range. The same expression of the same columns is one column. Of a function that is not known it is
+assumed that its value depends on its arguments alone, and may be any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from streambound.errors import UnsupportedError
+from streambound.query import blockers
+from streambound.query.clock import is_clock
+from streambound.query.dialects.grammar import SPAN, span_of
+from streambound.query.linear import Sum, linear
+from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
+from streambound.query.ranges import range_of
+from streambound.query.ring import INTEGERS
+from streambound.query.scope import (
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    Scope,
+    describe,
+    is_word,
+    keyword_meant,
+    place_of,
+)
+from streambound.query.statement import Block, Selection, Statement
+from streambound.query.values import Family, Type, parse_type
+
+TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
+# Calls whose value is another each time, and those that make several rows of one.
+_RANDOM = frozenset(
+    (
+        "RAND",
+        "RANDOM",
+        "RANDN",
+        "UUID",
+        "GEN_RANDOM_UUID",
+        "NEWID",
+        "RAND_INTEGER",
+        "UNIX_TIMESTAMP",
+        "SHUFFLE",
+    )
+)
+_ROWS = frozenset(
+    [
+        *("EXPLODE", "EXPLODE_OUTER", "POSEXPLODE", "POSEXPLODE_OUTER", "INLINE", "INLINE_OUTER", "STACK"),
+        *(
+            "UNNEST",
+            "FLATTEN",
+            "JSON_TUPLE",
+            "GENERATE_SERIES",
+            "JSONB_ARRAY_ELEMENTS",
+            "JSON_ARRAY_ELEMENTS",
+        ),
+        *(
+            "JSONB_EACH",
+            "JSON_EACH",
+            "REGEXP_SPLIT_TO_TABLE",
+            "STRING_TO_TABLE",
+            "ARRAYJOIN",
+            "ARRAY_JOIN_ROWS",
+        ),
+    ]
+)
+_TYPES = {
+    Family.NUMBER: exp.DType.DOUBLE,
+    Family.BOOLEAN: exp.DType.BOOLEAN,
+    Family.DATE: exp.DType.DATE,
+    Family.TIMESTAMP: exp.DType.TIMESTAMP,
+    Family.TIME: exp.DType.TIMESTAMP,
+    Family.STRING: exp.DType.VARCHAR,
+}
+_BY_TYPE: dict[Family, Type] = {
+    Family.NUMBER: DOUBLE,
+    Family.BOOLEAN: BOOLEAN,
+    Family.DATE: DATE,
+    Family.TIMESTAMP: TIMESTAMP,
+    Family.STRING: STRING,
+}
+_COMPARISONS: dict[Op, tuple[type[exp.Binary], bool]] = {
+    Op.LT: (exp.LT, True),
+    Op.GE: (exp.LT, False),
+    Op.GT: (exp.GT, True),
+    Op.LE: (exp.GT, False),
+    Op.EQ: (exp.EQ, True),
+    Op.NE: (exp.EQ, False),
+}
+
+
+@dataclass(frozen=True)
+class Expressions(Scope):
+    """A scope that has derived columns: those of each relation, by name, as they were asked for."""
+
+    made: dict[str, dict[str, Column]] = field(default_factory=dict, compare=False)
+    _keys: dict[tuple[str, str], str] = field(default_factory=dict, compare=False)
+
+    def column(self, attribute: Attribute) -> Column:
+        """The column behind an attribute, of the catalog or derived."""
+        relation = self.owner(attribute).relation
+        found = self.made.get(relation.name, {}).get(attribute.column)
+        return found if found is not None else relation.column(attribute.column)
+
+    def term(self, node: exp.Expr) -> Term:
+        """The attribute or constant that ``node`` is; of an expression its derived column.
+
+        Raises:
+            QueryError: an unknown or ambiguous name, a malformed literal.
+            UnsupportedError: an expression over several tuples or none.
+        """
+        return self.typed(node, None)
+
+    def typed(self, node: exp.Expr, family: Family | None) -> Term:
+        """The same; ``family`` is that of what it is compared with, for functions that are not known."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column) or self._literal(node) is not None:
+            return super().term(node)
+        attributes = self.attributes(node)
+        if len({a.occurrence for a in attributes}) != 1:
+            raise self.refused(node)
+        return self._derived(node, attributes, family)
+
+    def computes(self, node: exp.Expr) -> bool:
+        """Whether an expression is more than a column, a constant, or a timestamp and a constant offset."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, (exp.Add, exp.Sub)):
+            for base, step in ((node.this, node.expression), (node.expression, node.this)):
+                if (
+                    self._is_stamp(base)
+                    and not step.find(exp.Column)
+                    and not (base is node.expression and isinstance(node, exp.Sub))
+                ):
+                    return False
+        return not isinstance(node, exp.Column) and self._literal(node) is None
+
+    def constant(self, node: exp.Expr) -> Constant | None:
+        """The constant that an expression is; None if it is none."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        return self._literal(node)
+
+    def attributes(self, node: exp.Expr) -> tuple[Attribute, ...]:
+        """The columns that an expression is over, each once.
+
+        Raises:
+            UnsupportedError: it has what is no expression over tuples: an aggregate, a sub-query, the clock.
+        """
+        for found in blockers.of_expression(node, self.sql):
+            raise found
+        for part in node.walk():
+            if is_clock(part) or _named(part) in _RANDOM:
+                what = f"{describe(part, self.sql)}, whose value is another each time,"
+                raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
+            if isinstance(part, exp.UDTF) or _named(part) in _ROWS:
+                what = f"{describe(part, self.sql)}, which makes several rows of one,"
+                raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
+            if isinstance(part, (exp.Tuple, exp.Star, exp.Placeholder, exp.Parameter, exp.Alias)):
+                raise self.refused(node)
+            if keyword_meant(part):
+                raise self.refused(part)
+        columns = [column for column in node.find_all(exp.Column) if not is_word(column)]
+        return tuple(dict.fromkeys(map(self.attribute, columns)))
+
+    def refused(self, node: exp.Expr) -> UnsupportedError:
+        """The error of an expression that is none over the columns of one tuple."""
+        return UnsupportedError(
+            f"{describe(node, self.sql)} is not supported yet",
+            place=place_of(node, self.sql),
+            accepted="columns, constants, and expressions over the columns of one stream",
+            fix=keyword_meant(node),
+        )
+
+    def holds(self, op: Op, left: exp.Expr, right: exp.Expr) -> tuple[Attribute, bool]:
+        """A comparison within one tuple as a boolean column, and the value that it has where it holds."""
+        kind, value = _COMPARISONS[op]
+        node = kind(this=left.copy(), expression=right.copy())
+        found = self.typed(node, Family.BOOLEAN)
+        assert isinstance(found, Attribute)
+        return found, value
+
+    def _derived(self, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Attribute:
+        owner = self.owner(of[0])
+        key = (owner.relation.name, self._key(node))
+        names = self.made.setdefault(owner.relation.name, {})
+        if key not in self._keys:
+            name = self._text(node)
+            taken = {*names, *(column.name for column in owner.relation.columns)}
+            while name in taken:
+                name = f"({name})"
+            names[name] = self._column(name, node, of, family)
+            self._keys[key] = name
+        return Attribute(owner.alias, self._keys[key])
+
+    def _key(self, node: exp.Expr) -> str:
+        """What two mentions of one expression have in common."""
+        plain = exp.Paren(this=node.copy())
+        for column in list(plain.find_all(exp.Column)):
+            if not is_word(column):
+                column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
+        return str(plain.this.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False))
+
+    def _text(self, node: exp.Expr) -> str:
+        """An expression in the user's words, without the names of occurrences."""
+        span = node.meta.get(SPAN)
+        if span is None:
+            # Not read as it stands, or without a place of its own.
+            return self._plainly(node)
+        text, end = "", span[0]
+        for column in sorted(node.find_all(exp.Column), key=lambda c: span_of(c) or (0, 0)):
+            start, after = span_of(column) or (0, 0)
+            owner, _, name = self.sql[start:after].rpartition(".")
+            if start < end or after > span[1] or name.strip('`"[] ').lower() != column.name.lower():
+                return self._plainly(node)
+            text, end = text + self.sql[end:start], start + len(owner) + bool(owner)
+        return f"({' '.join((text + self.sql[end : span[1]]).split())})"
+
+    def _plainly(self, node: exp.Expr) -> str:
+        return f"({self._key(node).replace('`', '')})"
+
+    def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
+        found = range_of(node, self._known)
+        known = self.kind(node)
+        kind = known if known is not None else _BY_TYPE.get(family, STRING) if family else STRING
+        domain = None
+        if kind.family is Family.NUMBER:
+            kind = INTEGER if found.whole else DOUBLE
+            domain = found.domain if found.whole else None
+        elif kind.family is Family.STRING and found.values and isinstance(found.values[0], str):
+            domain = found.domain
+        columns = [self.column(attribute) for attribute in of]
+        return Column(
+            name,
+            kind,
+            domain,
+            found.nullable,
+            tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
+            _onto(node, kind, columns),
+            known is None or any(isinstance(part, exp.Anonymous) for part in node.walk()),
+        )
+
+    def _known(self, column: exp.Column) -> Column | None:
+        if is_word(column):
+            return None
+        attribute = self.attribute(column)
+        found = self.column(attribute)
+        return found if self.nullable(attribute) else replace(found, nullable=False)
+
+    def kind(self, node: exp.Expr) -> Type | None:
+        """The type of an expression; None where it is not known."""
+        # Loaded here: a query without expressions needs no types of them.
+        from sqlglot.optimizer.annotate_types import annotate_types
+
+        root = exp.Paren(this=node.copy())
+        for column in list(root.find_all(exp.Column)):
+            known = self._known(column)
+            if known is not None:
+                dtype = exp.DType.BIGINT if known.type.step == 1 else _TYPES[known.type.family]
+                dtype = dtype if known.type.family is Family.NUMBER else _TYPES[known.type.family]
+                column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
+        try:
+            made = annotate_types(root, dialect="spark").this
+            found = made.type
+            if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
+                # A length of time, which is the type of no column.
+                return None
+        except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
+            return None
+        if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
+            return TIMESTAMP
+        return None if found is None else _type_of(found)
+
+
+def _named(node: exp.Expr) -> str:
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    return node.sql_name() if isinstance(node, exp.Func) else ""
+
+
+def _is_moment(node: exp.Expr) -> bool:
+    return node.type is not None and node.type.this in exp.DataType.TEMPORAL_TYPES
+
+
+def _type_of(found: exp.DataType) -> Type | None:
+    if found.this == exp.DType.BOOLEAN:
+        return BOOLEAN
+    if found.this in exp.DataType.NUMERIC_TYPES:
+        return DOUBLE
+    if found.this in exp.DataType.TEXT_TYPES:
+        return STRING
+    if found.this in (exp.DType.DATE, exp.DType.DATE32):
+        return DATE
+    return TIMESTAMP if found.this in exp.DataType.TEMPORAL_TYPES else None
+
+
+def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
+    """Whether every value of the range is one of some tuple's.
+
+    Of functions that are not known, and of those that make strings, it is assumed.
+    """
+    if node.find(exp.Null) or any(c.domain is not None or c.type.family is Family.BOOLEAN for c in columns):
+        return False
+    if isinstance(node, (exp.Case, exp.If, exp.Coalesce)):
+        return False
+    whole = all(column.type.step == 1 for column in columns)
+    if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
+        summed = linear(node.this).plus(linear(node.expression), -1)
+        return bool(node.find(exp.Anonymous)) or _free(node, summed, not isinstance(node, exp.EQ))
+    if isinstance(node, exp.Like) and isinstance(node.expression, exp.Literal):
+        return bool(node.expression.name.strip("%"))
+    if isinstance(node, exp.Mod):
+        divisor = node.expression
+        counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
+        return whole and counted and isinstance(node.this, exp.Column)
+    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, (exp.Anonymous, exp.Cast)):
+        return True
+    if kind.family is Family.NUMBER and not isinstance(node, exp.Extract):
+        return (kind is INTEGER or not any(c.type.step == 1 for c in columns)) and _free(
+            node, linear(node), kind is DOUBLE
+        )
+    return isinstance(node, exp.Extract) or (
+        isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
+    )
+
+
+def _free(node: exp.Expr, summed: Sum, scaled: bool) -> bool:
+    """Whether a sum has a column that nothing else in it depends on; ``scaled``: with any factor."""
+    names = [column.name.lower() for column in node.find_all(exp.Column)]
+    return any(
+        isinstance(term, exp.Column)
+        and names.count(term.name.lower()) == 1
+        and factor != 0
+        and (scaled or abs(factor) == 1)
+        for _, term, factor in summed.terms
+    )
+
+
+def with_columns(scope: Expressions) -> tuple[Occurrence, ...]:
+    """The occurrences of a scope, their relations with the derived columns that were asked for."""
+    return tuple(_extended(o, scope.made.get(o.relation.name, {}).values()) for o in scope.occurrences)
+
+
+def _extended(occurrence: Occurrence, columns: Iterable[Column]) -> Occurrence:
+    relation = occurrence.relation
+    names = {column.name for column in relation.columns}
+    further = tuple(column for column in columns if column.name not in names)
+    if not further:
+        return occurrence
+    return replace(occurrence, relation=replace(relation, columns=(*relation.columns, *further)))
+
+
+def aligned(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
+    """The blocks with each relation the same in all of them: with the derived columns of all.
+
+    Raises:
+        UnsupportedError: an expression is of one type here and of another there.
+    """
+    columns: dict[str, dict[str, Column]] = {}
+    for block in blocks:
+        for selection in block.selections:
+            for occurrence in selection.base.occurrences:
+                known = columns.setdefault(occurrence.relation.name, {})
+                for column in occurrence.relation.columns:
+                    if column.of and known.setdefault(column.name, column) != column:
+                        kinds = f"a {known[column.name].type.name} and a {column.type.name}"
+                        what = f"{column.name} is used as {kinds}"
+                        raise UnsupportedError(what, place=occurrence.place, text=sql)
+    if not any(columns.values()):
+        return blocks
+
+    def of(selection: Selection) -> Selection:
+        made = (_extended(o, columns[o.relation.name].values()) for o in selection.base.occurrences)
+        return replace(selection, base=replace(selection.base, occurrences=tuple(made)))
+
+    return tuple(replace(block, selections=tuple(map(of, block.selections))) for block in blocks)
+
+
+def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
+    """The columns of each relation that a statement mentions."""
+    relations = {o.relation.name: o.relation for o in statement.occurrences}
+    for name, relation in relations.items():
+        names = statement.columns(name)
+        yield relation, tuple(column for column in relation.columns if column.name in names)
+
+
+def derives(statement: Statement) -> bool:
+    """Whether a statement has expressions."""
+    return any(column.of for _, columns in used(statement) for column in columns) or any(
+        output.within for selection in statement.selections for output in selection.base.select
+    )
+
+
+def independent(statement: Statement) -> bool:
+    """Whether the derived columns may be taken for free ones: then verdicts on them are exact."""
+    if any(output.within for selection in statement.selections for output in selection.base.select):
+        return False
+    for relation, columns in used(statement):
+        derived = [column for column in columns if column.of]
+        bases = [base for column in columns for base in column.of or (column.name,)]
+        if derived and (len(bases) != len(set(bases)) or not all(column.onto for column in derived)):
+            return False
+        # An application timestamp is never free: tuples come in its order.
+        if relation.timestamp is not None and any(relation.timestamp in column.of for column in derived):
+            return False
+    return True
+
+
+def shown_less(statement: Statement) -> Statement:
+    """A statement that keeps duplicates, without the outputs that its expressions depend on.
+
+    Its answers are those of the statement with columns left out: if it is unbounded, so is the statement.
+    """
+    if any(block.ring != INTEGERS for block in statement.blocks):
+        return statement
+    bases: dict[str, set[str]] = {}
+    for relation, columns in used(statement):
+        bases[relation.name] = {
+            name for column in columns for name in (*column.of, *([column.name] if column.of else []))
+        }
+    dropped: set[int] = set()
+    for selection in statement.selections:
+        for number, output in enumerate(selection.base.select):
+            if isinstance(output.term, Constant):
+                continue
+            relation = selection.base.occurrence(output.term.occurrence).relation
+            if output.within or output.term.column in bases[relation.name]:
+                dropped.add(number)
+
+    def of(selection: Selection) -> Selection:
+        select = tuple(o for number, o in enumerate(selection.base.select) if number not in dropped)
+        return replace(selection, base=replace(selection.base, select=select))
+
+    return replace(
+        statement,
+        blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
+        outputs=tuple(o for number, o in enumerate(statement.outputs) if number not in dropped),
+    )
+
+
+def assumptions(statement: Statement) -> tuple[str, ...]:
+    """The expressions with functions that are not known, as the user wrote them."""
+    names = (column.name for _, columns in used(statement) for column in columns if column.assumed)
+    return tuple(dict.fromkeys(names))
