@@ -97,7 +97,7 @@ def test_counts_are_exact_beyond_64_bits() -> None:
     engine = OnePass(query, {})
     for alias in ("S", "T"):
         many = fresh(engine.plan)
-        many[alias].add_count((0, ()), 2**40, ())
+        many[alias].put((0, ()), 2**40, (), ())
         assert engine.advance(many) == {}
     (batch,) = batches(query, [{"stream": "U", "A": 0}])
     assert engine.step(batch) == {(1,): 2**80}

@@ -21,6 +21,7 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.prepare import Job
 from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import Attribute
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import whole
@@ -195,9 +196,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
     made = plan(PAIR)
     tables = fresh(made)
     for alias, count in (("S", first), ("T", second)):
-        tables[alias].add({"A": 0})
-        (bucket,) = tables[alias].counts
-        tables[alias].counts[bucket] = count
+        tables[alias].add({Attribute(alias, "A"): 0}, count)
     walk = walk_of(made, tmp_path)
     walk.take("0", [Summary("pair", a, a, "0", table=dumps(table)) for a, table in tables.items()])
     answer = walk.finish(0.0)

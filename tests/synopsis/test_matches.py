@@ -17,35 +17,35 @@ from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.clock import Clock, time_conditions
-from streambound.synopsis.matches import MatchTable, Values
-from streambound.synopsis.serial import digest, dumps, loads_matches
+from streambound.synopsis.serial import digest, dumps, table_of
+from streambound.synopsis.state import Table, Values
 from streambound.synopsis.timed_state import Slices
 
 Entered = list[tuple[Values, int]]
 
 
-def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[MatchTable, Entered]]:
+def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Table, Entered]]:
     """The tables of a random query after random streams, and what entered each of them."""
     case = data.draw(timed_cases(windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     engine = one_pass(case.query, {})
     assume(isinstance(engine, TimedPass))
-    taken: dict[int, tuple[MatchTable, Entered]] = {}
-    add = MatchTable.add
+    taken: dict[int, tuple[Table, Entered]] = {}
+    add = Table.add
 
-    def noted(table: MatchTable, values: Values, weight: int) -> None:
+    def noted(table: Table, values: Values, weight: int = 1) -> None:
         taken.setdefault(id(table), (table, []))[1].append((values, weight))
         add(table, values, weight)
 
     arriving: list[Batch] = list(batches(case.query, data.draw(timed_events(case))))
     with monkeypatch.context() as patch:
-        patch.setattr(MatchTable, "add", noted)
+        patch.setattr(Table, "add", noted)
         list(engine.run(arriving))
     return list(taken.values())
 
 
-def filled(table: MatchTable, matches: Entered) -> MatchTable:
-    found = MatchTable(table.synopsis, table.preserving)
+def filled(table: Table, matches: Entered) -> Table:
+    found = Table(table.cells, table.preserving)
     for values, weight in matches:
         found.add(values, weight)
     return found
@@ -57,18 +57,18 @@ def test_the_table_of_two_bags_is_the_merge_of_their_tables(data: st.DataObject)
         cut = data.draw(st.integers(0, len(matches)))
         first, second = filled(table, matches[:cut]), filled(table, matches[cut:])
         first.merge(second)
-        if not any(cell.unequal for cell in table.synopsis.cells):
+        if not any(cell.unequal for cell in table.cells):
             assert dumps(first) == dumps(filled(table, matches))
         turned = filled(table, matches[cut:])
         turned.merge(filled(table, matches[:cut]))
-        assert turned.units == first.units or any(cell.unequal for cell in table.synopsis.cells)
+        assert turned.units == first.units or any(cell.unequal for cell in table.cells)
 
 
 @given(data=st.data())
 def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     for table, _ in entered(data, pytest.MonkeyPatch()):
         stored = dumps(table)
-        again = loads_matches(table.synopsis, table.preserving, json.loads(stored))
+        again = table_of(table.cells, table.preserving, "S", json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries)
         assert digest(dumps(again)) == digest(stored)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 
 import pytest
@@ -14,8 +15,8 @@ from streambound.compiler import check, compile
 from streambound.evaluation.events import Batch, batches, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import catalog_from_mapping
-from streambound.synopsis.serial import digest, dumps, loads
-from streambound.synopsis.state import Table
+from streambound.synopsis.serial import digest, dumps, table_of
+from streambound.synopsis.state import Table, accepted
 
 PAPER = catalog_from_mapping({"S": {"A": "int", "B": "int", "C": "int"}, "T": {"D": "int", "E": "int"}})
 TYPES = ("int", "double", "decimal(3,1)", "string")
@@ -60,7 +61,7 @@ def test_a_static_relation_sizes_the_state_when_it_is_read() -> None:
 def test_an_explanation_for_every_bounded_cell_of_table_1() -> None:
     job = compile("SELECT DISTINCT A FROM S, T WHERE B < D AND A > 10 AND A < 20", PAPER)
     assert job.plan is not None
-    assert [cell.extremum.keep.value for s in job.plan.synopses for cell in s.cells if cell.extremum] == [
+    assert [e.keep.value for s in job.plan.synopses for cell in s.cells for e in cell.extrema] == [
         "min",
         "max",
     ]
@@ -83,7 +84,7 @@ def test_the_state_of_two_bags_is_the_merge_of_their_states(data: st.DataObject)
     for alias, table in first.items():
         table.merge(second[alias])
         # Where <> keeps a few of many tuples, different ones may stand for the same; sizes still agree.
-        if not any(cell.unequal for cell in table.synopsis.cells):
+        if not any(cell.unequal for cell in table.cells):
             assert dumps(table) == dumps(whole[alias])
 
 
@@ -94,16 +95,19 @@ def test_a_merge_names_the_buckets_that_it_changed(data: st.DataObject) -> None:
     first, second = tables(engine, arriving[:cut]), tables(engine, arriving[cut:])
     for alias, table in first.items():
         before = deepcopy((table.counts, table.entries))
-        changed = table.merge(second[alias])
+        table.changed.clear()
+        table.merge(second[alias])
         seen = {
             bucket
             for was, now in zip(before, (table.counts, table.entries), strict=True)
             for bucket in now
             if now[bucket] != was.get(bucket)
         }
-        assert (len(changed), set(changed)) == (len(seen), seen)
+        assert set(table.changed) == seen
+        table.changed.clear()
         if engine.query.distinct:
-            assert table.merge(second[alias]) == [], "what is held already changes nothing"
+            table.merge(second[alias])
+            assert not table.changed, "what is held already changes nothing"
 
 
 @given(data=st.data())
@@ -111,16 +115,17 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     engine, arriving = engine_of(data)
     for alias, table in tables(engine, arriving).items():
         stored = dumps(table)
-        again = loads(table.synopsis, table.preserving, stored)
+        again = table_of(table.cells, table.preserving, alias, json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries), alias
         assert digest(dumps(again)) == digest(stored)
 
 
 def tables(engine: OnePass, arriving: list[Batch]) -> dict[str, Table]:
     fresh = OnePass(engine.query, {}, plan=engine.plan) if not engine.query.statics else engine
-    found = {s.alias: Table(s, not engine.query.distinct) for s in fresh.plan.synopses}
+    found = {s.alias: Table(s.cells, not engine.query.distinct) for s in fresh.plan.synopses}
     for batch in arriving:
         for alias, table in found.items():
-            for row in batch.tuples.get(engine.query.occurrence(alias).relation.name, ()):
-                table.add(row)
+            rows = batch.tuples.get(engine.query.occurrence(alias).relation.name, ())
+            for values in accepted(fresh.plan.synopsis(alias), rows):
+                table.add(values)
     return found

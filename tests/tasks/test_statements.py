@@ -20,10 +20,10 @@ from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.values import NAN, parse_type
-from streambound.synopsis.answer import Joiner, representatives
+from streambound.synopsis.match_join import Matches, MatchJoin, Row, excluded, representatives
 from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table, fresh
+from streambound.synopsis.state import Table, accepted, fresh
 from streambound.tasks import clauses, ordered
 from streambound.tasks.engine import opened
 from streambound.tasks.readers import Reader, readers_of
@@ -56,9 +56,9 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     relation = case.query.occurrence(reader.alias).relation
     found = []
     for rows in parts:
-        table = Table(reader.synopsis, not case.query.distinct)
-        for row in rows:
-            table.add(encode(relation, row, "row"))
+        table = Table(reader.synopsis.cells, not case.query.distinct)
+        for values in accepted(reader.synopsis, [encode(relation, row, "row") for row in rows]):
+            table.add(values)
         found.append(table)
     return found
 
@@ -178,12 +178,18 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
     (in_sql,) = tables_in_sql(reader, case, [rows], 1)
     (by_row,) = tables_by_row(reader, case, [rows])
-    joiner = Joiner(plan)
+    join = MatchJoin(plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
         other = fresh(plan)["T"]
-        other.add(partner)
-        met = [
-            {*joiner.counts({a: representatives(t, t.counts or t.entries) for a, t in pair.items()})}
-            for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other})
-        ]
+        for values in accepted(plan.synopsis("T"), [partner]):
+            other.add(values)
+        met = []
+        for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other}):
+            rows_of: dict[Row, int] = {}
+            sources = [
+                (frozenset((a,)), Matches(rep for bucket in t.buckets for rep in representatives(t, bucket)))
+                for a, t in pair.items()
+            ]
+            join.rows(plan.query, sources, rows_of)
+            met.append(set(rows_of))
         assert met[0] == met[1], partner

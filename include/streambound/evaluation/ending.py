@@ -7,11 +7,10 @@ from typing import Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.evaluation.timed import static_sources
 from streambound.query.model import Comparison, Kind, Query
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, with_new
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
 from streambound.synopsis.state import passes
 
 

@@ -1,15 +1,15 @@
 """The plan on one machine: each tuple is read once, and the state stays within the plan's units.
 
-New answers of a batch are found from the tables before it and the representatives of the batch
-alone. Duplicate-preserving: the sum over the streams of the matches whose first stream (in FROM
-order) that contributes a new tuple is that one. Duplicate-eliminating: the rows of those matches
-that did not follow from the tables before, so nothing has to be remembered as emitted.
+New answers of a batch are found from the tables before it and the representatives of the batch alone: the
+streams are taken in one after the other, each joined with what is kept of the others by then.
+Duplicate-eliminating, a row is new if it did not follow from the tables before, so nothing has to be
+remembered as emitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
@@ -18,11 +18,20 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
-from streambound.synopsis.answer import Joiner, Rep, by_bucket, representatives, static_rows
 from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.match_join import (
+    Match,
+    Matches,
+    MatchJoin,
+    Row,
+    Source,
+    excluded,
+    representatives,
+    static_sources,
+)
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan as make_plan
-from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
+from streambound.synopsis.state import Table, accepted, fresh
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_planner import AnyPlan, plan_of
 
@@ -62,107 +71,102 @@ def pass_of(
 
 
 class OnePass:
-    """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored."""
+    """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored.
 
-    def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
+    Args:
+        join: what joins representatives.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        static: Mapping[str, list[Encoded]],
+        plan: Plan | None = None,
+        join: type[MatchJoin] = MatchJoin,
+    ) -> None:
         if not query.arriving:
             raise PlanError("only static relations are queried: the answer never changes", subject=query.name)
         self.plan = plan or make_plan(query, static_values(query, static))
         # Without the occurrences of a stream that fold onto others.
         self.query = query = self.plan.query
-        self.joiner = Joiner(self.plan)
-        self.static = static_rows(query, static)
+        self.join = join(self.plan.joins, (), excluded(self.plan.synopses))
+        self.static = static_sources(query, static)
         self.tables = fresh(self.plan)
-        self.kept: dict[str, dict[Bucket, list[Rep]]] = {alias: {} for alias in self.tables}
+        self.kept = {alias: Matches() for alias in self.tables}
         self.peak_units = 0
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return units(self.tables)
+        return sum(table.units for table in self.tables.values())
 
-    def holds(self, row: tuple[Any, ...]) -> bool:
+    def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
-        if self.plan.empty:
-            return False
-        kept = {alias: [r for reps in kept.values() for r in reps] for alias, kept in self.kept.items()}
-        return self.joiner.exists({**self.static, **kept}, row)
+        return not self.plan.empty and self.join.exists(self.query, self._sources(), row)
 
     def resume(self, tables: Mapping[str, Table]) -> None:
         """Take up the tables of a state."""
         self.tables = dict(tables)
-        self.kept = {
-            alias: by_bucket(table, table.counts if table.preserving else table.entries)
-            for alias, table in self.tables.items()
-        }
+        self.kept = {alias: Matches() for alias in tables}
+        for alias, table in self.tables.items():
+            table.changed = dict.fromkeys(table.buckets)
+            self._keep(alias)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
         for batch in batches:
             yield answers(self.query, batch.marker, self.step(batch))
 
-    def step(self, batch: Batch) -> dict[tuple[Any, ...], int]:
+    def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         if self.plan.empty:
             return {}
+        arriving = {
+            s.alias: accepted(s, batch.tuples.get(self.query.occurrence(s.alias).relation.name, ()))
+            for s in self.plan.synopses
+        }
         if self.plan.stateless:
-            return self.joiner.counts({**self.static, **self._passing(batch)})
-        return self.advance(self._summary(batch))
+            found: dict[Row, int] = {}
+            for alias, tuples in arriving.items():
+                new = Matches(Match(values, {}) for values in tuples)
+                self.join.rows(self.query, [*self.static, (frozenset((alias,)), new)], found)
+            return found
+        summary = fresh(self.plan)
+        for alias, tuples in arriving.items():
+            for values in tuples:
+                summary[alias].add(values)
+        return self.advance(summary)
 
-    def advance(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
+    def advance(self, new: Mapping[str, Table]) -> dict[Row, int]:
         """Take in summarised tuples (a table an occurrence) and return the new answer rows.
 
         Rows are encoded, with their multiplicities; the plan must keep state.
         """
-        before = {alias: [rep for reps in kept.values() for rep in reps] for alias, kept in self.kept.items()}
-        counts = self._changes(before, {alias: self._merge(alias, table) for alias, table in new.items()})
-        self.peak_units = max(self.peak_units, units(self.tables))
-        return counts
-
-    def _merge(self, alias: str, new: Table) -> list[Rep]:
-        """Take in a table; returns the representatives of its tuples that can make a difference."""
-        table = self.tables[alias]
-        changed = table.merge(new)
-        self.kept[alias].update(by_bucket(table, changed))
-        return representatives(new, changed)
-
-    def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
-        synopsis = self.plan.synopses[0]
-        name = self.query.occurrence(synopsis.alias).relation.name
-        rows = batch.tuples.get(name, ())
-        return {synopsis.alias: [Rep(row, 1) for row in rows if accepts(synopsis, row)]}
-
-    def _summary(self, batch: Batch) -> dict[str, Table]:
-        new = fresh(self.plan)
+        found: dict[Row, int] = {}
         for alias, table in new.items():
-            for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ()):
-                table.add(row)
-        return new
-
-    def _changes(
-        self, before: Mapping[str, list[Rep]], fresh_reps: Mapping[str, list[Rep]]
-    ) -> dict[tuple[Any, ...], int]:
-        found: dict[tuple[Any, ...], int] = {}
-        for first in fresh_reps:
-            if not fresh_reps[first]:
-                continue
-            for row, weight in self.joiner.rows(self._mixture(first, before, fresh_reps)):
-                found[row] = found.get(row, 0) + weight
-        if self.query.distinct:
-            sources = {**self.static, **before}
-            return {row: 1 for row in found if not self.joiner.exists(sources, row)}
+            self.tables[alias].merge(table)
+            # Of its tuples only those count that make a difference.
+            changed = self.tables[alias].changed
+            matches = Matches(match for bucket in changed for match in representatives(table, bucket))
+            if not self.query.distinct:
+                self.join.rows(self.query, self._sources(alias, matches), found)
+            elif matches:
+                rows: dict[Row, int] = {}
+                self.join.rows(self.query, self._sources(alias, matches), rows)
+                before = self._sources()
+                found.update((row, 1) for row in rows if not self.join.exists(self.query, before, row))
+            self._keep(alias)
+        self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _mixture(
-        self, first: str, before: Mapping[str, list[Rep]], new: Mapping[str, list[Rep]]
-    ) -> dict[str, list[Rep]]:
-        """Old tuples of the streams before ``first``, new ones of it, and all of those after it."""
-        sources: dict[str, list[Rep]] = dict(self.static)
-        reached = False
-        for alias in before:
-            if alias == first:
-                reached = True
-                sources[alias] = new[alias]
-            else:
-                sources[alias] = [*before[alias], *new[alias]] if reached else before[alias]
-        return sources
+    def _keep(self, alias: str) -> None:
+        """Make what stands for the changed entries of a table anew."""
+        table = self.tables[alias]
+        for bucket in table.changed:
+            self.kept[alias].put(bucket, representatives(table, bucket))
+        table.changed.clear()
+
+    def _sources(self, alias: str | None = None, new: Matches | None = None) -> list[Source]:
+        """What is kept of every stream, or new of one of them."""
+        kept = {**self.kept, alias: new} if alias is not None and new is not None else self.kept
+        return [*self.static, *((frozenset((name,)), matches) for name, matches in kept.items())]

@@ -9,29 +9,34 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.query.model import Attribute, Query
-from streambound.synopsis.answer import static_rows
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, Row, Source, with_new
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Source, static_sources, with_new
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.state import accepts
+from streambound.synopsis.state import accepted
 from streambound.synopsis.timed import Split, TimedPlan
 from streambound.synopsis.timed_state import TimedState
 
 
 class TimedPass:
-    """Evaluates a plan with time conditions; ``peak_units`` is the most that was ever stored."""
+    """Evaluates a plan with time conditions; ``peak_units`` is the most that was ever stored.
+
+    Args:
+        join: what joins representatives.
+    """
 
     def __init__(
-        self, plan: TimedPlan, static: Mapping[str, list[Encoded]], order: Order | None = None
+        self,
+        plan: TimedPlan,
+        static: Mapping[str, list[Encoded]],
+        order: Order | None = None,
+        join: type[MatchJoin] = MatchJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
         self.order = order or Order()
-        self.state = TimedState(plan)
+        self.state = TimedState(plan, join)
         self.static = static_sources(plan.query, static)
         self.answered: dict[Row, int | None] = {}
         self.peak_units = 0
@@ -83,11 +88,7 @@ class TimedPass:
     def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
         name = self.query.occurrence(synopsis.alias).relation.name
         stamps = {synopsis.alias: batch.moment}
-        return [
-            Match({a: row[a.column] for a in synopsis.carried}, stamps)
-            for row in batch.tuples.get(name, ())
-            if accepts(synopsis, row)
-        ]
+        return [Match(values, stamps) for values in accepted(synopsis, batch.tuples.get(name, ()))]
 
     def _answers(self, now: int) -> dict[Row, int]:
         found: dict[Row, int] = {}
@@ -122,15 +123,3 @@ class TimedPass:
         self.answered.update((row, self.plan.until(row)) for row in rows)
         if self.plan.ends:
             self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
-
-
-def static_sources(query: Query, static: Mapping[str, list[Encoded]]) -> list[Source]:
-    """The rows of static relations that pass their own conditions, as sources."""
-    return [
-        (frozenset((alias,)), Matches(Match(_named(alias, rep.values), {}) for rep in reps))
-        for alias, reps in static_rows(query, static).items()
-    ]
-
-
-def _named(alias: str, values: Mapping[str, Any]) -> dict[Any, Any]:
-    return {Attribute(alias, column): value for column, value in values.items()}

@@ -6,6 +6,7 @@ checkpoints hold.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,12 +19,12 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.evaluation.timed import TimedPass
 from streambound.history import states
-from streambound.history.matches import Matches
+from streambound.history.matches import ArrayJoin
 from streambound.query.model import Query
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import loads
-from streambound.synopsis.state import Table, units
+from streambound.synopsis.serial import table_of
+from streambound.synopsis.state import Table, fresh
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.relations import arrivals, counted_rows
@@ -80,13 +81,13 @@ def news(before: Table, new: Table) -> Table:
 
     What an entry no better than one under the same key gives, that one gave before.
     """
-    found = Table(new.synopsis, new.preserving)
+    found = Table(new.cells, new.preserving)
     for bucket, held in new.entries.items():
-        known, shape = before.entries.get(bucket, {}), new.layouts[bucket[0]]
+        known, layout = before.entries.get(bucket, {}), new.layouts[bucket[0]]
         kept = {
-            unequal: ends
-            for unequal, ends in held.items()
-            if unequal not in known or shape.better(known[unequal], ends) != known[unequal]
+            standing: entry
+            for standing, entry in held.items()
+            if standing not in known or layout.together(known[standing], entry) != known[standing]
         }
         if kept:
             found.entries[bucket] = kept
@@ -111,14 +112,13 @@ class Tabled:
 
     def __init__(self, plan: Plan, query: Query, static: Static, totalled: bool = True) -> None:
         self.plan, self.preserving = plan, not plan.query.distinct
-        self.onepass = OnePass(query, static, plan)
-        self.onepass.joiner = Matches(plan)
+        self.onepass = OnePass(query, static, plan, ArrayJoin)
         self.total: states.Total | None = {} if totalled and not plan.stateless else None
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return units(self.onepass.tables)
+        return self.onepass.units
 
     @property
     def peak_units(self) -> int:
@@ -147,12 +147,11 @@ class Tabled:
         return counts
 
     def _tables(self, given: Mapping[str, bytes]) -> dict[str, Table]:
-        return {
-            s.alias: loads(s, self.preserving, given[s.alias])
-            if s.alias in given
-            else Table(s, self.preserving)
-            for s in self.plan.synopses
-        }
+        found = fresh(self.plan)
+        for s in self.plan.synopses:
+            if s.alias in given:
+                found[s.alias] = table_of(s.cells, self.preserving, s.alias, json.loads(given[s.alias]))
+        return found
 
     def dump(self) -> bytes:
         """The tables and the final answer so far."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from streambound.evaluation.timed import TimedPass
 from streambound.history import states
+from streambound.history.matches import ArrayJoin
 from streambound.synopsis.match_join import Matches, Row
 from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, standing
 from streambound.synopsis.timed import Streams
@@ -24,6 +25,7 @@ class Segmented:
         self.segments, self.plan = segments, segments.plan
         self.total: states.Total | None = None
         self.onepass = TimedPass(segments.plan, {})
+        self.join = ArrayJoin(self.plan.joins, self.plan.clock.conditions)
 
     @property
     def units(self) -> int:
@@ -49,7 +51,7 @@ class Segmented:
         inside = {streams: standing(table) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
-            self.segments.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
+            self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
         self._take(segment.until, before, inside)
         return found
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import canonical, dumps, loads, row_text, value_of
+from streambound.synopsis.serial import canonical, dumps, row_text, table_of, value_of
 from streambound.synopsis.state import Table
 from streambound.tasks.emit import Digest
 
@@ -50,6 +50,6 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     body = json.loads(data)
     preserving = not plan.query.distinct
     synopses = () if plan.stateless else plan.synopses
-    tables = {s.alias: loads(s, preserving, canonical(body["tables"][s.alias])) for s in synopses}
+    tables = {s.alias: table_of(s.cells, preserving, s.alias, body["tables"][s.alias]) for s in synopses}
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total

@@ -14,7 +14,7 @@ from streambound.report.layouts import all_text, end_text, extremum_text, filter
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
-from streambound.synopsis.timed import MatchCell, MatchSynopsis, TimedPlan, Window
+from streambound.synopsis.timed import MatchSynopsis, TimedPlan, Window
 from streambound.synopsis.timed_planner import AnyPlan
 
 EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
@@ -183,7 +183,7 @@ def _table(query: Query, cell: Cell) -> Table:
 
 
 def _ends(cell: Cell) -> str:
-    kept = [] if cell.extremum is None else [extremum_text(cell.extremum)]
+    kept = [extremum_text(extremum) for extremum in cell.extrema]
     kept.extend(f"the {end_text(keep)} {attribute}" for attribute, keep in cell.follow)
     if cell.unequal:
         columns = ", ".join(str(attribute) for attribute, _ in cell.unequal)
@@ -246,12 +246,12 @@ def _of_matches(plan: TimedPlan, synopsis: MatchSynopsis) -> Kept:
     )
 
 
-def _table_of_matches(query: Query, cell: MatchCell) -> Table:
+def _table_of_matches(query: Query, cell: Cell) -> Table:
     keys = tuple(key_text(query, key) for key in cell.keys)
     return Table(all_text(query, cell.conditions), keys, _best(query, cell), cell.units)
 
 
-def _best(query: Query, cell: MatchCell) -> str:
+def _best(query: Query, cell: Cell) -> str:
     if not query.distinct:
         return "how many there are"
     if not cell.extrema and not cell.unequal:
@@ -260,7 +260,7 @@ def _best(query: Query, cell: MatchCell) -> str:
     some = f"those with {best}" if best else "some"
     if cell.unequal:
         some += f" that differ in {', '.join(str(a) for a, _ in cell.unequal)}"
-    return f"{some} ({', '.join(map(str, cell.whole))})"
+    return f"{some} ({', '.join(map(str, cell.whole or ()))})"
 
 
 def _answered(plan: TimedPlan) -> Kept:

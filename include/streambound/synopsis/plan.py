@@ -85,43 +85,45 @@ class Extremum:
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of a stream's tuples, and how its table is laid out.
+    """A part of the tuples of a stream, or of the partial matches of several, and how its table is laid out.
 
-    ``follow`` are columns whose comparisons follow from others in this cell: an end of them is
-    kept for evaluation. ``context`` restricts which representatives of other streams those of this
-    cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are
-    columns that take part in ``<>`` between streams, with the number of comparisons of each.
-    ``settled`` are the comparisons with other occurrences that hold for every tuple of this cell:
-    representatives are not asked, since of such columns they need not be faithful. ``apart`` are the
-    (own, other) columns that a key apart serves. ``beside`` are further extrema, of partial matches of
-    several streams: kept are the matches that are best in some respect.
+    Duplicate-preserving, they are counted by ``keys``. Duplicate-eliminating, of those that no other serves
+    in all ``extrema`` are kept either ends of columns, or one real match (the values of ``whole``): at most
+    ``points`` for each key, times two for each comparison ``<>`` of the ``unequal`` columns (with the number
+    of comparisons of each). ``follow`` are columns whose comparisons follow from others in this cell: an end
+    of them is kept for evaluation. ``context`` restricts which representatives of other streams those of
+    this cell meet: what must be kept of a tuple may depend on where its partner lies. ``settled`` are the
+    comparisons with other occurrences that hold for every tuple of this cell: representatives are not asked,
+    since of such columns they need not be faithful. ``apart`` are those that a key apart serves. ``same``
+    are columns that always equal a key.
     """
 
     conditions: tuple[Condition, ...]
     keys: tuple[Key, ...]
-    extremum: Extremum | None = None
+    extrema: tuple[Extremum, ...] = ()
     follow: tuple[tuple[Attribute, Keep], ...] = ()
     unequal: tuple[tuple[Attribute, int], ...] = ()
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
-    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
-    beside: tuple[Extremum, ...] = ()
+    apart: frozenset[Pair] = frozenset()
+    same: tuple[tuple[Attribute, Attribute], ...] = ()
+    whole: tuple[Attribute, ...] | None = None
+    points: int = 1
 
     @property
     def width(self) -> int:
-        """Stored values under one key, at most."""
-        ends, patterns = 0, 1
-        if self.extremum is not None:
-            ends = len(self.extremum.attributes) if self.extremum.mixed else 1
-            patterns = 2**ends - 1 if self.extremum.mixed else 1
-        stored = max(1, ends + len(self.follow) + len(self.unequal))
-        antichain: int = 2 ** sum(count for _, count in self.unequal)
-        return stored * patterns * antichain
+        """Stored values or counts of one entry."""
+        if self.whole is not None:
+            return max(1, len(self.whole))
+        ends = sum(len(e.attributes) if e.mixed else 1 for e in self.extrema)
+        return max(1, ends + len(self.follow) + len(self.unequal))
 
     @property
     def units(self) -> int:
-        """Keys times width: the worst case of the table."""
-        return prod(key.size for key in self.keys) * self.width
+        """Keys times entries times width: the worst case of the table."""
+        patterns = prod(2 ** len(e.attributes) - 1 for e in self.extrema if e.mixed)
+        entries = patterns * self.points * 2 ** sum(count for _, count in self.unequal)
+        return int(prod(key.size for key in self.keys) * entries * self.width)
 
 
 @dataclass(frozen=True)

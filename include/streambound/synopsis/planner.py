@@ -89,7 +89,8 @@ def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:
 def stream_synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynopsis:
     query = facts.query
     joined = {own for own, _, _ in facts.joined(alias)}
-    carried = joined | {a for a in query.projected if a.occurrence == alias}
+    told = {condition.attribute for cell in cells for condition in cell.conditions}
+    carried = joined | told | {a for a in query.projected if a.occurrence == alias}
     required = {a for a in query.present if a.occurrence == alias}
     return StreamSynopsis(
         alias=alias,

@@ -21,9 +21,9 @@ from math import prod
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
-from streambound.synopsis.matches import MatchTable
 from streambound.synopsis.plan import Key
-from streambound.synopsis.serial import canonical, dumps, loads_matches
+from streambound.synopsis.serial import canonical, dumps, table_of
+from streambound.synopsis.state import Table
 from streambound.synopsis.timed import MatchSynopsis, Split, Streams, TimedPlan
 from streambound.synopsis.timed_planner import splits_of, tables_of
 
@@ -139,14 +139,14 @@ class Segment:
     timestamp; both are None if no tuple counts.
     """
 
-    tables: dict[Streams, MatchTable] = field(default_factory=dict)
+    tables: dict[Streams, Table] = field(default_factory=dict)
     first: tuple[int, str] | None = None
     until: int | None = None
 
 
 def empty_segment(plan: SegmentPlan) -> Segment:
     """The summary of nothing."""
-    return Segment({streams: MatchTable(s, True) for streams, s in plan.tables.items()})
+    return Segment({streams: Table(s.cells, True) for streams, s in plan.tables.items()})
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
@@ -185,9 +185,9 @@ def sources(
     return [*new, *((part, before[part]) for part in split.kept)]
 
 
-def standing(table: MatchTable) -> Matches:
+def standing(table: Table) -> Matches:
     """The matches that stand for all of a table."""
-    found = (pair for bucket in table.entries for pair in table.matches(bucket))
+    found = (pair for bucket in table.buckets for pair in table.representatives(bucket))
     return Matches(Match(values, {}, weight) for values, weight in found)
 
 
@@ -220,7 +220,7 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
         found.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
-            found.tables[streams] = loads_matches(plan.tables[streams], True, table)
+            found.tables[streams] = table_of(plan.tables[streams].cells, True, " + ".join(names), table)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from streambound.query.model import Attribute, Comparison, Op, Query
 from streambound.synopsis.clock import Clock, Composite
-from streambound.synopsis.plan import Condition, Extremum, Key, Pair, StreamSynopsis
+from streambound.synopsis.plan import Cell, StreamSynopsis
 
 Streams = frozenset[str]
 
@@ -34,40 +34,6 @@ class Split:
 
 
 @dataclass(frozen=True)
-class MatchCell:
-    """A part of the partial matches of a set of streams, and how its table is laid out.
-
-    Duplicate-preserving, matches are counted by ``keys``; comparisons that are ``settled`` hold for
-    all, ``apart`` are those that a key apart serves. ``same`` are columns that always equal a key.
-    Duplicate-eliminating, one real match (the values of ``whole``) is kept for each key and each point
-    that no other serves in all ``extrema``: at most ``points`` of them, times two for each comparison
-    ``<>`` of the ``unequal`` columns.
-    """
-
-    conditions: tuple[Condition, ...]
-    keys: tuple[Key, ...]
-    extrema: tuple[Extremum, ...] = ()
-    unequal: tuple[tuple[Attribute, int], ...] = ()
-    whole: tuple[Attribute, ...] = ()
-    points: int = 1
-    settled: frozenset[Pair] = frozenset()
-    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
-    same: tuple[tuple[Attribute, Attribute], ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Stored values or counts of one entry."""
-        return max(1, len(self.whole))
-
-    @property
-    def units(self) -> int:
-        """Keys times entries times width: the worst case of the table."""
-        patterns = prod(2 ** len(e.attributes) - 1 for e in self.extrema if e.mixed)
-        entries = patterns * self.points * 2 ** sum(count for _, count in self.unequal)
-        return int(prod(key.size for key in self.keys) * entries * self.width)
-
-
-@dataclass(frozen=True)
 class MatchSynopsis:
     """What is kept of the partial matches of a set of streams.
 
@@ -76,7 +42,7 @@ class MatchSynopsis:
     """
 
     streams: tuple[str, ...]
-    cells: tuple[MatchCell, ...]
+    cells: tuple[Cell, ...]
     ages: tuple[tuple[str, int, int], ...]
     splits: tuple[Split, ...]
 

@@ -27,7 +27,7 @@ from streambound.synopsis.planner import (
     plan,
     stream_synopsis,
 )
-from streambound.synopsis.timed import MatchCell, MatchSynopsis, Remembered, Split, Streams, TimedPlan, Window
+from streambound.synopsis.timed import MatchSynopsis, Remembered, Split, Streams, TimedPlan, Window
 from streambound.synopsis.wide import renamed, widened
 
 # Columns that always equal another, which is a key.
@@ -171,7 +171,7 @@ class _Planner:
         delay = self.clock.delays[self.clock.composite(alias)]
         return alias, _ticks(self.query, alias, margin - delay), margin
 
-    def _cells(self, streams: Streams) -> Iterator[MatchCell]:
+    def _cells(self, streams: Streams) -> Iterator[Cell]:
         outside = [c for c in self.clock.composites if not c <= streams]
         wide = widened(self.query, self.facts.joins, [streams, *outside])
         facts = known(wide.query, self.facts.static_values, wide.evaluated)
@@ -189,10 +189,9 @@ class _Planner:
             found = wide.original(replace(cell, keys=keys))
             yield self._match_cell(found, renamed(same, wide.originals), streams)
 
-    def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> MatchCell:
+    def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
         if not self.query.distinct:
-            return MatchCell(cell.conditions, cell.keys, settled=cell.settled, apart=cell.apart, same=same)
-        extrema = (*([cell.extremum] if cell.extremum else []), *cell.beside)
+            return replace(cell, same=same)
         exact = {key.attribute for key in cell.keys if _exact(key)}
         pending = {
             a
@@ -200,14 +199,14 @@ class _Planner:
             for a in atom.attributes
             if a.occurrence in streams and not {x.occurrence for x in atom.attributes} <= streams
         }
-        return MatchCell(
+        return Cell(
             conditions=cell.conditions,
             keys=cell.keys,
-            extrema=extrema,
+            extrema=cell.extrema,
             unequal=cell.unequal,
             whole=tuple(sorted(pending - exact - {own for own, _ in same})),
             same=same,
-            points=points(self.facts, self.clock, streams) if len(extrema) > 1 else 1,
+            points=points(self.facts, self.clock, streams) if len(cell.extrema) > 1 else 1,
         )
 
 

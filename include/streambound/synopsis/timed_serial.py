@@ -17,7 +17,7 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import compact_text, dumps, loads_matches, plain, value_of
+from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
 from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_state import Slices, TimedState
 
@@ -62,7 +62,7 @@ def _dumped(
 
 
 def _slices(slices: Slices) -> list[Any]:
-    held = [[list(ages), json.loads(dumps(t))] for ages, t in slices.tables.items() if t.entries]
+    held = [[list(ages), json.loads(dumps(t))] for ages, t in slices.tables.items() if t.buckets]
     return sorted(held, key=compact_text)
 
 
@@ -120,6 +120,7 @@ def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answer
 
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
-        made = loads_matches(slices.synopsis, slices.preserving, table)
-        made.changed.update(made.entries)
+        name = " + ".join(slices.synopsis.streams)
+        made = table_of(slices.synopsis.cells, slices.preserving, name, table)
+        made.changed.update(dict.fromkeys(made.buckets))
         slices.tables[tuple(ages)] = made

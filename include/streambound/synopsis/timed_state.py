@@ -14,7 +14,7 @@ from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
-from streambound.synopsis.matches import MatchTable
+from streambound.synopsis.state import Table
 from streambound.synopsis.timed import MatchSynopsis, Split, TimedPlan
 
 Ages = tuple[int | None, ...]
@@ -28,7 +28,7 @@ class Slices:
 
     synopsis: MatchSynopsis
     preserving: bool
-    tables: dict[Ages, MatchTable] = field(default_factory=dict)
+    tables: dict[Ages, Table] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
 
     def add(self, match: Match, now: int) -> None:
@@ -36,7 +36,7 @@ class Slices:
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
-            self.tables[ages] = MatchTable(self.synopsis, self.preserving)
+            self.tables[ages] = Table(self.synopsis.cells, self.preserving)
         self.tables[ages].add(match.values, match.weight)
 
     def age(self, now: int) -> None:
@@ -44,10 +44,10 @@ class Slices:
         moved = {ages: clipped for ages in self.tables if (clipped := self._clipped(ages, now)) != ages}
         for ages, clipped in moved.items():
             table = self.tables.pop(ages)
-            for bucket in table.entries:
+            for bucket in table.buckets:
                 self.standing.put((ages, bucket), [])
             if clipped not in self.tables:
-                self.tables[clipped] = MatchTable(self.synopsis, self.preserving)
+                self.tables[clipped] = Table(self.synopsis.cells, self.preserving)
             self.tables[clipped].merge(table)
 
     def _clipped(self, ages: Ages, now: int) -> Ages:
@@ -62,7 +62,7 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                made = [Match(values, stamps, weight) for values, weight in table.matches(bucket)]
+                made = [Match(values, stamps, weight) for values, weight in table.representatives(bucket)]
                 self.standing.put((ages, bucket), made)
             table.changed.clear()
         return self.standing
@@ -173,9 +173,9 @@ class Held:
 class TimedState:
     """Tables and held tuples, and how time advances."""
 
-    def __init__(self, plan: TimedPlan) -> None:
+    def __init__(self, plan: TimedPlan, join: type[MatchJoin] = MatchJoin) -> None:
         self.plan = plan
-        self.join = MatchJoin(plan.joins, plan.clock.conditions)
+        self.join = join(plan.joins, plan.clock.conditions)
         preserving = not plan.query.distinct
         self.tables = {frozenset(s.streams): Slices(s, preserving) for s in plan.synopses}
         self.held = Held(plan, self.join)

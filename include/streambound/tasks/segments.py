@@ -45,10 +45,7 @@ def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
 
 
 def _put(found: Segment, streams: Streams, number: int, key: tuple[Any, ...], count: int) -> None:
-    table = found.tables[streams]
-    bucket = (number, key)
-    table.counts[bucket] = table.counts.get(bucket, 0) + count
-    table.entries[bucket] = {(): ()}
+    found.tables[streams].put((number, key), count, (), ())
 
 
 class _Run:
