@@ -31,9 +31,8 @@ from streambound.query.parse import statement
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
-from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import plans_of, sizing
-from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -67,12 +66,6 @@ class Compilation:
     def parts(self) -> tuple[Query, ...]:
         """The conjunctions whose answers make the statement's; none before it is decided."""
         return () if self.decision is None else tuple(part.query for part in self.decision.parts)
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan of a conjunctive query without time conditions."""
-        only = self.plans[0] if self.query is not None and self.plans else None
-        return only if isinstance(only, Plan) else None
 
     @property
     def units(self) -> int | None:

@@ -17,7 +17,7 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.synopsis.planner import plan
+from streambound.synopsis.planner import plan_of
 
 CATALOG: dict[str, Any] = {
     "S": {
@@ -38,7 +38,7 @@ ROWS = [{"K": 1, "L": "one"}, {"K": 2, "L": "two"}, {"K": 2, "L": "two"}]
 def of(sql: str = SQL, catalog: dict[str, Any] = CATALOG, rows: list[dict[str, Any]] = ROWS) -> str:
     query = parse(sql, catalog_from_mapping(catalog), "q")
     static = encode_static(query, {"R": rows})
-    return fingerprint(query, plan(query, static_values(query, static)), static)
+    return fingerprint(query, plan_of(query, static_values(query, static)), static)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_same_query_has_the_same_fingerprint_every_time(case: Any, number: i
     def once() -> str | None:
         query = parse("\n" * number + case.sql, case.catalog, f"name {number}")
         try:
-            return fingerprint(query, plan(query), {})
+            return fingerprint(query, plan_of(query), {})
         except PlanError:
             return None
 

@@ -27,7 +27,7 @@ from streambound.evaluation.statement import StatementPass
 from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
@@ -47,7 +47,7 @@ def agree(case: Case, events: list[dict[str, Any]], rows: dict[str, list[Encoded
     engine = one_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.query, arriving, rows)), case.sql
     plan = engine.plan
-    most = plan.size(rows_at_once(arriving)) if isinstance(plan, TimedPlan) else plan.units
+    most = plan.size(rows_at_once(arriving)) if isinstance(plan, Plan) else plan.units
     assert most is None or engine.peak_units <= most, case.sql
 
 
@@ -170,7 +170,7 @@ def test_the_worked_example_of_schiff_and_ozcep() -> None:
     )
     query = parse(sql, paper())
     engine = one_pass(query, {})
-    assert isinstance(engine.plan, TimedPlan)
+    assert isinstance(engine.plan, Plan)
     found, kept = [], []
     for batch in batches(query, FIGURE_2):
         found.append(engine.step(batch))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkAttributeError
 from tests.spark import histories
-from tests.spark.histories import Registered
+from tests.spark.histories import Registered, compact_plan
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
@@ -28,7 +28,6 @@ from streambound.query.statement import whole
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import fresh
 from streambound.tasks import emit
@@ -193,7 +192,7 @@ def walk_of(made: Plan, folder: Path) -> Walk:
 def test_counts_up_to_38_digits_and_never_wrapped(
     first: int, second: int, fits: bool, tmp_path: Path
 ) -> None:
-    made = plan(PAIR)
+    made = compact_plan(PAIR)
     tables = fresh(made)
     for alias, count in (("S", first), ("T", second)):
         tables[alias].add({Attribute(alias, "A"): 0}, count)
@@ -210,7 +209,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
 
 
 def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
-    walk = walk_of(plan(PAIR), tmp_path)
+    walk = walk_of(compact_plan(PAIR), tmp_path)
     walk.evaluation.total = {(1,): 10**38}
     assert isinstance(walk.finish(0.0).error, CountOverflow)
 

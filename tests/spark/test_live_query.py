@@ -40,7 +40,7 @@ from streambound.spark import executor
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark
@@ -59,7 +59,7 @@ def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
     rows, statics = timed_streams(seed, case), static_rows(seed, case)
     encoded = encode_static(case.query, statics)
     plan = one_pass(case.query, encoded).plan
-    if not isinstance(plan, TimedPlan) or plan.empty or not by_marker(case, rows, encoded):
+    if not isinstance(plan, Plan) or not plan.timed or plan.empty or not by_marker(case, rows, encoded):
         return None
     return case, rows, statics
 

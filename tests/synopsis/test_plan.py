@@ -8,6 +8,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.spark.histories import compact_pass
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
@@ -15,8 +16,9 @@ from streambound.compiler import check, compile
 from streambound.evaluation.events import Batch, batches, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import catalog_from_mapping
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import digest, dumps, table_of
-from streambound.synopsis.state import Table, accepted
+from streambound.synopsis.state import Table, accepted, fresh
 
 PAPER = catalog_from_mapping({"S": {"A": "int", "B": "int", "C": "int"}, "T": {"D": "int", "E": "int"}})
 TYPES = ("int", "double", "decimal(3,1)", "string")
@@ -60,8 +62,9 @@ def test_a_static_relation_sizes_the_state_when_it_is_read() -> None:
 
 def test_an_explanation_for_every_bounded_cell_of_table_1() -> None:
     job = compile("SELECT DISTINCT A FROM S, T WHERE B < D AND A > 10 AND A < 20", PAPER)
-    assert job.plan is not None
-    assert [e.keep.value for s in job.plan.synopses for cell in s.cells for e in cell.extrema] == [
+    (plan,) = job.plans
+    assert isinstance(plan, Plan)
+    assert [e.keep.value for s in plan.synopses for cell in s.cells for e in cell.extrema] == [
         "min",
         "max",
     ]
@@ -71,7 +74,7 @@ def engine_of(data: st.DataObject) -> tuple[OnePass, list[Batch]]:
     case = data.draw(cases(TYPES))
     assume(exact(case.query).bounded)
     rows = encode_static(case.query, data.draw(static(case)))
-    engine = OnePass(case.query, rows)
+    engine = compact_pass(case.query, rows)
     assume(engine.tables)
     return engine, list(batches(case.query, data.draw(events(case))))
 
@@ -121,11 +124,10 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
 
 
 def tables(engine: OnePass, arriving: list[Batch]) -> dict[str, Table]:
-    fresh = OnePass(engine.query, {}, plan=engine.plan) if not engine.query.statics else engine
-    found = {s.alias: Table(s.cells, not engine.query.distinct) for s in fresh.plan.synopses}
+    found = fresh(engine.plan)
     for batch in arriving:
-        for alias, table in found.items():
+        for (alias, table), counts in zip(found.items(), engine.plan.streams, strict=True):
             rows = batch.tuples.get(engine.query.occurrence(alias).relation.name, ())
-            for values in accepted(fresh.plan.synopsis(alias), rows):
+            for values in accepted(counts, rows):
                 table.add(values)
     return found

@@ -24,6 +24,7 @@ from streambound.evaluation.timed import TimedPass
 from streambound.history.segmented import Segmented
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.segments import (
     Segment,
     SegmentPlan,
@@ -35,7 +36,6 @@ from streambound.synopsis.segments import (
     unserved,
 )
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed
 from streambound.tasks import segments
 from streambound.tasks.codes import Coder
@@ -49,7 +49,7 @@ STREAMS = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "t
 
 def planned(sql: str) -> SegmentPlan:
     plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
-    assert isinstance(plan, TimedPlan)
+    assert isinstance(plan, Plan)
     found = segment_plan(plan)
     assert found is not None, unserved(plan)
     return found
@@ -82,8 +82,8 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, SegmentPla
     case = data.draw(timed_cases(types, orders=True))
     assume(exact(case.query).bounded)
     plan = one_pass(case.query, {}).plan
-    assume(isinstance(plan, TimedPlan))
-    assert isinstance(plan, TimedPlan)
+    assume(isinstance(plan, Plan) and plan.timed)
+    assert isinstance(plan, Plan)
     found = segment_plan(plan)
     assume(found is not None)
     assert found is not None
@@ -189,7 +189,7 @@ def test_the_content_of_a_share_is_a_bag() -> None:
 )
 def test_plans_that_are_evaluated_batch_by_batch(sql: str, why: str) -> None:
     plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
-    assert isinstance(plan, TimedPlan)
+    assert isinstance(plan, Plan)
     assert why in str(unserved(plan)) and segment_plan(plan) is None
 
 

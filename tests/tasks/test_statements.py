@@ -21,7 +21,6 @@ from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.match_join import Matches, MatchJoin, Row, excluded, representatives
-from streambound.synopsis.planner import plan as make_plan
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table, accepted, fresh
 from streambound.tasks import clauses, ordered
@@ -56,7 +55,7 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     relation = case.query.occurrence(reader.alias).relation
     found = []
     for rows in parts:
-        table = Table(reader.synopsis.cells, not case.query.distinct)
+        table = Table(reader.cells, not case.query.distinct)
         for values in accepted(reader.synopsis, [encode(relation, row, "row") for row in rows]):
             table.add(values)
         found.append(table)
@@ -74,7 +73,7 @@ def test_a_cell_in_sql_equals_adding_row_by_row(types: tuple[str, ...], data: st
     for stream, reader in readers_of(plan, Path("unused"), ()):
         mine = [[row for row in rows if row["stream"] == stream] for rows in parts]
         # Which of the values that serve <> alike are kept depends on the order of arrival.
-        assume(not any(cell.unequal for cell in reader.synopsis.cells))
+        assume(not any(cell.unequal for cell in reader.cells))
         in_sql = tables_in_sql(reader, case, mine, data.draw(st.integers(1, 2)))
         assert [*map(dumps, in_sql)] == [*map(dumps, tables_by_row(reader, case, mine))], case.sql
 
@@ -90,7 +89,7 @@ def test_classes_by_position_among_few_and_many_points(kind: str, many: int) -> 
         {"S": {"columns": {"A": kind}}, "R": {"kind": "static", "columns": {"B": kind}}}
     )
     query = parse("SELECT 1 FROM S, R WHERE S.A < R.B", catalog, "points")
-    plan = make_plan(
+    plan = histories.compact_plan(
         query.__class__(**{**vars(query), "distinct": True}), {Attribute("R", "B"): tuple(values)}
     )
     case = Case({}, query.sql, catalog, plan.query)
@@ -147,7 +146,7 @@ def test_nan_passes_a_filter_whatever_row_group_statistics_say(tmp_path: Path) -
     query = parse("SELECT DISTINCT 1 FROM S WHERE A > 5", catalog, "nan")
     relation = query.streams[0].relation
     histories.write(relation, [{"A": 1.0}, {"A": float("nan")}, {"A": 2.0}], tmp_path, 0)
-    ((_, reader),) = readers_of(make_plan(query), Path("unused"), ())
+    ((_, reader),) = readers_of(histories.compact_plan(query), Path("unused"), ())
     with opened(256) as engine:
         files = [str(f) for f in (tmp_path / "S" / "part=0").iterdir()]
         for copied in (False, True):
@@ -172,7 +171,7 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     columns = {"S": dict.fromkeys("ABC", "int"), "T": dict.fromkeys("DE", "int")}
     catalog = catalog_from_mapping(columns)
     case = Case({}, sql, catalog, parse(sql, catalog, "unequal"))
-    plan = make_plan(case.query)
+    plan = histories.compact_plan(case.query)
     value = st.integers(0, 3)
     rows = data.draw(st.lists(st.fixed_dictionaries(dict.fromkeys("ABC", value)), max_size=12))
     reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
@@ -181,7 +180,7 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     join = MatchJoin(plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
         other = fresh(plan)["T"]
-        for values in accepted(plan.synopsis("T"), [partner]):
+        for values in accepted(next(s for s in plan.streams if s.alias == "T"), [partner]):
             other.add(values)
         met = []
         for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other}):

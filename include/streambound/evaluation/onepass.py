@@ -30,10 +30,8 @@ from streambound.synopsis.match_join import (
     static_sources,
 )
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.state import Table, accepted, fresh
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan, plan_of
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -56,18 +54,14 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0)
     Raises:
         PlanError: there is no plan.
     """
-    return pass_of(plan_of(query, static_values(query, static), linger), query, static)
+    return pass_of(plan_of(query, static_values(query, static), linger), static)
 
 
-def pass_of(
-    plan: AnyPlan, query: Query, static: Mapping[str, list[Encoded]], order: Order | None = None
-) -> AnyPass:
+def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: Order | None = None) -> AnyPass:
     """The engine of a plan; the parts of one statement share an ``order``."""
-    if isinstance(plan, TimedPlan):
-        return TimedPass(plan, static, order)
     if isinstance(plan, EndingPlan):
         return EndingPass(plan, static, one_pass, order)
-    return OnePass(query, static, plan)
+    return TimedPass(plan, static, order) if plan.timed else OnePass(plan, static)
 
 
 class OnePass:
@@ -79,19 +73,17 @@ class OnePass:
 
     def __init__(
         self,
-        query: Query,
+        plan: Plan,
         static: Mapping[str, list[Encoded]],
-        plan: Plan | None = None,
         join: type[MatchJoin] = MatchJoin,
     ) -> None:
-        if not query.arriving:
-            raise PlanError("only static relations are queried: the answer never changes", subject=query.name)
-        self.plan = plan or make_plan(query, static_values(query, static))
-        # Without the occurrences of a stream that fold onto others.
-        self.query = query = self.plan.query
-        self.join = join(self.plan.joins, (), excluded(self.plan.synopses))
-        self.static = static_sources(query, static)
-        self.tables = fresh(self.plan)
+        self.plan, self.query = plan, plan.query
+        if not self.query.arriving:
+            name = self.query.name
+            raise PlanError("only static relations are queried: the answer never changes", subject=name)
+        self.join = join(plan.joins, (), excluded(plan.synopses))
+        self.static = static_sources(self.query, static)
+        self.tables = fresh(plan)
         self.kept = {alias: Matches() for alias in self.tables}
         self.peak_units = 0
 
@@ -123,7 +115,7 @@ class OnePass:
             return {}
         arriving = {
             s.alias: accepted(s, batch.tuples.get(self.query.occurrence(s.alias).relation.name, ()))
-            for s in self.plan.synopses
+            for s in self.plan.streams
         }
         if self.plan.stateless:
             found: dict[Row, int] = {}

@@ -37,9 +37,7 @@ class StatementPass:
             blocks.setdefault(part.block, []).append(part.query)
         for number, queries in blocks.items():
             plans = united_plans([(query, static_values(query, static)) for query in queries])
-            self.blocks[number] = [
-                pass_of(plan, query, static, order) for plan, query in zip(plans, queries, strict=True)
-            ]
+            self.blocks[number] = [pass_of(plan, static, order) for plan in plans]
         sizes = [part.plan.units for parts in self.blocks.values() for part in parts]
         known = [size for size in sizes if size is not None]
         self.units = sum(known) if len(known) == len(sizes) else None

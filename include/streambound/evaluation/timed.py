@@ -14,9 +14,8 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Source, static_sources, with_new
-from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.plan import Plan, Split, StreamSynopsis
 from streambound.synopsis.state import accepted
-from streambound.synopsis.timed import Split, TimedPlan
 from streambound.synopsis.timed_state import TimedState
 
 
@@ -29,7 +28,7 @@ class TimedPass:
 
     def __init__(
         self,
-        plan: TimedPlan,
+        plan: Plan,
         static: Mapping[str, list[Encoded]],
         order: Order | None = None,
         join: type[MatchJoin] = MatchJoin,

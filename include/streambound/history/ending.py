@@ -25,7 +25,7 @@ from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.timed_serial import dump_timed, load_timed
-from streambound.tasks.plans import Static, synopses_of
+from streambound.tasks.plans import Static
 
 
 class Ending:
@@ -35,9 +35,8 @@ class Ending:
 
     def __init__(self, plan: EndingPlan, static: Static, order: Order) -> None:
         self.onepass = EndingPass(plan, static, one_pass, order)
-        synopses = synopses_of(plan)
-        self.streams = {s.alias: plan.query.occurrence(s.alias).relation.name for s in synopses}
-        self.columns = {self.streams[s.alias]: _names(s.carried) for s in synopses}
+        self.streams = {s.alias: plan.query.occurrence(s.alias).relation.name for s in plan.streams}
+        self.columns = {self.streams[s.alias]: _names(s.carried) for s in plan.streams}
 
     @property
     def units(self) -> int:
@@ -116,7 +115,7 @@ def dump_engine(engine: Engine) -> bytes:
     if isinstance(engine, TimedPass):
         return dump_timed(engine.state, engine.answered)
     if isinstance(engine, OnePass):
-        return states.dump_state({} if engine.plan.stateless else engine.tables, {})
+        return states.dump_state(engine.tables, {})
     assert isinstance(engine, Answered)
     return canonical(_rows(engine.rows))
 

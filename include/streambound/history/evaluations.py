@@ -20,12 +20,10 @@ from streambound.evaluation.statement import summed
 from streambound.evaluation.timed import TimedPass
 from streambound.history import states
 from streambound.history.matches import ArrayJoin
-from streambound.query.model import Query
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import table_of
 from streambound.synopsis.state import Table, fresh
-from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.relations import arrivals, counted_rows
 
@@ -95,12 +93,10 @@ def news(before: Table, new: Table) -> Table:
 
 
 def evaluation_of(
-    plan: Plan | TimedPlan, query: Query, static: Static, order: Order | None = None, totalled: bool = True
+    plan: Plan, static: Static, order: Order | None = None, totalled: bool = True
 ) -> PartEvaluation:
     """The evaluation of a conjunction, at the beginning (see ``Tabled`` on ``totalled``)."""
-    if isinstance(plan, TimedPlan):
-        return Timed(plan, static, order or Order())
-    return Tabled(plan, query, static, totalled)
+    return Timed(plan, static, order or Order()) if plan.timed else Tabled(plan, static, totalled)
 
 
 class Tabled:
@@ -110,9 +106,9 @@ class Tabled:
         totalled: the final answer is kept beside the tables.
     """
 
-    def __init__(self, plan: Plan, query: Query, static: Static, totalled: bool = True) -> None:
+    def __init__(self, plan: Plan, static: Static, totalled: bool = True) -> None:
         self.plan, self.preserving = plan, not plan.query.distinct
-        self.onepass = OnePass(query, static, plan, ArrayJoin)
+        self.onepass = OnePass(plan, static, ArrayJoin)
         self.total: states.Total | None = {} if totalled and not plan.stateless else None
 
     @property
@@ -148,14 +144,14 @@ class Tabled:
 
     def _tables(self, given: Mapping[str, bytes]) -> dict[str, Table]:
         found = fresh(self.plan)
-        for s in self.plan.synopses:
-            if s.alias in given:
-                found[s.alias] = table_of(s.cells, self.preserving, s.alias, json.loads(given[s.alias]))
+        for alias, table in found.items():
+            if alias in given:
+                found[alias] = table_of(table.cells, self.preserving, alias, json.loads(given[alias]))
         return found
 
     def dump(self) -> bytes:
         """The tables and the final answer so far."""
-        return states.dump_state({} if self.plan.stateless else self.onepass.tables, self.total or {})
+        return states.dump_state(self.onepass.tables, self.total or {})
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up tables and the final answer."""
@@ -199,7 +195,7 @@ class Timed:
 
     total: states.Total | None = None
 
-    def __init__(self, plan: TimedPlan, static: Static, order: Order) -> None:
+    def __init__(self, plan: Plan, static: Static, order: Order) -> None:
         self.plan = plan
         self.onepass = TimedPass(plan, static, order)
 

@@ -29,8 +29,8 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.segments import segment_plan
-from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
@@ -179,7 +179,7 @@ def prepare(
 def _joint(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    if isinstance(alone, TimedPlan) and (segments := segment_plan(alone)) is not None:
+    if isinstance(alone, Plan) and (segments := segment_plan(alone)) is not None:
         return SegmentJoint(segments)
     windows = window_plan(plan)
     return None if windows is None else WindowJoint(windows)

@@ -12,8 +12,8 @@ from streambound.evaluation.timed import TimedPass
 from streambound.history import states
 from streambound.history.matches import ArrayJoin
 from streambound.synopsis.match_join import Matches, Row
+from streambound.synopsis.plan import Streams
 from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, standing
-from streambound.synopsis.timed import Streams
 from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.joint import JOINT
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import canonical, dumps, row_text, table_of, value_of
-from streambound.synopsis.state import Table
+from streambound.synopsis.state import Table, fresh
 from streambound.tasks.emit import Digest
 
 Total = dict[tuple[Any, ...], int]
@@ -49,7 +49,9 @@ def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
     """The tables and the final answer at a boundary."""
     body = json.loads(data)
     preserving = not plan.query.distinct
-    synopses = () if plan.stateless else plan.synopses
-    tables = {s.alias: table_of(s.cells, preserving, s.alias, body["tables"][s.alias]) for s in synopses}
+    tables = {
+        alias: table_of(table.cells, preserving, alias, body["tables"][alias])
+        for alias, table in fresh(plan).items()
+    }
     total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
     return tables, total

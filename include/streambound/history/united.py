@@ -23,7 +23,6 @@ from streambound.history.segmented import Segmented
 from streambound.history.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
-from streambound.synopsis.plan import Plan
 from streambound.tasks.joint import SegmentJoint, WindowJoint
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
@@ -52,9 +51,9 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
         return KMemory(plan, order)
     if isinstance(plan, EndingPlan):
         return Ending(plan, static, order)
-    if isinstance(plan, Plan) and plan.stateless and not alone:
+    if plan.stateless and not alone:
         return Filtered(plan)
-    return evaluation_of(plan, part.query, static, order, totalled=alone)
+    return evaluation_of(plan, static, order, totalled=alone)
 
 
 class United:

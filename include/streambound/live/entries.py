@@ -53,7 +53,7 @@ def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units:
             load_entries(one, parts[label], 0)
         evaluation.peak_units = peak_units
     elif isinstance(evaluation, Tabled):
-        tables = {synopsis.alias: _empty() for synopsis in evaluation.plan.synopses}
+        tables = {synopsis.streams[0]: _empty() for synopsis in evaluation.plan.synopses}
         for (_, alias, _, *key), held in _read(entries):
             _put(tables[alias], key, held)
         evaluation.load(compact_text({"tables": tables, "total": []}).encode(), peak_units)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from streambound.query.conditions import holds
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, Source
+from streambound.synopsis.plan import Split, Streams
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.state import ANY, Bucket, Layout, Values
-from streambound.synopsis.timed import Split, Streams
 
 # The number at this position is always 1.
 ONE = 0

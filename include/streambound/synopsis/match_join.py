@@ -13,7 +13,7 @@ from typing import Any
 
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Comparison, Op, Query
-from streambound.synopsis.plan import Condition, Pair, StreamSynopsis
+from streambound.synopsis.plan import Condition, MatchSynopsis, Pair
 from streambound.synopsis.state import ANY, Bucket, Table, Values, op_between, passes
 
 Row = tuple[Any, ...]
@@ -190,17 +190,17 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
 Place = tuple[str, int | None]
 
 
-def excluded(synopses: Sequence[StreamSynopsis]) -> frozenset[tuple[Place, Place]]:
+def excluded(synopses: Sequence[MatchSynopsis]) -> frozenset[tuple[Place, Place]]:
     """Pairs of cells, both ways, of which one's context excludes the other."""
     pairs: set[tuple[Place, Place]] = set()
     for one in synopses:
         for number, cell in enumerate(one.cells):
             for other in synopses:
-                mine = [c for c in cell.context if c.attribute.occurrence == other.alias]
+                mine = [c for c in cell.context if c.attribute.occurrence in other.streams]
                 for index, partner in enumerate(other.cells):
                     if not all(_within(partner.conditions, c) for c in mine):
-                        pairs.add(((one.alias, number), (other.alias, index)))
-                        pairs.add(((other.alias, index), (one.alias, number)))
+                        pairs.add(((one.streams[0], number), (other.streams[0], index)))
+                        pairs.add(((other.streams[0], index), (one.streams[0], number)))
     return frozenset(pairs)
 
 

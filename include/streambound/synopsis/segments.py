@@ -21,10 +21,9 @@ from math import prod
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
-from streambound.synopsis.plan import Key
+from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed import MatchSynopsis, Split, Streams, TimedPlan
 from streambound.synopsis.timed_planner import splits_of, tables_of
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
@@ -40,7 +39,7 @@ class SegmentPlan:
     the last stream, ``profiles`` say so apart from the outputs.
     """
 
-    plan: TimedPlan
+    plan: Plan
     last: str | None
     outputs: tuple[Attribute, ...]
     profiles: tuple[MatchSynopsis, ...]
@@ -70,7 +69,7 @@ class SegmentPlan:
         return self.plan.clock.components(frozenset(chain.from_iterable(split.new)))
 
 
-def segment_plan(plan: TimedPlan) -> SegmentPlan | None:
+def segment_plan(plan: Plan) -> SegmentPlan | None:
     """How to summarise segments for a plan; None if ``unserved`` says why not."""
     if unserved(plan) is not None:
         return None
@@ -89,11 +88,13 @@ def segment_plan(plan: TimedPlan) -> SegmentPlan | None:
     return SegmentPlan(plan, last, outputs, profiles) if _small(profiles) else None
 
 
-def unserved(plan: TimedPlan) -> str | None:
+def unserved(plan: Plan) -> str | None:
     """Why segments are not summarised for a plan; None if they may be."""
     query, clock = plan.query, plan.clock
     if plan.empty:
         return "its answer is always empty"
+    if not plan.timed:
+        return "it compares no timestamps"
     if query.distinct:
         return "it is duplicate-eliminating"
     if query.statics:
@@ -107,7 +108,7 @@ def unserved(plan: TimedPlan) -> str | None:
     return None
 
 
-def _sets(plan: TimedPlan) -> list[Streams]:
+def _sets(plan: Plan) -> list[Streams]:
     """All sets of streams that summaries speak of, small ones first."""
     clock, found = plan.clock, dict[Streams, None]()
     pending = [*clock.components(frozenset(clock.streams)), *(frozenset(s.streams) for s in plan.synopses)]

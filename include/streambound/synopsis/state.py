@@ -345,8 +345,8 @@ def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[i
 
 
 def fresh(plan: Plan) -> dict[str, Table]:
-    """Empty tables for a plan, by occurrence."""
-    return {s.alias: Table(s.cells, not plan.query.distinct) for s in plan.synopses}
+    """Empty tables for a plan without conditions on time, by occurrence."""
+    return {s.streams[0]: Table(s.cells, not plan.query.distinct) for s in plan.synopses}
 
 
 def op_between(op: Op, left: Any, right: Any) -> bool:

@@ -17,8 +17,8 @@ from typing import Any
 
 from streambound.errors import DataError
 from streambound.synopsis.match_join import Match, Row
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
-from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_state import Slices, TimedState
 
 # The values of a held tuple's carried columns, its moment, and how many there are.
@@ -70,7 +70,7 @@ def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 
-def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
+def load_timed(plan: Plan, data: bytes) -> tuple[TimedState, Answered]:
     """The state in canonical bytes, and the rows that were answered.
 
     Raises:
@@ -94,7 +94,7 @@ def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
     return state, answered
 
 
-def load_held(plan: TimedPlan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+def load_held(plan: Plan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
     """The last moment, the rows that are held of each stream, and the rows that were answered.
 
     Raises:
@@ -105,7 +105,7 @@ def load_held(plan: TimedPlan, data: bytes) -> tuple[int | None, dict[str, list[
 
 
 @contextmanager
-def _readable(plan: TimedPlan) -> Iterator[None]:
+def _readable(plan: Plan) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError) as error:

@@ -14,8 +14,8 @@ from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
+from streambound.synopsis.plan import MatchSynopsis, Plan, Split
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed import MatchSynopsis, Split, TimedPlan
 
 Ages = tuple[int | None, ...]
 # Where they hold for the oldest and the newest of some timestamps, they hold for all.
@@ -80,7 +80,7 @@ class Held:
     those that arrived at ``moment``.
     """
 
-    def __init__(self, plan: TimedPlan, join: MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: MatchJoin) -> None:
         self.plan, self.join = plan, join
         self.older = {alias: Matches() for alias in plan.clock.streams}
         self.new = {alias: Matches() for alias in plan.clock.streams}
@@ -173,7 +173,7 @@ class Held:
 class TimedState:
     """Tables and held tuples, and how time advances."""
 
-    def __init__(self, plan: TimedPlan, join: type[MatchJoin] = MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
         self.plan = plan
         self.join = join(plan.joins, plan.clock.conditions)
         preserving = not plan.query.distinct

@@ -15,8 +15,8 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import canonical, plain, value_of
-from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.ordered import encoded
 
 
@@ -66,7 +66,7 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
     ]
 
 
-def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
+def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     found: dict[int, dict[str, list[Match]]] = {}

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
+from streambound.synopsis.plan import Streams
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment
-from streambound.synopsis.timed import Streams
 from streambound.tasks.codes import Share
 from streambound.tasks.steps import take
 

@@ -41,10 +41,9 @@ class Statement:
         return self.select.sql(dialect=dialect)
 
 
-def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Statement:
+def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: int) -> Statement:
     """The summary of one cell: p, k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
-    cell = synopsis.cells[number]
-    build = Clauses(plan.query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
+    build = Clauses(query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
     groups = [_part(), *((f"k{i}", build.key(key)) for i, key in enumerate(cell.keys))]
     for extremum in cell.extrema:
         if extremum.mixed:
@@ -119,7 +118,7 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     Args:
         outward: columns are as result sets return them, not as files hold them.
     """
-    synopsis, query = plan.synopses[0], plan.query
+    synopsis, query = plan.streams[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
     shown = build.outward if outward else build.column
