@@ -26,7 +26,6 @@ from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
-from streambound.synopsis.state import fresh
 
 ANSWERS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"
 MIXES = [
@@ -96,8 +95,8 @@ def test_counts_are_exact_beyond_64_bits() -> None:
     query = parse("SELECT 1 FROM S, T, U WHERE S.A = 0 AND T.A = 0 AND U.A = 0", catalog)
     engine = compact_pass(query, {})
     for alias in ("S", "T"):
-        many = fresh(engine.plan)
-        many[alias].put((0, ()), 2**40, (), ())
+        many = engine.state.fresh()
+        many[frozenset((alias,))].put((0, ()), 2**40, (), ())
         assert engine.advance(many) == {}
     (batch,) = batches(query, [{"stream": "U", "A": 0}])
     assert engine.step(batch) == {(1,): 2**80}

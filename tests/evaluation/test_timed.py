@@ -21,10 +21,9 @@ from streambound.boundedness.verdict import Outcome
 from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
-from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import StatementPass
-from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
 from streambound.synopsis.plan import Plan
@@ -245,7 +244,7 @@ def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
     agree(Case(streams, sql, catalog, query), events, {})
     arriving, found = list(batches(query, events)), list[list[Answer]]()
     engine = one_pass(query, {})
-    assert isinstance(engine, TimedPass)
+    assert isinstance(engine, OnePass)
     for batch in arriving:
         found += engine.run([batch])
         engine.state, engine.answered = load_timed(engine.plan, dump_timed(engine.state, engine.answered))

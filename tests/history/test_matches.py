@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.spark.histories import compact_plan, plan_of
+from tests.spark.histories import compact_plan, empty_tables, plan_of
 from tests.strategies import Case, cases, events, static, timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches, encode, encode_static
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass
 from streambound.history.matches import ArrayJoin
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Attribute
@@ -23,12 +23,12 @@ from streambound.synopsis.match_join import (
     Row,
     Source,
     excluded,
-    representatives,
+    standing,
     static_sources,
 )
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of as any_plan_of
-from streambound.synopsis.state import accepted, fresh
+from streambound.synopsis.state import accepted
 
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int")]
 
@@ -53,7 +53,7 @@ def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObjec
     statics = data.draw(static(case))
     rows, plan = encode_static(case.query, statics), plan_of(case, statics)
     assume(not plan.stateless and not plan.empty)
-    tables = fresh(plan)
+    tables = empty_tables(plan)
     for event in data.draw(events(case, 24)):
         name = event["stream"]
         row = encode(case.query.occurrence(name).relation, event, "event")
@@ -62,7 +62,7 @@ def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObjec
     sources = static_sources(case.query, rows)
     scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
     for alias, table in tables.items():
-        reps = [rep for bucket in table.buckets for rep in representatives(table, bucket)]
+        reps = standing(table, table.buckets)
         scaled = (Match(rep.values, {}, rep.weight * scale, rep.cell) for rep in reps)
         sources.append((frozenset((alias,)), Matches(scaled)))
     found, expected = counted(Arrays, plan, sources), counted(MatchJoin, plan, sources)
@@ -77,7 +77,7 @@ def test_equal_to_the_join_one_by_one_in_time(data: st.DataObject) -> None:
     assume(isinstance(plan, Plan) and plan.timed)
     assert isinstance(plan, Plan)
     arriving = list(batches(case.query, data.draw(timed_events(case))))
-    found, expected = [TimedPass(plan, {}, join=join).run(arriving) for join in (Arrays, MatchJoin)]
+    found, expected = [OnePass(plan, {}, join=join).run(arriving) for join in (Arrays, MatchJoin)]
     assert list(found) == list(expected), case.sql
 
 

@@ -25,7 +25,9 @@ from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of as any_plan_of
+from streambound.synopsis.state import Table
 from streambound.synopsis.timed_planner import StaticValues
+from streambound.synopsis.timed_state import TimedState
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.ordered import encoded
 
@@ -46,6 +48,11 @@ def compact_plan(query: Query, values: StaticValues | None = None) -> Plan:
     found = any_plan_of(query, values)
     assert isinstance(found, Plan)
     return found
+
+
+def empty_tables(plan: Plan) -> dict[str, Table]:
+    """An empty table of each stream of a plan that does not step through time."""
+    return {min(streams): table for streams, table in TimedState(plan).fresh().items()}
 
 
 def compact_pass(query: Query, static: dict[str, list[Encoded]]) -> OnePass:

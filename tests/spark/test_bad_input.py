@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkAttributeError
 from tests.spark import histories
-from tests.spark.histories import Registered, compact_plan
+from tests.spark.histories import Registered, compact_plan, empty_tables
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
@@ -29,7 +29,6 @@ from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import fresh
 from streambound.tasks import emit
 from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
@@ -193,7 +192,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
     first: int, second: int, fits: bool, tmp_path: Path
 ) -> None:
     made = compact_plan(PAIR)
-    tables = fresh(made)
+    tables = empty_tables(made)
     for alias, count in (("S", first), ("T", second)):
         tables[alias].add({Attribute(alias, "A"): 0}, count)
     walk = walk_of(made, tmp_path)

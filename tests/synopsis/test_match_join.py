@@ -11,7 +11,7 @@ from tests.strategies import timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass
 from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches
 from streambound.synopsis.plan import Plan
@@ -70,7 +70,7 @@ def test_what_arrives_at_once_equals_the_matches_made_one_by_one(data: st.DataOb
     plan = plan_of(case.query, {})
     assume(isinstance(plan, Plan) and plan.timed and not plan.empty)
     assert isinstance(plan, Plan)
-    engine = TimedPass(plan, {})
+    engine = OnePass(plan, {})
     held, join = engine.state.held, engine.state.join
     for batch in batches(case.query, data.draw(timed_events(case))):
         arriving = {s.alias: engine._arriving(s, batch) for s in plan.streams}

@@ -11,9 +11,8 @@ from tests.strategies import timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import Batch, batches
-from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
-from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.clock import Clock, time_conditions
@@ -29,7 +28,7 @@ def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[
     case = data.draw(timed_cases(windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     engine = one_pass(case.query, {})
-    assume(isinstance(engine, TimedPass))
+    assume(isinstance(engine, OnePass) and engine.plan.timed)
     taken: dict[int, tuple[Table, Entered]] = {}
     add = Table.add
 
@@ -99,7 +98,7 @@ def test_old_timestamps_are_forgotten_and_their_slices_merge() -> None:
     catalog = catalog_from_mapping({"S": body, "T": body})
     query = parse("SELECT 1 FROM S, T WHERE S.ts + 3 <= T.ts", catalog)
     engine = one_pass(query, {})
-    assert isinstance(engine, TimedPass)
+    assert isinstance(engine, OnePass)
     events = [{"stream": "S", "A": 0, "ts": ts} for ts in range(6)]
     for batch in batches(query, events):
         engine.step(batch)

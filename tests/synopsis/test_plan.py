@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.spark.histories import compact_pass
+from tests.spark.histories import compact_pass, empty_tables
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
@@ -18,7 +18,7 @@ from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import digest, dumps, table_of
-from streambound.synopsis.state import Table, accepted, fresh
+from streambound.synopsis.state import Table, accepted
 
 PAPER = catalog_from_mapping({"S": {"A": "int", "B": "int", "C": "int"}, "T": {"D": "int", "E": "int"}})
 TYPES = ("int", "double", "decimal(3,1)", "string")
@@ -75,7 +75,7 @@ def engine_of(data: st.DataObject) -> tuple[OnePass, list[Batch]]:
     assume(exact(case.query).bounded)
     rows = encode_static(case.query, data.draw(static(case)))
     engine = compact_pass(case.query, rows)
-    assume(engine.tables)
+    assume(engine.state.tables)
     return engine, list(batches(case.query, data.draw(events(case))))
 
 
@@ -124,7 +124,7 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
 
 
 def tables(engine: OnePass, arriving: list[Batch]) -> dict[str, Table]:
-    found = fresh(engine.plan)
+    found = empty_tables(engine.plan)
     for batch in arriving:
         for (alias, table), counts in zip(found.items(), engine.plan.streams, strict=True):
             rows = batch.tuples.get(engine.query.occurrence(alias).relation.name, ())

@@ -13,8 +13,7 @@ from tests.strategies import static, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches, encode_static
-from streambound.evaluation.onepass import one_pass
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.match_join import Match
@@ -26,7 +25,7 @@ from streambound.synopsis.timed_serial import dump_timed, load_timed
 MIXES = [(), ("double", "decimal(3,1)", "int"), ("string", "boolean")]
 
 
-def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[TimedPass, TimedPass, list[Batch]]:
+def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[OnePass, OnePass, list[Batch]]:
     """The same engine twice, and batches."""
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
@@ -35,7 +34,7 @@ def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[TimedPass, T
     assume(isinstance(plan, Plan) and plan.timed)
     assert isinstance(plan, Plan)
     arriving = list(batches(case.query, data.draw(timed_events(case))))
-    return TimedPass(plan, rows), TimedPass(plan, rows), arriving
+    return OnePass(plan, rows), OnePass(plan, rows), arriving
 
 
 @pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
@@ -51,7 +50,7 @@ def test_a_loaded_state_is_the_state(types: tuple[str, ...], data: st.DataObject
         assert (other.units, other.answered) == (engine.units, engine.answered)
 
 
-def weighted(engine: TimedPass, batch: Batch) -> dict[str, list[Match]]:
+def weighted(engine: OnePass, batch: Batch) -> dict[str, list[Match]]:
     """The accepted tuples of a batch, equal ones once with their number."""
     found: dict[str, list[Match]] = {}
     for synopsis in engine.plan.streams:

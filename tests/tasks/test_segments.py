@@ -19,8 +19,7 @@ from tests.strategies import Case, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches
-from streambound.evaluation.onepass import one_pass
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.history.segmented import Segmented
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
@@ -103,7 +102,7 @@ def cut(data: st.DataObject, arriving: list[Batch]) -> list[list[Batch]]:
 def test_segments_give_what_one_pass_gives(types: tuple[str, ...], data: st.DataObject) -> None:
     """Answers and, byte for byte, states at every boundary; and the answers of the definition."""
     case, plan, arriving = drawn(data, types)
-    engine, other = TimedPass(plan.plan, {}), Segmented(plan)
+    engine, other = OnePass(plan.plan, {}), Segmented(plan)
     for number, part in enumerate(cut(data, arriving)):
         expected: Counter[tuple[Any, ...]] = Counter()
         for batch in part:

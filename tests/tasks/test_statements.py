@@ -20,9 +20,9 @@ from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.values import NAN, parse_type
-from streambound.synopsis.match_join import Matches, MatchJoin, Row, excluded, representatives
+from streambound.synopsis.match_join import MatchJoin, Row, excluded, standing
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table, accepted, fresh
+from streambound.synopsis.state import Table, accepted
 from streambound.tasks import clauses, ordered
 from streambound.tasks.engine import opened
 from streambound.tasks.readers import Reader, readers_of
@@ -179,16 +179,13 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     (by_row,) = tables_by_row(reader, case, [rows])
     join = MatchJoin(plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
-        other = fresh(plan)["T"]
+        other = histories.empty_tables(plan)["T"]
         for values in accepted(next(s for s in plan.streams if s.alias == "T"), [partner]):
             other.add(values)
         met = []
         for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other}):
             rows_of: dict[Row, int] = {}
-            sources = [
-                (frozenset((a,)), Matches(rep for bucket in t.buckets for rep in representatives(t, bucket)))
-                for a, t in pair.items()
-            ]
+            sources = [(frozenset((a,)), standing(t, t.buckets)) for a, t in pair.items()]
             join.rows(plan.query, sources, rows_of)
             met.append(set(rows_of))
         assert met[0] == met[1], partner

@@ -1,9 +1,14 @@
 """The plan on one machine: each tuple is read once, and the state stays within the plan's units.
 
-New answers of a batch are found from the tables before it and the representatives of the batch alone: the
-streams are taken in one after the other, each joined with what is kept of the others by then.
-Duplicate-eliminating, a row is new if it did not follow from the tables before, so nothing has to be
-remembered as emitted.
+Without conditions on time, new answers of a batch are found from the tables before it and the representatives
+of the batch alone: the streams are taken in one after the other, each joined with what is kept of the others
+by then. A DISTINCT row is new if it did not follow from the tables before, so nothing has to be remembered as
+emitted.
+
+In time, answers at a marker are the matches with a tuple of its batch: those of the composites that have not
+entered the tables yet, with what is kept of the others. With DISTINCT, rows that were answered are
+remembered; a row with the timestamp of a stream that completes every match only as long as it can come
+again.
 """
 
 from __future__ import annotations
@@ -15,23 +20,15 @@ from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.values import Value
+from streambound.synopsis.clock import Composite
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.match_join import (
-    Match,
-    Matches,
-    MatchJoin,
-    Row,
-    Source,
-    excluded,
-    representatives,
-    static_sources,
-)
-from streambound.synopsis.plan import Plan
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Source, static_sources, with_new
+from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan, plan_of
-from streambound.synopsis.state import Table, accepted, fresh
+from streambound.synopsis.state import Table, accepted
+from streambound.synopsis.timed_state import TimedState
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -45,7 +42,7 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
     return found
 
 
-AnyPass: TypeAlias = "OnePass | TimedPass | EndingPass"
+AnyPass: TypeAlias = "OnePass | EndingPass"
 
 
 def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0) -> AnyPass:
@@ -61,11 +58,11 @@ def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: Order | N
     """The engine of a plan; the parts of one statement share an ``order``."""
     if isinstance(plan, EndingPlan):
         return EndingPass(plan, static, one_pass, order)
-    return TimedPass(plan, static, order) if plan.timed else OnePass(plan, static)
+    return OnePass(plan, static, order)
 
 
 class OnePass:
-    """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored.
+    """Evaluates a compact plan; ``peak_units`` is the most that was ever stored.
 
     Args:
         join: what joins representatives.
@@ -75,34 +72,30 @@ class OnePass:
         self,
         plan: Plan,
         static: Mapping[str, list[Encoded]],
+        order: Order | None = None,
         join: type[MatchJoin] = MatchJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
         if not self.query.arriving:
             name = self.query.name
             raise PlanError("only static relations are queried: the answer never changes", subject=name)
-        self.join = join(plan.joins, (), excluded(plan.synopses))
-        self.static = static_sources(self.query, static)
-        self.tables = fresh(plan)
-        self.kept = {alias: Matches() for alias in self.tables}
+        self.order = order or Order()
+        self.state = TimedState(plan, join)
+        self.static = static_sources(plan.query, static)
+        self.answered: dict[Row, int | None] = {}
         self.peak_units = 0
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return sum(table.units for table in self.tables.values())
+        return self.state.units + len(self.answered)
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
-        return not self.plan.empty and self.join.exists(self.query, self._sources(), row)
-
-    def resume(self, tables: Mapping[str, Table]) -> None:
-        """Take up the tables of a state."""
-        self.tables = dict(tables)
-        self.kept = {alias: Matches() for alias in tables}
-        for alias, table in self.tables.items():
-            table.changed = dict.fromkeys(table.buckets)
-            self._keep(alias)
+        if self.plan.empty or self.plan.remembered is not None:
+            return row in self.answered
+        kept: list[Source] = [(streams, slices.matches()) for streams, slices in self.state.tables.items()]
+        return self.state.join.exists(self.query, [*self.static, *kept], row)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
@@ -111,54 +104,103 @@ class OnePass:
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
-        if self.plan.empty:
-            return {}
-        arriving = {
-            s.alias: accepted(s, batch.tuples.get(self.query.occurrence(s.alias).relation.name, ()))
-            for s in self.plan.streams
-        }
+        arriving = {s.alias: self._arriving(s, batch) for s in self.plan.streams}
+        if self.plan.timed:
+            return self.take(batch.moment, arriving, batch.partition)
         if self.plan.stateless:
-            found: dict[Row, int] = {}
-            for alias, tuples in arriving.items():
-                new = Matches(Match(values, {}) for values in tuples)
-                self.join.rows(self.query, [*self.static, (frozenset((alias,)), new)], found)
-            return found
-        summary = fresh(self.plan)
-        for alias, tuples in arriving.items():
-            for values in tuples:
-                summary[alias].add(values)
+            return self._joined(frozenset(arriving), Matches(*arriving.values()), self.plan.answers[0])
+        summary = self.state.fresh()
+        for streams, table in summary.items():
+            for match in arriving[min(streams)]:
+                table.add(match.values)
         return self.advance(summary)
 
-    def advance(self, new: Mapping[str, Table]) -> dict[Row, int]:
-        """Take in summarised tuples (a table an occurrence) and return the new answer rows.
+    def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
+        name = self.query.occurrence(synopsis.alias).relation.name
+        stamps = {synopsis.alias: batch.moment}
+        return [Match(values, stamps) for values in accepted(synopsis, batch.tuples.get(name, ()))]
 
-        Rows are encoded, with their multiplicities; the plan must keep state.
+    def _joined(self, streams: Streams, new: Matches, split: Split) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        sources = [*self.static, (streams, new), *self.state.kept(split)]
+        self.state.join.rows(self.query, sources, found)
+        return found
+
+    def advance(self, summary: Mapping[Streams, Table]) -> dict[Row, int]:
+        """Take in summarised tuples (a table of each stream) and return the new answer rows.
+
+        Rows are encoded, with their multiplicities. It is for plans that do not step through time, and keep
+        state.
         """
         found: dict[Row, int] = {}
-        for alias, table in new.items():
-            self.tables[alias].merge(table)
-            # Of its tuples only those count that make a difference.
-            changed = self.tables[alias].changed
-            matches = Matches(match for bucket in changed for match in representatives(table, bucket))
-            if not self.query.distinct:
-                self.join.rows(self.query, self._sources(alias, matches), found)
-            elif matches:
-                rows: dict[Row, int] = {}
-                self.join.rows(self.query, self._sources(alias, matches), rows)
-                before = self._sources()
-                found.update((row, 1) for row in rows if not self.join.exists(self.query, before, row))
-            self._keep(alias)
+        for split in self.plan.answers:
+            (streams,) = split.new
+            slices = self.state.tables[streams]
+            new = slices.merge(summary[streams])
+            rows = self._joined(streams, new, split)
+            if self.query.distinct and rows:
+                before = [*self.static, (streams, slices.standing), *self.state.kept(split)]
+                rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
+            for row, count in rows.items():
+                found[row] = 1 if self.query.distinct else found.get(row, 0) + count
         self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _keep(self, alias: str) -> None:
-        """Make what stands for the changed entries of a table anew."""
-        table = self.tables[alias]
-        for bucket in table.changed:
-            self.kept[alias].put(bucket, representatives(table, bucket))
-        table.changed.clear()
+    def take(
+        self, now: int, arriving: Mapping[str, list[Match]], partition: str | None = None
+    ) -> dict[Row, int]:
+        """Take in the accepted tuples of one timestamp, by occurrence: all there are of any stream.
 
-    def _sources(self, alias: str | None = None, new: Matches | None = None) -> list[Source]:
-        """What is kept of every stream, or new of one of them."""
-        kept = {**self.kept, alias: new} if alias is not None and new is not None else self.kept
-        return [*self.static, *((frozenset((name,)), matches) for name, matches in kept.items())]
+        A tuple with a weight stands for so many equal tuples.
+
+        Raises:
+            DataError: some are not later than those of the partitions before.
+        """
+        first = next((alias for alias, rows in arriving.items() if rows), None)
+        if self.plan.empty or first is None:
+            return {}
+        self.order.follow(self.query.occurrence(first).relation, now, partition)
+        self.state.advance(now - 1)
+        self.state.held.take(arriving, now)
+        found = self._answers(now)
+        if self.query.distinct:
+            found = dict.fromkeys((row for row in found if row not in self.answered), 1)
+            self._remember(found, now)
+        self.state.advance(now)
+        self.state.held.drop(now)
+        self.peak_units = max(self.peak_units, self.units)
+        return found
+
+    def _answers(self, now: int) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        for split in self.plan.answers:
+            for sources in self._sources(split, now):
+                self.state.join.rows(self.query, sources, found)
+        return found
+
+    def _sources(self, split: Split, now: int) -> Iterator[list[Source]]:
+        """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
+        if not self.state.tables and len(split.new) == 1:
+            # Nobody else asks for these matches, so they need not be made one by one.
+            for sources in self.state.held.arrived(split.new[0]):
+                yield [*sources, *self.static]
+            return
+        new = {c: self.state.held.complete(c, now) for c in split.new}
+        if any(new.values()):
+            # Of a single part only what is new can make a new match.
+            older = {c: self._older(c, now) for c in split.new} if len(new) > 1 else {}
+            rest = [*self.static, *self.state.kept(split)]
+            for sources in with_new(new, older):
+                yield [*sources, *rest]
+
+    def _older(self, composite: Composite, now: int) -> Matches:
+        """The matches of a composite from before this batch that have not entered the tables."""
+        held, delay = self.state.held, self.plan.clock.delays[composite]
+        times = [at for at in held.times(composite) if now - delay <= at < now]
+        return Matches(match for at in times for match in held.complete(composite, at))
+
+    def _remember(self, rows: Mapping[Row, int], now: int) -> None:
+        """Remember answered rows until they cannot come again."""
+        self.answered.update((row, self.plan.until(row)) for row in rows)
+        if self.plan.ends:
+            self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}

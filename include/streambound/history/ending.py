@@ -17,14 +17,12 @@ from streambound.evaluation.ending import Answered, EndingPass, Engine
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.order import Order
-from streambound.evaluation.timed import TimedPass
 from streambound.history import states
 from streambound.history.evaluations import Step
 from streambound.query.model import Attribute
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import canonical, plain, value_of
-from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.plans import Static
 
 
@@ -112,24 +110,19 @@ class Ending:
 
 def dump_engine(engine: Engine) -> bytes:
     """The state of what goes on once streams have ended."""
-    if isinstance(engine, TimedPass):
-        return dump_timed(engine.state, engine.answered)
-    if isinstance(engine, OnePass):
-        return states.dump_state(engine.tables, {})
-    assert isinstance(engine, Answered)
-    return canonical(_rows(engine.rows))
+    if isinstance(engine, Answered):
+        return canonical(_rows(engine.rows))
+    assert isinstance(engine, OnePass)
+    return states.dump_pass(engine, None)
 
 
 def load_engine(engine: Engine, data: bytes) -> None:
     """Take up such a state."""
-    if isinstance(engine, TimedPass):
-        engine.state, engine.answered = load_timed(engine.plan, data)
-        engine.order.resume(engine.state.now)
-    elif isinstance(engine, OnePass):
-        engine.resume(states.load_state(engine.plan, data)[0])
-    else:
-        assert isinstance(engine, Answered)
+    if isinstance(engine, Answered):
         engine.rows = {tuple(map(value_of, row)) for row in json.loads(data)}
+    else:
+        assert isinstance(engine, OnePass)
+        states.load_pass(engine, data)
 
 
 def _names(attributes: Iterable[Attribute]) -> tuple[str, ...]:

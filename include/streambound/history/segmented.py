@@ -1,6 +1,6 @@
 """The state of a query with time conditions from one partition to the next, by summaries of partitions.
 
-It is the state of ``evaluation.timed``, byte for byte; what a partition adds to it and to the answers
+It is the state of ``evaluation.onepass``, byte for byte; what a partition adds to it and to the answers
 follows from tables whose size does not depend on the partition's.
 """
 
@@ -8,34 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streambound.evaluation.timed import TimedPass
-from streambound.history import states
+from streambound.evaluation.order import Order
+from streambound.history.evaluations import Compact
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.match_join import Matches, Row
+from streambound.synopsis.match_join import Matches, Row, standing
 from streambound.synopsis.plan import Streams
-from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, standing
-from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources
 from streambound.tasks.joint import JOINT
 
 
-class Segmented:
+class Segmented(Compact):
     """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
 
     def __init__(self, segments: SegmentPlan) -> None:
-        self.segments, self.plan = segments, segments.plan
-        self.total: states.Total | None = None
-        self.onepass = TimedPass(segments.plan, {})
+        super().__init__(segments.plan, {}, Order())
+        self.segments = segments
         self.join = ArrayJoin(self.plan.joins, self.plan.clock.conditions)
-
-    @property
-    def units(self) -> int:
-        """What is stored now."""
-        return self.onepass.units
-
-    @property
-    def peak_units(self) -> int:
-        """The most that was ever stored."""
-        return self.onepass.peak_units
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.
@@ -48,11 +36,11 @@ class Segmented:
             return {}
         self._follow(partition, segment.first, segment.until)
         before = {streams: slices.matches() for streams, slices in self.onepass.state.tables.items()}
-        inside = {streams: standing(table) for streams, table in segment.tables.items()}
+        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
             self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
-        self._take(segment.until, before, inside)
+        self._enter(segment.until, before, inside)
         return found
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
@@ -61,7 +49,9 @@ class Segmented:
         for at in (moment, until):
             self.onepass.order.follow(relation, at, partition)
 
-    def _take(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
+    def _enter(
+        self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]
+    ) -> None:
         tables = self.onepass.state.tables.values()
         # All from what was kept before: nothing of this partition is kept yet.
         new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
@@ -70,13 +60,3 @@ class Segmented:
                 slices.add(match, until)
         self.onepass.state.now = until
         self.onepass.peak_units = max(self.onepass.peak_units, self.units)
-
-    def dump(self) -> bytes:
-        """The tables."""
-        return dump_timed(self.onepass.state, {})
-
-    def load(self, data: bytes, peak_units: int) -> None:
-        """Take up tables."""
-        self.onepass.state, _ = load_timed(self.plan, data)
-        self.onepass.order.resume(self.onepass.state.now)
-        self.onepass.peak_units = peak_units

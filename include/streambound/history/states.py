@@ -4,8 +4,10 @@ A segment is ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]
 nothing. A state is ``{"tables": {"ALIAS": table, ...}, "total": [[row, count], ...]}``. Tables are as
 ``synopsis.serial`` writes them; equal contents have equal bytes.
 
-Laws: ``tables_of(segment(tables))`` equals ``tables``; ``load_state(plan, dump_state(tables, total))``
-equals both.
+A state in time is as ``synopsis.timed_serial`` writes it.
+
+Laws: ``tables_of(segment(tables))`` equals ``tables``; after ``load_pass(engine, dump_pass(other, total))``
+both engines dump the same.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streambound.synopsis.plan import Plan
+from streambound.evaluation.onepass import OnePass
 from streambound.synopsis.serial import canonical, dumps, row_text, table_of, value_of
-from streambound.synopsis.state import Table, fresh
+from streambound.synopsis.timed_serial import dump_timed, load_timed
 from streambound.tasks.emit import Digest
 
 Total = dict[tuple[Any, ...], int]
@@ -38,20 +40,24 @@ def answered_segment(found: Digest) -> bytes:
     return canonical({"answers": [found.rows, str(found.count), str(found)]})
 
 
-def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
-    """The state at a boundary; of a plan that keeps nothing there are no tables."""
-    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in total.items()])
+def dump_pass(engine: OnePass, total: Total | None) -> bytes:
+    """The state at a boundary."""
+    if engine.plan.timed:
+        return dump_timed(engine.state, engine.answered)
+    tables = {min(streams): table for streams, table in engine.state.whole().items()}
+    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in (total or {}).items()])
     found = segment({alias: dumps(table) for alias, table in tables.items()})
     return b'{"tables":' + found + b',"total":[' + b",".join(rows) + b"]}"
 
 
-def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
-    """The tables and the final answer at a boundary."""
+def load_pass(engine: OnePass, data: bytes) -> Total:
+    """Take up the state at a boundary; returns the final answer until then, where it is kept."""
+    if engine.plan.timed:
+        engine.state, engine.answered = load_timed(engine.plan, data)
+        engine.order.resume(engine.state.now)
+        return {}
     body = json.loads(data)
-    preserving = not plan.query.distinct
-    tables = {
-        alias: table_of(table.cells, preserving, alias, body["tables"][alias])
-        for alias, table in fresh(plan).items()
-    }
-    total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
-    return tables, total
+    for streams, slices in engine.state.tables.items():
+        alias = min(streams)
+        slices.resume({(): table_of(slices.synopsis.cells, slices.preserving, alias, body["tables"][alias])})
+    return {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}

@@ -17,7 +17,7 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
 from streambound.history.ending import Ending
-from streambound.history.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.history.evaluations import Compact, Evaluation, Filtered, PartEvaluation, Step
 from streambound.history.k_memory import KMemory
 from streambound.history.segmented import Segmented
 from streambound.history.windowed import Windowed
@@ -53,7 +53,7 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
         return Ending(plan, static, order)
     if plan.stateless and not alone:
         return Filtered(plan)
-    return evaluation_of(plan, static, order, totalled=alone)
+    return Compact(plan, static, order, totalled=alone)
 
 
 class United:

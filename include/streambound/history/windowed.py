@@ -1,7 +1,7 @@
 """The state of a query within windows from one partition to the next, by summaries of partitions (``edges``).
 
-It is the state of ``evaluation.timed``, byte for byte. The tuples that are held are joined with the head of a
-partition; the answers inside it were computed by a task.
+It is the state of ``evaluation.onepass``, byte for byte. The tuples that are held are joined with the head
+of a partition; the answers inside it were computed by a task.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streambound.history.evaluations import Evaluation, Tabled, Timed
+from streambound.history.evaluations import Compact, Evaluation
 from streambound.history.united import United
 from streambound.synopsis.serial import compact_text
 
@@ -34,10 +34,10 @@ def entries_of(evaluation: Evaluation) -> Entries:
             for n, held in entries_of(one).items()
         }
     dump = evaluation.dump()
-    if isinstance(evaluation, Tabled):
+    if isinstance(evaluation, Compact) and not evaluation.plan.timed:
         tables = json.loads(dump)["tables"]
         return {name: held for alias, table in tables.items() for name, held in _keys(alias, None, table)}
-    if isinstance(evaluation, Timed):
+    if isinstance(evaluation, Compact):
         return dict(_timed(json.loads(dump)))
     return {compact_text([WHOLE]): dump.decode()}
 
@@ -52,12 +52,12 @@ def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units:
         for label, one in evaluation.evaluations.items():
             load_entries(one, parts[label], 0)
         evaluation.peak_units = peak_units
-    elif isinstance(evaluation, Tabled):
+    elif isinstance(evaluation, Compact) and not evaluation.plan.timed:
         tables = {synopsis.streams[0]: _empty() for synopsis in evaluation.plan.synopses}
         for (_, alias, _, *key), held in _read(entries):
             _put(tables[alias], key, held)
         evaluation.load(compact_text({"tables": tables, "total": []}).encode(), peak_units)
-    elif isinstance(evaluation, Timed):
+    elif isinstance(evaluation, Compact):
         aliases = [synopsis.alias for synopsis in evaluation.plan.streams]
         evaluation.load(compact_text(_document(aliases, entries)).encode(), peak_units)
     else:

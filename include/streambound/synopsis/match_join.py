@@ -165,9 +165,10 @@ def _both(one: Matches, other: Matches) -> Matches:
     return Matches((*one, *other)) if one and other else one or other
 
 
-def representatives(table: Table, bucket: Bucket) -> list[Match]:
-    """What stands for the entries of a bucket of a table without timestamps."""
-    return [Match(values, {}, weight, bucket[0]) for values, weight in table.representatives(bucket)]
+def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
+    """What stands for the entries of some buckets of a table without timestamps."""
+    reps = ((bucket, rep) for bucket in buckets for rep in table.representatives(bucket))
+    return Matches(Match(values, {}, weight, bucket[0]) for bucket, (values, weight) in reps)
 
 
 def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:

@@ -20,7 +20,7 @@ from math import prod
 
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, standing
 from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
@@ -156,8 +156,8 @@ def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
     Law: associative, and the summary of the two segments as one.
     """
     found = empty_segment(plan)
-    before = {streams: standing(table) for streams, table in one.tables.items()}
-    after = {streams: standing(table) for streams, table in other.tables.items()}
+    before = {streams: standing(table, table.buckets) for streams, table in one.tables.items()}
+    after = {streams: standing(table, table.buckets) for streams, table in other.tables.items()}
     for streams, table in found.tables.items():
         table.merge(one.tables[streams])
         for match in made(plan, plan.tables[streams].splits, before, after):
@@ -184,12 +184,6 @@ def sources(
     """Whose joins are the matches of a split with its new streams inside a segment."""
     new = [(part, inside[part]) for part in plan.parts(split)]
     return [*new, *((part, before[part]) for part in split.kept)]
-
-
-def standing(table: Table) -> Matches:
-    """The matches that stand for all of a table."""
-    found = (pair for bucket in table.buckets for pair in table.representatives(bucket))
-    return Matches(Match(values, {}, weight) for values, weight in found)
 
 
 def dump_segment(segment: Segment) -> bytes:

@@ -20,7 +20,7 @@ from streambound.query.conditions import holds
 from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
-from streambound.synopsis.plan import Cell, Extremum, Keep, Key, Plan, StreamSynopsis
+from streambound.synopsis.plan import Cell, Extremum, Keep, Key, StreamSynopsis
 
 Tuple = Mapping[str, Any]
 # The values of a tuple, or of a partial match of several streams, by column. Where a representative is not
@@ -342,11 +342,6 @@ def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[i
             if _escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
                 return True
     return False
-
-
-def fresh(plan: Plan) -> dict[str, Table]:
-    """Empty tables for a plan without conditions on time, by occurrence."""
-    return {s.streams[0]: Table(s.cells, not plan.query.distinct) for s in plan.synopses}
 
 
 def op_between(op: Op, left: Any, right: Any) -> bool:

@@ -121,6 +121,4 @@ def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answer
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
         name = " + ".join(slices.synopsis.streams)
-        made = table_of(slices.synopsis.cells, slices.preserving, name, table)
-        made.changed.update(dict.fromkeys(made.buckets))
-        slices.tables[tuple(ages)] = made
+        slices.resume({tuple(ages): table_of(slices.synopsis.cells, slices.preserving, name, table)})

@@ -1,4 +1,4 @@
-"""The state of a plan with time conditions: tables by clipped timestamps, and tuples held as they came.
+"""The state of a plan: tables by clipped timestamps, and tuples held as they came.
 
 A table of a set of streams has a slice for each combination of the timestamps that are still told
 apart; as time passes a timestamp becomes old, and slices merge.
@@ -13,8 +13,8 @@ from itertools import product
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
-from streambound.synopsis.plan import MatchSynopsis, Plan, Split
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, standing, with_new
+from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
 from streambound.synopsis.state import Table
 
 Ages = tuple[int | None, ...]
@@ -39,6 +39,19 @@ class Slices:
             self.tables[ages] = Table(self.synopsis.cells, self.preserving)
         self.tables[ages].add(match.values, match.weight)
 
+    def resume(self, tables: Mapping[Ages, Table]) -> None:
+        """Take up tables of a state."""
+        self.tables.update(tables)
+        for table in tables.values():
+            table.changed.update(dict.fromkeys(table.buckets))
+
+    def merge(self, new: Table) -> Matches:
+        """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
+        self.matches()
+        table = self.tables.setdefault((), Table(self.synopsis.cells, self.preserving))
+        table.merge(new)
+        return standing(new, table.changed)
+
     def age(self, now: int) -> None:
         """Forget the timestamps that conditions no longer tell apart at virtual time ``now``."""
         moved = {ages: clipped for ages in self.tables if (clipped := self._clipped(ages, now)) != ages}
@@ -62,7 +75,8 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                made = [Match(values, stamps, weight) for values, weight in table.representatives(bucket)]
+                reps = table.representatives(bucket)
+                made = [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
                 self.standing.put((ages, bucket), made)
             table.changed.clear()
         return self.standing
@@ -175,11 +189,19 @@ class TimedState:
 
     def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
         self.plan = plan
-        self.join = join(plan.joins, plan.clock.conditions)
+        self.join = join(plan.joins, plan.clock.conditions, excluded(plan.synopses))
         preserving = not plan.query.distinct
         self.tables = {frozenset(s.streams): Slices(s, preserving) for s in plan.synopses}
         self.held = Held(plan, self.join)
         self.now: int | None = None
+
+    def fresh(self) -> dict[Streams, Table]:
+        """An empty table for each set of streams."""
+        return {streams: Table(s.synopsis.cells, s.preserving) for streams, s in self.tables.items()}
+
+    def whole(self) -> dict[Streams, Table]:
+        """What is kept of each set of streams, where no timestamps are told apart."""
+        return self.fresh() | {streams: s.tables[()] for streams, s in self.tables.items() if s.tables}
 
     def advance(self, until: int) -> None:
         """Let composites enter the tables up to a virtual time, itself included."""
@@ -216,7 +238,7 @@ class TimedState:
                 yield from self.join.matches([*new, *self.kept(split)])
 
     def kept(self, split: Split) -> list[Source]:
-        """What is kept of the parts of a match that do not enter now."""
+        """What is kept of the parts of a match that are not new."""
         return [(streams, self.tables[streams].matches()) for streams in split.kept]
 
     @property
