@@ -6,6 +6,7 @@ that end; statements; what is refused.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -27,7 +28,6 @@ from streambound.evaluation.statement import StatementPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.timed_serial import dump_timed, load_timed
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
 
@@ -169,7 +169,7 @@ def test_the_worked_example_of_schiff_and_ozcep() -> None:
     )
     query = parse(sql, paper())
     engine = one_pass(query, {})
-    assert isinstance(engine.plan, Plan)
+    assert isinstance(engine.plan, Plan) and engine.plan.timed
     found, kept = [], []
     for batch in batches(query, FIGURE_2):
         found.append(engine.step(batch))
@@ -247,7 +247,7 @@ def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
     assert isinstance(engine, OnePass)
     for batch in arriving:
         found += engine.run([batch])
-        engine.state, engine.answered = load_timed(engine.plan, dump_timed(engine.state, engine.answered))
+        engine.load(json.loads(engine.dump()))
     assert found == list(one_pass(query, {}).run(arriving)), "a state that is stored after each batch"
 
 

@@ -42,7 +42,8 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(timed_events(case, size=12))
-    assume(isinstance(one_pass(case.query, encode_static(case.query, statics)).plan, Plan))
+    plan = one_pass(case.query, encode_static(case.query, statics)).plan
+    assume(isinstance(plan, Plan) and plan.timed)
     return case, rows, statics
 
 
@@ -87,7 +88,7 @@ def test_any_cut_into_partitions_and_nights(types: tuple[str, ...], data: st.Dat
                 answer = night([query], catalog, folder / "nightly")["q"]
                 assert answer.error is None, answer.error
             plan = one_pass(case.query, encode_static(case.query, statics)).plan
-            if isinstance(plan, Plan) and plan.timed and plan.empty:
+            if plan.empty:
                 return
             assert answer.started_after == (str(number - 1) if number else None)
             assert left(folder / "nightly", "q") == from_scratch([query], catalog, folder / "whole")["q"]

@@ -123,6 +123,16 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
         assert digest(dumps(again)) == digest(stored)
 
 
+@given(data=st.data())
+def test_a_stored_state_is_taken_up_as_it_was(data: st.DataObject) -> None:
+    engine, arriving = engine_of(data)
+    other = deepcopy(engine)
+    for batch in arriving:
+        assert engine.step(batch) == other.step(batch)
+        other.load(json.loads(engine.dump()))
+        assert other.dump() == engine.dump() and other.units == engine.units
+
+
 def tables(engine: OnePass, arriving: list[Batch]) -> dict[str, Table]:
     found = empty_tables(engine.plan)
     for batch in arriving:

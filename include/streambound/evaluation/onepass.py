@@ -14,7 +14,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
@@ -28,6 +28,7 @@ from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Sour
 from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.state import Table, accepted
+from streambound.synopsis.timed_serial import dump_state, load_state
 from streambound.synopsis.timed_state import TimedState
 
 
@@ -170,6 +171,19 @@ class OnePass:
         self.state.held.drop(now)
         self.peak_units = max(self.peak_units, self.units)
         return found
+
+    def dump(self) -> bytes:
+        """The state between two batches, as canonical JSON."""
+        return dump_state(self.state, self.answered)
+
+    def load(self, document: Any) -> None:
+        """Take up a state, from what its bytes hold as JSON.
+
+        Raises:
+            DataError: it is no state of this plan.
+        """
+        self.state, self.answered = load_state(self.plan, document, type(self.state.join))
+        self.order.resume(self.state.now)
 
     def _answers(self, now: int) -> dict[Row, int]:
         found: dict[Row, int] = {}

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from streambound.evaluation.events import Encoded
-from streambound.evaluation.onepass import OnePass
+from streambound.evaluation.onepass import AnyPass, OnePass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history import states
@@ -70,20 +70,14 @@ class PartEvaluation(Evaluation, Protocol):
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
 
 
-class Compact:
-    """The evaluation of a compact plan.
+class ByEngine:
+    """The evaluation by an engine, whose state it has.
 
-    Tables of single streams merge, a partition at once; in time, batches come in order, and so do partitions.
-
-    Args:
-        totalled: the final answer is kept beside the tables of single streams.
+    ``total`` is the final answer so far, where it is kept beside.
     """
 
-    def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
-        self.plan = plan
-        # At a timestamp there are few tuples, in a partition there may be many.
-        self.onepass = OnePass(plan, static, order, MatchJoin if plan.timed else ArrayJoin)
-        self.total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
+    def __init__(self, onepass: AnyPass, total: states.Total | None = None) -> None:
+        self.onepass, self.total = onepass, total
 
     @property
     def units(self) -> int:
@@ -100,23 +94,11 @@ class Compact:
         return self.onepass.holds(row)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
-        """A step for each moment of which a tuple counts, or the one step of a partition."""
-        if self.plan.timed:
-            for moment, arriving in arrivals(self.plan, given):
-                yield Step(moment, partial(self.onepass.take, moment, arriving, partition))
-        elif self.plan.synopses:
-            yield Step(None, partial(self._take, given))
-
-    def _take(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        summary = self.onepass.state.fresh()
-        for streams, table in summary.items():
-            alias = min(streams)
-            if alias in given:
-                summary[streams] = table_of(table.cells, table.preserving, alias, json.loads(given[alias]))
-        return self.onepass.advance(summary)
+        """What ``advance`` does, step by step in order of time; each is to be taken."""
+        raise NotImplementedError
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition, from a table or a relation an occurrence.
+        """The new answers of a partition, from what was made of each occurrence's share.
 
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
@@ -129,13 +111,47 @@ class Compact:
 
     def dump(self) -> bytes:
         """The state, with the final answer so far where it is kept."""
-        return states.dump_pass(self.onepass, self.total)
+        state = self.onepass.dump()
+        return state if self.total is None else states.with_total(state, self.total)
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up a state."""
-        total = states.load_pass(self.onepass, data)
-        self.total = None if self.total is None else total
+        document = json.loads(data)
+        self.onepass.load(document)
+        self.total = None if self.total is None else states.total_of(document)
         self.onepass.peak_units = peak_units
+
+
+class Compact(ByEngine):
+    """The evaluation of a compact plan.
+
+    Tables of single streams merge, a partition at once; in time, batches come in order, and so do partitions.
+
+    Args:
+        totalled: the final answer is kept beside the tables of single streams.
+    """
+
+    def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
+        self.plan = plan
+        # At a timestamp there are few tuples, in a partition there may be many.
+        self.engine = OnePass(plan, static, order, MatchJoin if plan.timed else ArrayJoin)
+        super().__init__(self.engine, {} if totalled and not (plan.timed or plan.stateless) else None)
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """A step for each moment of which a tuple counts, or the one step of a partition."""
+        if self.plan.timed:
+            for moment, arriving in arrivals(self.plan, given):
+                yield Step(moment, partial(self.engine.take, moment, arriving, partition))
+        elif self.plan.synopses:
+            yield Step(None, partial(self._merged, given))
+
+    def _merged(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        summary = self.engine.state.fresh()
+        for streams, table in summary.items():
+            alias = min(streams)
+            if alias in given:
+                summary[streams] = table_of(table.cells, table.preserving, alias, json.loads(given[alias]))
+        return self.engine.advance(summary)
 
 
 class Filtered:

@@ -35,7 +35,7 @@ class Segmented(Compact):
         if segment.first is None or segment.until is None:
             return {}
         self._follow(partition, segment.first, segment.until)
-        before = {streams: slices.matches() for streams, slices in self.onepass.state.tables.items()}
+        before = {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
         inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
@@ -47,16 +47,16 @@ class Segmented(Compact):
         moment, alias = first
         relation = self.plan.query.occurrence(alias).relation
         for at in (moment, until):
-            self.onepass.order.follow(relation, at, partition)
+            self.engine.order.follow(relation, at, partition)
 
     def _enter(
         self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]
     ) -> None:
-        tables = self.onepass.state.tables.values()
+        tables = self.engine.state.tables.values()
         # All from what was kept before: nothing of this partition is kept yet.
         new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
         for slices, matches in new:
             for match in matches:
                 slices.add(match, until)
-        self.onepass.state.now = until
-        self.onepass.peak_units = max(self.onepass.peak_units, self.units)
+        self.engine.state.now = until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)

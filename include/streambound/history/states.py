@@ -1,13 +1,11 @@
 """The bytes of what a query keeps, as checkpoints hold them: of one partition, and of all up to a boundary.
 
 A segment is ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that keeps
-nothing. A state is ``{"tables": {"ALIAS": table, ...}, "total": [[row, count], ...]}``. Tables are as
-``synopsis.serial`` writes them; equal contents have equal bytes.
+nothing. A state is as its engine writes it (``synopsis.timed_serial``), where the final answer is kept with
+``"total": [[row, count], ...]``. Equal contents have equal bytes.
 
-A state in time is as ``synopsis.timed_serial`` writes it.
-
-Laws: ``tables_of(segment(tables))`` equals ``tables``; after ``load_pass(engine, dump_pass(other, total))``
-both engines dump the same.
+Laws: ``tables_of(segment(tables))`` equals ``tables``; ``total_of(json.loads(with_total(state, total)))``
+equals ``total``.
 """
 
 from __future__ import annotations
@@ -16,9 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streambound.evaluation.onepass import OnePass
-from streambound.synopsis.serial import canonical, dumps, row_text, table_of, value_of
-from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.synopsis.serial import canonical, row_text, value_of
 from streambound.tasks.emit import Digest
 
 Total = dict[tuple[Any, ...], int]
@@ -40,24 +36,12 @@ def answered_segment(found: Digest) -> bytes:
     return canonical({"answers": [found.rows, str(found.count), str(found)]})
 
 
-def dump_pass(engine: OnePass, total: Total | None) -> bytes:
-    """The state at a boundary."""
-    if engine.plan.timed:
-        return dump_timed(engine.state, engine.answered)
-    tables = {min(streams): table for streams, table in engine.state.whole().items()}
-    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in (total or {}).items()])
-    found = segment({alias: dumps(table) for alias, table in tables.items()})
-    return b'{"tables":' + found + b',"total":[' + b",".join(rows) + b"]}"
+def with_total(state: bytes, total: Total) -> bytes:
+    """A state with the final answer so far."""
+    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in total.items()])
+    return state[:-1] + b',"total":[' + b",".join(rows) + b"]}"
 
 
-def load_pass(engine: OnePass, data: bytes) -> Total:
-    """Take up the state at a boundary; returns the final answer until then, where it is kept."""
-    if engine.plan.timed:
-        engine.state, engine.answered = load_timed(engine.plan, data)
-        engine.order.resume(engine.state.now)
-        return {}
-    body = json.loads(data)
-    for streams, slices in engine.state.tables.items():
-        alias = min(streams)
-        slices.resume({(): table_of(slices.synopsis.cells, slices.preserving, alias, body["tables"][alias])})
-    return {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
+def total_of(document: Any) -> Total:
+    """The final answer in what such bytes hold as JSON."""
+    return {tuple(value_of(v) for v in row): int(count) for row, count in document["total"]}

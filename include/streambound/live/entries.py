@@ -34,11 +34,8 @@ def entries_of(evaluation: Evaluation) -> Entries:
             for n, held in entries_of(one).items()
         }
     dump = evaluation.dump()
-    if isinstance(evaluation, Compact) and not evaluation.plan.timed:
-        tables = json.loads(dump)["tables"]
-        return {name: held for alias, table in tables.items() for name, held in _keys(alias, None, table)}
     if isinstance(evaluation, Compact):
-        return dict(_timed(json.loads(dump)))
+        return dict(_named(json.loads(dump)))
     return {compact_text([WHOLE]): dump.decode()}
 
 
@@ -52,11 +49,6 @@ def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units:
         for label, one in evaluation.evaluations.items():
             load_entries(one, parts[label], 0)
         evaluation.peak_units = peak_units
-    elif isinstance(evaluation, Compact) and not evaluation.plan.timed:
-        tables = {synopsis.streams[0]: _empty() for synopsis in evaluation.plan.synopses}
-        for (_, alias, _, *key), held in _read(entries):
-            _put(tables[alias], key, held)
-        evaluation.load(compact_text({"tables": tables, "total": []}).encode(), peak_units)
     elif isinstance(evaluation, Compact):
         aliases = [synopsis.alias for synopsis in evaluation.plan.streams]
         evaluation.load(compact_text(_document(aliases, entries)).encode(), peak_units)
@@ -88,7 +80,7 @@ def _put(table: Mapping[str, list[Any]], key: list[Any], held: list[Any]) -> Non
     table["entries"].extend([*key, unequal, ends] for unequal, ends in kept)
 
 
-def _timed(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield compact_text([NOW]), compact_text(document["now"])
     for name, slices in document["tables"]:
         for ages, table in slices:
@@ -108,10 +100,10 @@ def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
 
 
 def _document(aliases: Iterable[str], entries: Mapping[str, str]) -> dict[str, Any]:
-    """What ``dump_timed`` wrote, as far as ``load_timed`` reads it."""
+    """What was dumped, as far as it is read; the final answer so far is left out."""
     slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
     held: dict[str, list[Any]] = {alias: [] for alias in aliases}
-    found: dict[str, Any] = {"now": None, "answered": []}
+    found: dict[str, Any] = {"now": None, "answered": [], "total": []}
     for (sort, *rest), value in _read(entries):
         if sort == NOW:
             found["now"] = value

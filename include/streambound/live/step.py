@@ -15,8 +15,7 @@ from itertools import groupby
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.history.ending import Ending
-from streambound.history.evaluations import Compact, Evaluation
+from streambound.history.evaluations import ByEngine, Evaluation
 from streambound.history.united import United, statement_evaluation
 from streambound.live.entries import Entries, entries_of, load_entries
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
@@ -183,7 +182,7 @@ class Step:
 def _reached(evaluation: Evaluation) -> int | None:
     """The last timestamp that an evaluation has stepped to."""
     parts = evaluation.evaluations.values() if isinstance(evaluation, United) else [evaluation]
-    orders = [part.onepass.order for part in parts if isinstance(part, (Compact, Ending))]
+    orders = [part.onepass.order for part in parts if isinstance(part, ByEngine)]
     return max((order.latest for order in orders if order.latest is not None), default=None)
 
 

@@ -199,10 +199,6 @@ class TimedState:
         """An empty table for each set of streams."""
         return {streams: Table(s.synopsis.cells, s.preserving) for streams, s in self.tables.items()}
 
-    def whole(self) -> dict[Streams, Table]:
-        """What is kept of each set of streams, where no timestamps are told apart."""
-        return self.fresh() | {streams: s.tables[()] for streams, s in self.tables.items() if s.tables}
-
     def advance(self, until: int) -> None:
         """Let composites enter the tables up to a virtual time, itself included."""
         # Where matches are complete within their windows no table is kept.
