@@ -137,7 +137,8 @@ class OnePass:
         for split in self.plan.answers:
             (streams,) = split.new
             slices = self.state.tables[streams]
-            new = slices.merge(summary[streams])
+            if not (new := slices.merge(summary[streams])):
+                continue
             rows = self._joined(streams, new, split)
             if self.query.distinct and rows:
                 before = [*self.static, (streams, slices.standing), *self.state.kept(split)]

@@ -17,13 +17,12 @@ from streambound.synopsis.ending import EndingPlan
 from streambound.tasks.plans import Static
 
 
-class Ending(ByEngine):
+class Ending(ByEngine[EndingPass]):
     """Batches in order of time; partitions have to follow each other in time."""
 
     def __init__(self, plan: EndingPlan, static: Static, order: Order) -> None:
-        self.engine = EndingPass(plan, static, one_pass, order)
+        super().__init__(EndingPass(plan, static, one_pass, order))
         self.streams = {s.alias: plan.query.occurrence(s.alias).relation.name for s in plan.streams}
-        super().__init__(self.engine)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import AnyPass, OnePass
@@ -23,6 +23,7 @@ from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import table_of
 from streambound.tasks.relations import arrivals, counted_rows
 
+E = TypeVar("E", bound=AnyPass)
 Static = Mapping[str, list[Encoded]]
 
 
@@ -70,28 +71,28 @@ class PartEvaluation(Evaluation, Protocol):
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
 
 
-class ByEngine:
+class ByEngine(Generic[E]):
     """The evaluation by an engine, whose state it has.
 
     ``total`` is the final answer so far, where it is kept beside.
     """
 
-    def __init__(self, onepass: AnyPass, total: states.Total | None = None) -> None:
-        self.onepass, self.total = onepass, total
+    def __init__(self, engine: E, total: states.Total | None = None) -> None:
+        self.engine, self.total = engine, total
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return self.onepass.units
+        return self.engine.units
 
     @property
     def peak_units(self) -> int:
         """The most that was ever stored."""
-        return self.onepass.peak_units
+        return self.engine.peak_units
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived."""
-        return self.onepass.holds(row)
+        return self.engine.holds(row)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """What ``advance`` does, step by step in order of time; each is to be taken."""
@@ -111,18 +112,18 @@ class ByEngine:
 
     def dump(self) -> bytes:
         """The state, with the final answer so far where it is kept."""
-        state = self.onepass.dump()
+        state = self.engine.dump()
         return state if self.total is None else states.with_total(state, self.total)
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up a state."""
         document = json.loads(data)
-        self.onepass.load(document)
+        self.engine.load(document)
         self.total = None if self.total is None else states.total_of(document)
-        self.onepass.peak_units = peak_units
+        self.engine.peak_units = peak_units
 
 
-class Compact(ByEngine):
+class Compact(ByEngine[OnePass]):
     """The evaluation of a compact plan.
 
     Tables of single streams merge, a partition at once; in time, batches come in order, and so do partitions.
@@ -134,8 +135,9 @@ class Compact(ByEngine):
     def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
         self.plan = plan
         # At a timestamp there are few tuples, in a partition there may be many.
-        self.engine = OnePass(plan, static, order, MatchJoin if plan.timed else ArrayJoin)
-        super().__init__(self.engine, {} if totalled and not (plan.timed or plan.stateless) else None)
+        join = MatchJoin if plan.timed else ArrayJoin
+        total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
+        super().__init__(OnePass(plan, static, order, join), total)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""

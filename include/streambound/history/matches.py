@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,16 +55,16 @@ class Matched:
 
 
 class ArrayJoin(MatchJoin):
-    """A join that adds up answer rows in arrays; those of a ``few`` matches are looked up one by one."""
+    """A join that adds up answer rows in arrays; a ``few`` combinations are looked at one by one."""
 
-    few: ClassVar[int] = 200
+    few: ClassVar[int] = 1_000
 
     def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, int]) -> None:
         """Add the answer rows of every combination, with their multiplicities."""
         given = sorted(sources, key=lambda source: len(source[1]))
-        if sum(len(matches) for _, matches in given) < self.few:
+        if prod(len(matches) for _, matches in given) <= self.few:
             super().rows(query, given, found)
-        elif len(given[0][1]):
+        else:
             for row, weight in self._counted(query, given):
                 found[row] = found.get(row, 0) + weight
 

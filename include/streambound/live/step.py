@@ -182,7 +182,7 @@ class Step:
 def _reached(evaluation: Evaluation) -> int | None:
     """The last timestamp that an evaluation has stepped to."""
     parts = evaluation.evaluations.values() if isinstance(evaluation, United) else [evaluation]
-    orders = [part.onepass.order for part in parts if isinstance(part, ByEngine)]
+    orders = [part.engine.order for part in parts if isinstance(part, ByEngine)]
     return max((order.latest for order in orders if order.latest is not None), default=None)
 
 

@@ -167,8 +167,9 @@ def _both(one: Matches, other: Matches) -> Matches:
 
 def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
     """What stands for the entries of some buckets of a table without timestamps."""
+    stamps: dict[str, int] = {}
     reps = ((bucket, rep) for bucket in buckets for rep in table.representatives(bucket))
-    return Matches(Match(values, {}, weight, bucket[0]) for bucket, (values, weight) in reps)
+    return Matches(Match(values, stamps, weight, bucket[0]) for bucket, (values, weight) in reps)
 
 
 def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:

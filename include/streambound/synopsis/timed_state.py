@@ -13,9 +13,9 @@ from itertools import product
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Comparison, Op
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, standing, with_new
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, with_new
 from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
-from streambound.synopsis.state import Table
+from streambound.synopsis.state import Bucket, Table
 
 Ages = tuple[int | None, ...]
 # Where they hold for the oldest and the newest of some timestamps, they hold for all.
@@ -50,7 +50,7 @@ class Slices:
         self.matches()
         table = self.tables.setdefault((), Table(self.synopsis.cells, self.preserving))
         table.merge(new)
-        return standing(new, table.changed)
+        return Matches(match for bucket in table.changed for match in self._standing(new, bucket, (), {}))
 
     def age(self, now: int) -> None:
         """Forget the timestamps that conditions no longer tell apart at virtual time ``now``."""
@@ -75,11 +75,18 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                reps = table.representatives(bucket)
-                made = [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
-                self.standing.put((ages, bucket), made)
+                self.standing.put((ages, bucket), self._standing(table, bucket, ages, stamps))
             table.changed.clear()
         return self.standing
+
+    def _standing(self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]) -> list[Match]:
+        """What stands for the entries of a bucket of a table."""
+        known = self.standing.groups.get((ages, bucket))
+        if known and bucket not in table.entries:
+            # Of a bare count the values follow from the key, and are there.
+            return [Match(known[0].values, stamps, table.counts[bucket], bucket[0])]
+        reps = table.representatives(bucket)
+        return [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
 
     @property
     def units(self) -> int:
