@@ -52,6 +52,11 @@ class Case:
     catalog: Catalog
     query: Query | Statement
 
+    @property
+    def statement(self) -> Statement:
+        """The query as a statement."""
+        return self.query if isinstance(self.query, Statement) else Statement.of(self.query)
+
     def __repr__(self) -> str:
         return f"{self.sql} over {self.streams}"
 

@@ -1,7 +1,7 @@
 """From SQL to verdict and plan: the stages in order, on one screen.
 
-Every stage takes the ``Compilation`` so far and returns it with one field more; a stage that does
-not apply (no plan for an unbounded query) returns it as it came. ``check`` never raises for what a
+A query is parsed, decided and planned; what is known after each stage has a type of its own, and each is
+done once: what prints a plan, sizes it and runs it has the same object. ``check`` never raises for what a
 user wrote: a query that cannot be read is reported as ``invalid``.
 
 >>> from streambound.query.catalog import catalog_from_mapping
@@ -32,7 +32,7 @@ from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
 from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.statement import plans_of, sizing
+from streambound.synopsis.statement import PlannedPart, planned_parts, sizing
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -42,87 +42,108 @@ CRITERIA = ("exact", "arasu", "schiff_ozcep")
 
 
 @dataclass(frozen=True)
-class Compilation:
-    """What is known of a query after some stages."""
+class Parsed:
+    """A query whose text was read."""
 
     sql: str
     catalog: Catalog
     name: str
-    criterion: str = "exact"
-    statement: Statement | None = None
-    decision: Decision | None = None
-    verdict: Verdict | None = None
-    published: dict[str, Verdict] = field(default_factory=dict)
-    plans: tuple[AnyPlan, ...] = ()
+    statement: Statement
+
+    @property
+    def query(self) -> Query | None:
+        """The conjunctive query that the statement is; None for OR and UNION."""
+        return self.statement.simple
+
+
+@dataclass(frozen=True)
+class Decided(Parsed):
+    """A query with its verdict by a criterion, and what the papers' criteria as printed say, if asked."""
+
+    criterion: str
+    decision: Decision
+    verdict: Verdict
+    published: Mapping[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Query, ...]:
+        """The conjunctions whose answers make the statement's."""
+        return tuple(part.query for part in self.decision.parts)
+
+
+@dataclass(frozen=True)
+class Planned(Decided):
+    """A query with the plans of its parts, if it is bounded.
+
+    There are none where static values decide their size (``units_formula`` says so), and where a query that
+    is decided cannot be evaluated yet (``unplanned`` says why).
+    """
+
+    planned_parts: tuple[PlannedPart, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
 
     @property
-    def query(self) -> Query | None:
-        """The conjunctive query that the statement is; None before it is parsed, and for OR and UNION."""
-        return None if self.statement is None else self.statement.simple
-
-    @property
-    def parts(self) -> tuple[Query, ...]:
-        """The conjunctions whose answers make the statement's; none before it is decided."""
-        return () if self.decision is None else tuple(part.query for part in self.decision.parts)
+    def plans(self) -> tuple[AnyPlan, ...]:
+        """The plans of the parts."""
+        return tuple(part.plan for part in self.planned_parts)
 
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if there is no number."""
-        decided = self.verdict is not None and self.verdict.bounded and self.unplanned is None
-        planned = decided and len(self.plans) == len(self.parts)
-        sizes = [plan.units for plan in self.plans]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if planned and len(known) == len(sizes) else None
+        if not self.verdict.bounded or self.unplanned is not None or self.units_formula is not None:
+            return None
+        return sum(plan.units or 0 for plan in self.plans)
 
 
-def parsed(job: Compilation) -> Compilation:
-    """SQL text to the query model."""
-    found = statement(job.sql, job.catalog, job.name)
+def parsed(sql: str, catalog: Catalog, name: str = "query") -> Parsed:
+    """SQL text to the query model.
+
+    Raises:
+        StreamboundError: the query cannot be read or is not supported.
+    """
+    found = statement(sql, catalog, name)
     for selection in found.selections:
         if not selection.base.arriving:
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
-                subject=job.name,
+                subject=name,
                 place=selection.base.occurrences[0].place,
-                text=job.sql,
+                text=sql,
                 fix="add a stream to FROM",
             )
-    return replace(job, statement=found)
+    return Parsed(sql, catalog, name, found)
 
 
-def published(job: Compilation) -> Compilation:
+def published(query: Query | None) -> dict[str, Verdict]:
     """What the papers' criteria as printed say, where they apply: to conjunctions, without NULL."""
     # Loaded here: they are no part of what evaluates a query.
     from streambound.papers import arasu, schiff_ozcep
 
-    query = job.query
     if query is None or any(isinstance(atom, NullTest) for atom in query.where):
-        return job
+        return {}
     said = {}
     if arasu.applies(query):
         said["arasu"] = arasu.arasu(query)
     if schiff_ozcep.applies(query):
         said[schiff_ozcep.theorem(query)] = schiff_ozcep.schiff_ozcep(query)
     # Past their branch limit the papers' criteria say nothing here; the exact one has no such limit.
-    known = {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
-    return replace(job, published=known)
+    return {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
 
 
-def decided(job: Compilation) -> Compilation:
-    """The verdict of the chosen criterion."""
-    assert job.statement is not None
-    decision = decide(job.statement)
-    job = replace(job, decision=decision)
-    if job.criterion == "exact":
-        return replace(job, verdict=_beside(decision.verdict, job.published))
-    # Of a query one theorem of a paper can speak: "schiff_ozcep" is asked, "schiff_ozcep_2" has answered.
-    said = (verdict for key, verdict in job.published.items() if key.startswith(job.criterion))
-    verdict = next(said, None) or _silent(job.criterion)
-    if verdict.outcome is Outcome.NO_VERDICT:
-        verdict = replace(verdict, outcome=Outcome.UNKNOWN)
-    return replace(job, verdict=verdict)
+def decided(found: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
+    """The verdict of a criterion; if ``compared``, with what the published criteria say."""
+    decision = decide(found.statement)
+    said = published(found.query) if compared or criterion != "exact" else {}
+    if criterion == "exact":
+        verdict = _beside(decision.verdict, said)
+    else:
+        # Of a query one theorem of a paper can speak: "schiff_ozcep" is asked, "schiff_ozcep_2" has answered.
+        mine = (v for key, v in said.items() if key.startswith(criterion))
+        verdict = next(mine, None) or _silent(criterion)
+        if verdict.outcome is Outcome.NO_VERDICT:
+            verdict = replace(verdict, outcome=Outcome.UNKNOWN)
+    return Decided(found.sql, found.catalog, found.name, found.statement, criterion, decision, verdict, said)
 
 
 def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
@@ -141,9 +162,8 @@ def _silent(criterion: str) -> Verdict:
     return Verdict(Outcome.UNKNOWN, criterion, (reason,))
 
 
-def certified(job: Compilation) -> Compilation:
+def certified(job: Decided) -> Decided:
     """UNBOUNDED where a witness of a part holds on the whole statement of which nothing else is known."""
-    assert job.statement is not None and job.decision is not None and job.verdict is not None
     if job.criterion != "exact" or job.verdict.outcome is not Outcome.UNKNOWN:
         return job
     if job.verdict.reasons[0].code not in OPEN_CODES:
@@ -152,35 +172,32 @@ def certified(job: Compilation) -> Compilation:
     return job if verdict is None else replace(job, verdict=verdict)
 
 
-def planned(job: Compilation) -> Compilation:
-    """The compact plan of each part of a bounded query; a formula where static values decide its size.
-
-    A query that is decided but cannot be evaluated yet says why in ``unplanned``.
-    """
-    assert job.decision is not None and job.verdict is not None
+def planned(job: Decided) -> Planned:
+    """The compact plan of each part of a bounded query; a formula where static values decide its size."""
+    known = Planned(**vars(job))
     if not job.verdict.bounded:
-        return job
+        return known
     if job.decision.unplanned is not None:
-        return replace(job, unplanned=job.decision.unplanned)
+        return replace(known, unplanned=job.decision.unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
-        return replace(job, units_formula=f"keys x classes of the static values of {', '.join(named)}")
+        return replace(known, units_formula=f"keys x classes of the static values of {', '.join(named)}")
     try:
-        plans = plans_of(job.decision.parts)
+        parts = planned_parts(job.decision.parts)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
-        return replace(job, unplanned=error.message)
-    return replace(job, plans=plans, units_formula=sizing(plans))
+        return replace(known, unplanned=error.message)
+    return replace(known, planned_parts=parts, units_formula=sizing([part.plan for part in parts]))
 
 
 def _sized_by_statics(query: Query) -> bool:
-    return bool(query.statics) and (query.distinct or len(query.streams) > 1)
+    return bool(query.statics) and (query.ring.idempotent or len(query.streams) > 1)
 
 
-def compile(
+def judge(
     sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
-) -> Compilation:
-    """Run all stages.
+) -> Decided:
+    """All stages but the plan.
 
     Args:
         compared: with what the published criteria say beside the product's own, for those who show it.
@@ -195,15 +212,18 @@ def compile(
             accepted=", ".join(CRITERIA),
             fix=meant(str(criterion), CRITERIA),
         )
-    job = parsed(Compilation(sql, catalog, name, criterion))
-    if compared or criterion != "exact":
-        job = published(job)
-    return planned(certified(decided(job)))
+    return certified(decided(parsed(sql, catalog, name), criterion, compared))
 
 
-def suggested(job: Compilation) -> tuple[Suggestion, ...]:
+def compile(
+    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
+) -> Planned:
+    """Run all stages (see ``judge``)."""
+    return planned(judge(sql, catalog, name, criterion, compared))
+
+
+def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    assert job.statement is not None and job.verdict is not None
     if job.criterion != "exact" or job.verdict.bounded:
         return ()
     return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
@@ -212,16 +232,15 @@ def suggested(job: Compilation) -> tuple[Suggestion, ...]:
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
     """The stages on an edited text; None if it is refused."""
     try:
-        job = decided(parsed(Compilation(sql, catalog, name)))
+        job = decided(parsed(sql, catalog, name))
     except StreamboundError:
         return None
-    assert job.verdict is not None
     return rechecked.Decided(job.verdict, partial(_size, job))
 
 
-def _size(job: Compilation) -> rechecked.Size:
-    job = planned(job)
-    return rechecked.Size(job.units, job.units_formula, job.unplanned)
+def _size(job: Decided) -> rechecked.Size:
+    found = planned(job)
+    return rechecked.Size(found.units, found.units_formula, found.unplanned)
 
 
 @dataclass(frozen=True)
@@ -290,10 +309,19 @@ def check(
     try:
         job = compile(sql, catalog, name, criterion, compared=True)
     except StreamboundError as error:
-        return Report(name, "invalid", criterion, error=error.about(name))
-    assert job.statement is not None and job.verdict is not None
+        return invalid(name, criterion, error)
+    return reported(job, suggest)
+
+
+def invalid(name: str, criterion: str, error: StreamboundError) -> Report:
+    """The report on a query that cannot be read."""
+    return Report(name, "invalid", criterion, error=error.about(name))
+
+
+def reported(job: Planned, suggest: bool = True) -> Report:
+    """The report on a query that was compiled (see ``check``)."""
     return Report(
-        query=name,
+        query=job.name,
         verdict=job.verdict.outcome.value,
         criterion=job.verdict.criterion,
         projection=job.statement.projection,

@@ -116,8 +116,7 @@ def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list
     from streambound.compiler import compile
 
     job = compile(query.sql, catalog, query.name)
-    occurrences = job.statement.occurrences if job.statement is not None else ()
-    return job.unplanned, sorted({o.relation.name for o in occurrences})
+    return job.unplanned, sorted({o.relation.name for o in job.statement.occurrences})
 
 
 def keep_out(

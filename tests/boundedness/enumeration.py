@@ -26,7 +26,7 @@ def bounded_by_enumeration(query: Query) -> bool:
     if facts.closure is None or not facts.satisfiable():
         return True
     time = TimeOrder(facts)
-    if len(time.composites) < 2 and not query.distinct:
+    if len(time.composites) < 2 and not query.ring.idempotent:
         return True
     return not any(_obstructed(time, closure, placed) for closure, placed in _branches(facts))
 
@@ -106,7 +106,7 @@ def _obstructed(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
     query = time.facts.query
     if any(_unbounded(time, a, placed) for a in query.projected):
         return True
-    return _groups_clash(time, closure, placed) if query.distinct else _linked(time, closure, placed)
+    return _groups_clash(time, closure, placed) if query.ring.idempotent else _linked(time, closure, placed)
 
 
 def _unbounded(time: TimeOrder, attribute: Attribute, placed: Placed) -> bool:
@@ -116,7 +116,7 @@ def _unbounded(time: TimeOrder, attribute: Attribute, placed: Placed) -> bool:
         return False
     # Rows that carry the timestamp of a last stream are new with each batch: DISTINCT remembers none of them.
     dated = any(query.is_timestamp(a) and _last(time, a.occurrence) for a in query.projected)
-    if _last(time, attribute.occurrence) and (dated or not query.distinct):
+    if _last(time, attribute.occurrence) and (dated or not query.ring.idempotent):
         return False
     return stamp or placed[attribute] is not None
 
@@ -142,12 +142,11 @@ def _linked(time: TimeOrder, closure: Closure, placed: Placed) -> bool:
         return True
     return any(
         atom.op is Op.NE
-        and isinstance(atom.right, Attribute)
         and set(atom.attributes) <= set(placed)
         and not time.together(atom.left.occurrence, atom.right.occurrence)
         and placed[atom.left] is not None
         and placed[atom.left] == placed[atom.right]
-        for atom in time.facts.query.comparisons
+        for atom in time.facts.query.joins
     )
 
 

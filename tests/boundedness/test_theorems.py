@@ -20,6 +20,7 @@ from streambound.boundedness.folding import folded
 from streambound.boundedness.verdict import Outcome
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
+from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 
 MIXES = [
     ("int",),
@@ -29,7 +30,6 @@ MIXES = [
     ("date", "int"),
     ("timestamp",),
 ]
-PRESERVING, ELIMINATING = False, True
 
 pytestmark = pytest.mark.theorem
 each_mix = pytest.mark.parametrize("types", MIXES, ids="-".join)
@@ -39,7 +39,7 @@ each_mix = pytest.mark.parametrize("types", MIXES, ids="-".join)
 @given(data=st.data())
 def test_theorem_a(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types, statics=False))
-    query = replace(case.query, distinct=PRESERVING)
+    query = replace(case.query, ring=INTEGERS)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
 
 
@@ -47,33 +47,33 @@ def test_theorem_a(types: tuple[str, ...], data: st.DataObject) -> None:
 @given(data=st.data())
 def test_theorems_b1_and_b2(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types, statics=False))
-    query = replace(case.query, distinct=ELIMINATING)
+    query = replace(case.query, ring=BOOLEANS)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
 
 
 @given(data=st.data())
 def test_theorem_a_with_time(data: st.DataObject) -> None:
     case = data.draw(timed_cases())
-    query = replace(case.query, distinct=PRESERVING)
+    query = replace(case.query, ring=INTEGERS)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
 
 
 @given(data=st.data())
 def test_theorems_b1_and_b2_with_time(data: st.DataObject) -> None:
     case = data.draw(timed_cases())
-    query = replace(case.query, distinct=ELIMINATING)
+    query = replace(case.query, ring=BOOLEANS)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
 
 
-@pytest.mark.parametrize("distinct", [PRESERVING, ELIMINATING], ids=["theorem_a", "theorems_b1_and_b2"])
+@pytest.mark.parametrize("ring", [INTEGERS, BOOLEANS], ids=["theorem_a", "theorems_b1_and_b2"])
 @given(data=st.data())
-def test_five_and_six_streams(distinct: bool, data: st.DataObject) -> None:
+def test_five_and_six_streams(ring: Ring, data: st.DataObject) -> None:
     case = data.draw(wide_cases())
-    query = replace(case.query, distinct=distinct)
+    query = replace(case.query, ring=ring)
     verdict = exact(query)
     if verdict.outcome is Outcome.UNKNOWN:
         # Only Theorem B2 leaves a question open, and only past five composites.
-        assert verdict.reasons[0].code == "open-question" and distinct
+        assert verdict.reasons[0].code == "open-question" and ring.idempotent
         assert len(TimeOrder(system(query)).composites) > COMPOSITES_DECIDED
         assert bounded_by_enumeration(query), case.sql
     else:
@@ -83,14 +83,14 @@ def test_five_and_six_streams(distinct: bool, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_theorem_a_with_self_joins(data: st.DataObject) -> None:
     case = data.draw(self_joins())
-    query = replace(case.query, distinct=PRESERVING)
+    query = replace(case.query, ring=INTEGERS)
     assert exact(query).bounded is bounded_by_enumeration(query), case.sql
 
 
 @given(data=st.data())
 def test_theorem_b2_with_self_joins(data: st.DataObject) -> None:
     case = data.draw(self_joins())
-    query = replace(case.query, distinct=ELIMINATING)
+    query = replace(case.query, ring=BOOLEANS)
     verdict = exact(query)
     # Once nothing folds any more, "bounded" is sound; "unbounded" may be unknown.
     assert verdict.bounded is bounded_by_enumeration(folded(query)), case.sql

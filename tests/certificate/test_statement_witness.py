@@ -33,7 +33,7 @@ def test_every_unbounded_statement_has_a_witness(types: tuple[str, ...], data: s
     assume(not decision.verdict.bounded)
     if decision.verdict.reasons[0].code in ("disjunction", "union-member"):
         assume(proved(case.query, decision, 4) is not None)
-    assert verify(case.query, statement_witness(case.query, decision, 4)).holds, case.sql
+    assert verify(case.statement, statement_witness(case.query, decision, 4)).holds, case.sql
 
 
 @pytest.mark.parametrize(

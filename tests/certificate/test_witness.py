@@ -23,6 +23,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
 from streambound.query.parse import parse, statement
 from streambound.query.registry import load_registry
+from streambound.query.statement import Statement
 
 SIZE = 4
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -40,7 +41,7 @@ TYPES = [("int",), ("double",), ("string",), ("int", "double", "decimal(3,1)"), 
 def replayed(query: Query) -> None:
     found = witness(query, SIZE)
     assert found.size == SIZE
-    assert verify(query, found).told_apart == 2**SIZE
+    assert verify(Statement.of(query), found).told_apart == 2**SIZE
 
 
 @pytest.mark.theorem
@@ -184,16 +185,16 @@ def test_columns_that_no_condition_names_hold_what_the_catalog_allows() -> None:
 def test_events_are_in_time_order_and_suffixes_come_last() -> None:
     sql = "SELECT 1 FROM S, T WHERE S.A < T.A AND S.at <= T.at + INTERVAL 10 MINUTES"
     query = parse(sql, catalog_from_mapping(CLOCKED))
-    found = witness(query, 3)
+    found, asked = witness(query, 3), Statement.of(query)
     for k in range(3):
-        whole = list(batches(query, found.events(query, range(3), k)))
+        whole = list(batches(asked, found.events(asked, range(3), k)))
         assert len(whole) == 4
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_every_size_verifies(size: int) -> None:
     query = parse("SELECT 1 FROM S, T WHERE S.A <> T.A", catalog_from_mapping(ORDERS))
-    assert verify(query, witness(query, size)).told_apart == 2**size
+    assert verify(Statement.of(query), witness(query, size)).told_apart == 2**size
 
 
 def test_a_large_witness_is_built() -> None:
@@ -220,4 +221,4 @@ def test_a_statement_can_judge_the_witness_of_its_part() -> None:
     part = parse("SELECT 1 FROM S, T WHERE S.A < T.A", catalog)
     product = parse("SELECT 1 FROM S, T", catalog)
     assert verified(part, 3) is not None
-    assert verified(part, 3, Judge(definition(product), dated=False)) is None
+    assert verified(part, 3, Judge(definition(Statement.of(product)), dated=False)) is None

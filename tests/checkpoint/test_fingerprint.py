@@ -17,6 +17,7 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 from streambound.synopsis.planner import plan_of
 
 CATALOG: dict[str, Any] = {
@@ -37,7 +38,7 @@ ROWS = [{"K": 1, "L": "one"}, {"K": 2, "L": "two"}, {"K": 2, "L": "two"}]
 
 def of(sql: str = SQL, catalog: dict[str, Any] = CATALOG, rows: list[dict[str, Any]] = ROWS) -> str:
     query = parse(sql, catalog_from_mapping(catalog), "q")
-    static = encode_static(query, {"R": rows})
+    static = encode_static(Statement.of(query), {"R": rows})
     return fingerprint(query, plan_of(query, static_values(query, static)), static)
 
 

@@ -11,6 +11,7 @@ from streambound.constraints.system import system
 from streambound.evaluation.reference import evaluate
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 
 conditions = st.lists(
     st.one_of(
@@ -43,4 +44,4 @@ def test_satisfiable_agrees_with_brute_force(atoms: list[str]) -> None:
         "S": [{"A": a, "B": b} for a, b in product(range(4), repeat=2)],
         "T": [{"D": d} for d in range(4)],
     }
-    assert system(query).satisfiable() is bool(evaluate(query, every))
+    assert system(query).satisfiable() is bool(evaluate(Statement.of(query), every))

@@ -135,7 +135,6 @@ RANDOM = st.one_of(
 @given(RANDOM)
 def test_random_queries_are_called_cacheable_as_the_benchmark_takes_them(case: Case) -> None:
     job = compile(case.sql, case.catalog)
-    assert job.verdict is not None
     try:
         plan_for("q", case.sql, case.catalog, 5)
         taken = True

@@ -12,7 +12,7 @@ from tests.grammar import statement_line
 from streambound.errors import PlanError
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.query.parse import statement
 
 # Bounded, but refused by name: see docs/reference.md.
@@ -27,7 +27,7 @@ def outcome(seed: int) -> str:
     found = statement(line.sql, line.catalog, line.id)
     static, arriving = encode_static(found, line.static), list(batches(found, line.events))
     try:
-        engine = StatementPass(found, static)
+        engine = statement_pass(found, static)
     except PlanError as error:
         if told := re.match("the query is (unbounded|unknown)", error.message):
             return told[1]

@@ -17,11 +17,11 @@ from tests.spark.histories import Registered
 from streambound import settings
 from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
-from streambound.query.parse import parse, statement
+from streambound.query.parse import statement
 from streambound.query.partitions import (
     INGESTED,
     Range,
@@ -65,7 +65,7 @@ def days(
     """How many days of S are read, by either engine; an error is raised."""
 
     def local(first: str | None = None, last: str | None = None) -> int:
-        batches = history_batches(parse(SQL, catalog, "q"), first, last)
+        batches = history_batches(statement(SQL, catalog, "q"), first, last)
         return sum(len(batch.tuples.get("S", ())) for batch in batches)
 
     def spark(first: str | None = None, last: str | None = None) -> int:
@@ -165,7 +165,7 @@ def test_a_folder_in_which_nothing_lies_is_a_partition_without_rows(
 
 def test_of_one_stream_a_partition_may_be_empty(catalog: Catalog, tmp_path: Path, in_process: None) -> None:
     (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
-    found = [batch for batch in history_batches(parse(SQL, catalog, "q"))]
+    found = [batch for batch in history_batches(statement(SQL, catalog, "q"))]
     (answer,) = evaluate_history(
         SparkExecutor(None), [Registered("q", SQL)], catalog, output=tmp_path / "answers"
     )
@@ -255,7 +255,7 @@ def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
             raise answer.error
         return answer.answer_count
     found = statement(sql, catalog, "q")
-    evaluation = StatementPass(found, {})
+    evaluation = statement_pass(found, {})
     return sum(a.count for answers in evaluation.run(history_batches(found)) for a in answers)
 
 

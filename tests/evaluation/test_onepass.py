@@ -26,6 +26,7 @@ from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 
 ANSWERS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"
 MIXES = [
@@ -43,10 +44,10 @@ MIXES = [
 def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
-    arriving = list(batches(case.query, data.draw(events(case))))
+    rows = encode_static(case.statement, data.draw(static(case)))
+    arriving = list(batches(case.statement, data.draw(events(case))))
     engine = compact_pass(case.query, rows)
-    assert list(engine.run(arriving)) == list(reference(case.query, arriving, rows)), case.sql
+    assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
     assert engine.peak_units <= engine.plan.units
 
 
@@ -54,7 +55,7 @@ def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], da
 @given(data=st.data())
 def test_a_plan_exists_exactly_for_bounded_queries(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
-    values = static_values(case.query, encode_static(case.query, data.draw(static(case))))
+    values = static_values(case.query, encode_static(case.statement, data.draw(static(case))))
     if exact(case.query).bounded:
         assert compact_plan(case.query, values).units >= 0
     elif not case.query.statics:
@@ -83,7 +84,7 @@ def test_answers_of_one_timestamp_come_together() -> None:
         {"stream": "T", "D": 1, "ts": stamps[1]},
         {"stream": "T", "D": 1, "ts": stamps[2]},
     ]
-    found = list(compact_pass(query, {}).run(batches(query, rows)))
+    found = list(compact_pass(query, {}).run(batches(Statement.of(query), rows)))
     assert [[(a.marker, a.row, a.count) for a in marker] for marker in found] == [
         [(stamps[0], (1,), 1)],
         [(stamps[2], (1,), 1)],
@@ -98,7 +99,7 @@ def test_counts_are_exact_beyond_64_bits() -> None:
         many = engine.state.fresh()
         many[frozenset((alias,))].put((0, ()), 2**40, (), ())
         assert engine.advance(many) == {}
-    (batch,) = batches(query, [{"stream": "U", "A": 0}])
+    (batch,) = batches(Statement.of(query), [{"stream": "U", "A": 0}])
     assert engine.step(batch) == {(1,): 2**80}
 
 
@@ -121,9 +122,9 @@ def test_a_timestamp_and_a_constant_are_a_filter() -> None:
         {"stream": "S", "A": 1, "ts": "2026-01-01 00:00:00"},
         {"stream": "S", "A": 1, "ts": "2026-01-01 00:00:02"},
     ]
-    arriving = list(batches(query, rows))
+    arriving = list(batches(Statement.of(query), rows))
     found = list(compact_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {})) and sum(map(len, found)) == 1
+    assert found == list(reference(Statement.of(query), arriving, {})) and sum(map(len, found)) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,9 +163,9 @@ def test_a_dense_column_that_only_a_list_of_values_bounds() -> None:
     where = "T.A <= 2 AND T.A >= S.A AND T.B IN (0, 2) AND T.B <= S.A AND T.B >= 0.5"
     query = parse(f"SELECT S.A FROM S, T WHERE {where}", catalog_from_mapping(streams))
     tuples = [{"stream": "T", "A": "2", "B": "2"}, {"stream": "S", "A": 1.5}, {"stream": "S", "A": 2.0}]
-    arriving = list(batches(query, tuples))
+    arriving = list(batches(Statement.of(query), tuples))
     assert exact(query).bounded
-    assert list(compact_pass(query, {}).run(arriving)) == list(reference(query, arriving, {}))
+    assert list(compact_pass(query, {}).run(arriving)) == list(reference(Statement.of(query), arriving, {}))
 
 
 @pytest.mark.parametrize(
@@ -179,9 +180,9 @@ def test_a_dense_column_that_only_a_list_of_values_bounds() -> None:
 def test_unequal_beside_an_extremum(where: str, arrivals: list[tuple[str, int, int]], answered: bool) -> None:
     catalog = catalog_from_mapping({name: {"A": "int", "B": "int"} for name in ("T", "U")})
     query = parse(f"SELECT DISTINCT 1 FROM T, U WHERE {where}", catalog)
-    arriving = list(batches(query, [{"stream": s, "A": a, "B": b} for s, a, b in arrivals]))
+    arriving = list(batches(Statement.of(query), [{"stream": s, "A": a, "B": b} for s, a, b in arrivals]))
     found = list(compact_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {})) and any(found) is answered
+    assert found == list(reference(Statement.of(query), arriving, {})) and any(found) is answered
 
 
 def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
@@ -191,9 +192,11 @@ def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
     sql = "SELECT DISTINCT 1 FROM S, T WHERE T.A >= S.C AND T.B > S.C AND T.A <> S.C"
     query = parse(sql, catalog)
     tuples = [{"stream": "T", "A": float(a), "B": 60.0 - b} for a in range(30) for b in (a, 58 - a)]
-    arriving = list(batches(query, [*tuples, {"stream": "S", "C": 29.0}, {"stream": "S", "C": 28.0}]))
+    arriving = list(
+        batches(Statement.of(query), [*tuples, {"stream": "S", "C": 29.0}, {"stream": "S", "C": 28.0}])
+    )
     engine = compact_pass(query, {})
-    assert list(engine.run(arriving)) == list(reference(query, arriving, {}))
+    assert list(engine.run(arriving)) == list(reference(Statement.of(query), arriving, {}))
     assert engine.peak_units <= engine.plan.units
 
 

@@ -17,7 +17,7 @@ from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Kind
-from streambound.query.parse import parse
+from streambound.query.parse import statement
 
 MIXED = ("int", "double", "decimal(3,1)", "string", "boolean", "date")
 
@@ -42,7 +42,9 @@ def test_the_reference_equals_duckdb_where_timestamps_are_compared(data: st.Data
 
 def _equals_duckdb(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> None:
     found: Counter[tuple[Any, ...]] = Counter()
-    for marker in reference(case.query, batches(case.query, arrivals), encode_static(case.query, rows)):
+    for marker in reference(
+        case.statement, batches(case.statement, arrivals), encode_static(case.statement, rows)
+    ):
         for answer in marker:
             found[_comparable(answer.row)] += answer.count
     assert found == _plain_sql(case, arrivals, rows), case.sql
@@ -79,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 def test_a_finite_stream_arrives_like_any_other() -> None:
     streams = {"S": {"A": "int"}, "F": {"kind": "finite", "columns": {"B": "int"}}}
-    query = parse("SELECT A FROM S, F WHERE A = B", catalog_from_mapping(streams))
+    query = statement("SELECT A FROM S, F WHERE A = B", catalog_from_mapping(streams))
     events = [{"stream": "F", "B": 1}, {"stream": "S", "A": 1}]
     found = [answer for marker in reference(query, batches(query, events), {}) for answer in marker]
     assert [(answer.marker, answer.row, answer.count) for answer in found] == [(1, (1,), 1)]

@@ -24,9 +24,10 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
+from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
@@ -42,9 +43,9 @@ def rows_at_once(arriving: list[Batch]) -> Counter[str]:
 
 def agree(case: Case, events: list[dict[str, Any]], rows: dict[str, list[Encoded]]) -> None:
     """One pass equals the definition at every marker, and the state stays within its units."""
-    arriving = list(batches(case.query, events))
+    arriving = list(batches(case.statement, events))
     engine = one_pass(case.query, rows)
-    assert list(engine.run(arriving)) == list(reference(case.query, arriving, rows)), case.sql
+    assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
     plan = engine.plan
     most = plan.size(rows_at_once(arriving)) if isinstance(plan, Plan) else plan.units
     assert most is None or engine.peak_units <= most, case.sql
@@ -69,7 +70,7 @@ def test_one_pass_equals_the_reference_with_windows(data: st.DataObject) -> None
 def test_one_pass_equals_the_reference_for_mixed_types(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(timed_cases(types))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
+    rows = encode_static(case.statement, data.draw(static(case)))
     agree(case, data.draw(timed_events(case, size=12)), rows)
 
 
@@ -77,7 +78,7 @@ def test_one_pass_equals_the_reference_for_mixed_types(types: tuple[str, ...], d
 def test_one_pass_equals_the_reference_on_seeded_queries(seed: int) -> None:
     case = seeded.timed_case(seed)
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, seeded.static_rows(seed, case))
+    rows = encode_static(case.statement, seeded.static_rows(seed, case))
     agree(case, seeded.timed_streams(seed, case), rows)
 
 
@@ -171,7 +172,7 @@ def test_the_worked_example_of_schiff_and_ozcep() -> None:
     engine = one_pass(query, {})
     assert isinstance(engine.plan, Plan) and engine.plan.timed
     found, kept = [], []
-    for batch in batches(query, FIGURE_2):
+    for batch in batches(Statement.of(query), FIGURE_2):
         found.append(engine.step(batch))
         kept.append(engine.units)
     assert found == [{}, {}, {}, {}, {}, {(42, 2): 1, (42, 1): 2}]
@@ -204,9 +205,11 @@ def test_a_window_over_timestamps() -> None:
         {"stream": name, "A": 1, "at": f"2026-01-01 {hour}"}
         for name, hour in zip("STTTT", hours, strict=True)
     ]
-    arriving = list(batches(query, events))
+    arriving = list(batches(Statement.of(query), events))
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {})) and [len(marker) for marker in found] == [
+    assert found == list(reference(Statement.of(query), arriving, {})) and [
+        len(marker) for marker in found
+    ] == [
         0,
         1,
         1,
@@ -242,7 +245,7 @@ def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
         for _ in range(chance.randrange(3))
     ]
     agree(Case(streams, sql, catalog, query), events, {})
-    arriving, found = list(batches(query, events)), list[list[Answer]]()
+    arriving, found = list(batches(Statement.of(query), events)), list[list[Answer]]()
     engine = one_pass(query, {})
     assert isinstance(engine, OnePass)
     for batch in arriving:
@@ -262,8 +265,8 @@ def test_a_stream_that_declares_no_timestamp_joins_those_that_do() -> None:
         {"stream": "T", "ts": 2, "A": 5},
         {"stream": "U", "ts": 3, "A": 2},
     ]
-    arriving = list(batches(query, events))
-    assert list(one_pass(query, {}).run(arriving)) == list(reference(query, arriving, {}))
+    arriving = list(batches(Statement.of(query), events))
+    assert list(one_pass(query, {}).run(arriving)) == list(reference(Statement.of(query), arriving, {}))
 
 
 def paper_mapping(*names: str) -> dict[str, Any]:
@@ -306,9 +309,13 @@ def test_a_timestamp_and_itself_with_an_offset_where_a_stream_ends(where: str) -
     catalog = catalog_from_mapping(paper_mapping("S", "T"))
     source = "S y, T x, T z" if "x." in where else "S y, T z"
     query = parse(f"SELECT DISTINCT y.A FROM {source} WHERE {where} AND y.ts = 4", catalog)
-    arriving = list(batches(query, [{"stream": "S", "A": 2, "ts": 4}, {"stream": "T", "A": 7, "ts": 9}]))
+    arriving = list(
+        batches(Statement.of(query), [{"stream": "S", "A": 2, "ts": 4}, {"stream": "T", "A": 7, "ts": 9}])
+    )
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {})) and [[a.row for a in m] for m in found] == [
+    assert found == list(reference(Statement.of(query), arriving, {})) and [
+        [a.row for a in m] for m in found
+    ] == [
         [],
         [(2,)],
     ]
@@ -326,9 +333,9 @@ def test_a_finite_stream_that_a_condition_ends() -> None:
     events = [
         {"stream": name, "A": 1, "ts": ts} for name, ts in (("F", 0), ("S", 1), ("F", 2), ("F", 3), ("S", 4))
     ]
-    arriving = list(batches(query, events))
+    arriving = list(batches(Statement.of(query), events))
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {}))
+    assert found == list(reference(Statement.of(query), arriving, {}))
     assert [[answer.count for answer in marker] for marker in found] == [[], [1], [1], [], [2]]
 
 
@@ -338,9 +345,11 @@ def test_where_all_streams_are_finite() -> None:
     sql = "SELECT DISTINCT F.A FROM F, G WHERE F.A < G.A AND F.ts < G.ts + 2 AND G.ts < 6"
     query = parse(sql, catalog)
     tuples = [("F", 3, 0), ("G", 2, 1), ("F", 1, 2), ("G", 9, 5), ("F", 0, 6), ("F", 7, 8), ("G", 9, 9)]
-    arriving = list(batches(query, [{"stream": name, "A": a, "ts": ts} for name, a, ts in tuples]))
+    arriving = list(
+        batches(Statement.of(query), [{"stream": name, "A": a, "ts": ts} for name, a, ts in tuples])
+    )
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {}))
+    assert found == list(reference(Statement.of(query), arriving, {}))
     assert [[a.row for a in marker] for marker in found] == [[], [], [(1,)], [(3,)], [(0,)], [], []]
     assert check(sql, catalog).verdict == "bounded"
     endless = check("SELECT F.A FROM F, G WHERE F.A = G.A AND F.ts < 3", catalog)
@@ -352,9 +361,9 @@ def test_the_time_of_a_finite_stream_counts_beside_a_stream_without_time() -> No
     streams = {"S": {"A": "int"}, "F": {**paper_mapping("F")["F"], "kind": "finite"}}
     query = parse("SELECT S.A FROM S, F WHERE S.A = F.A AND F.ts < 3", catalog_from_mapping(streams))
     tuples = [("S", 0)] * 6 + [("F", 1), ("S", 1), ("F", 2), ("F", 4), ("S", 5)]
-    arriving = list(batches(query, [{"stream": name, "A": 1, "ts": ts} for name, ts in tuples]))
+    arriving = list(batches(Statement.of(query), [{"stream": name, "A": 1, "ts": ts} for name, ts in tuples]))
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {}))
+    assert found == list(reference(Statement.of(query), arriving, {}))
     assert [[answer.count for answer in marker] for marker in found] == [[], [7], [7], [], [2]]
 
 
@@ -384,7 +393,7 @@ def test_statements(where: str, select: str, data: st.DataObject) -> None:
     base = parse(f"SELECT {select} FROM S, T WHERE S.A = T.A AND S.ts < T.ts", catalog)
     events = data.draw(timed_events(Case(FIVE, sql, catalog, base)))
     arriving = list(batches(found, events))
-    assert list(StatementPass(found, {}).run(arriving)) == list(reference(found, arriving, {}))
+    assert list(statement_pass(found, {}).run(arriving)) == list(reference(found, arriving, {}))
 
 
 def test_a_row_that_one_select_forgets_does_not_come_anew_from_another() -> None:
@@ -395,7 +404,7 @@ def test_a_row_that_one_select_forgets_does_not_come_anew_from_another() -> None
         {"stream": name, "A": 0, "ts": ts} for name, ts in (("S", 1), ("T", 1), ("U", 2), ("S", 3), ("U", 6))
     ]
     arriving = list(batches(found, events))
-    answers = list(StatementPass(found, {}).run(arriving))
+    answers = list(statement_pass(found, {}).run(arriving))
     assert answers == list(reference(found, arriving, {}))
     assert [[a.row for a in marker] for marker in answers] == [[(1,)], [], [(3,)], []]
 
@@ -409,7 +418,7 @@ def test_nor_where_streams_end() -> None:
     found = statement(sql, catalog)
     arrivals = (("F", 1), ("G", 1), ("S", 5), ("S", 6), ("U", 7), ("U", 8))
     arriving = list(batches(found, [{"stream": name, "A": 0, "ts": ts} for name, ts in arrivals]))
-    answers = list(StatementPass(found, {}).run(arriving))
+    answers = list(statement_pass(found, {}).run(arriving))
     assert answers == list(reference(found, arriving, {}))
     assert [[a.row for a in marker] for marker in answers] == [[], [(5,)], [(6,)], [], []]
 

@@ -16,6 +16,7 @@ from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 
 pytestmark = pytest.mark.theorem
 
@@ -48,7 +49,7 @@ def test_peak_state_is_at_most_units_on_provoking_streams(
     case = data.draw(cases(types, statics=False))
     assume(exact(case.query).bounded)
     engine = compact_pass(case.query, {})
-    for _ in engine.run(batches(case.query, data.draw(provoking(case)))):
+    for _ in engine.run(batches(case.statement, data.draw(provoking(case)))):
         assert engine.peak_units <= engine.plan.units, case.sql
 
 
@@ -56,9 +57,9 @@ def test_peak_state_is_at_most_units_on_provoking_streams(
 def test_answers_are_the_references_on_provoking_streams(data: st.DataObject) -> None:
     case = data.draw(cases(("int",), statics=False))
     assume(exact(case.query).bounded)
-    arriving = list(batches(case.query, data.draw(provoking(case))[:24]))
+    arriving = list(batches(case.statement, data.draw(provoking(case))[:24]))
     engine = compact_pass(case.query, {})
-    assert list(engine.run(arriving)) == list(reference(case.query, arriving, {})), case.sql
+    assert list(engine.run(arriving)) == list(reference(case.statement, arriving, {})), case.sql
 
 
 CATALOG = {"S": dict.fromkeys("ABC", "int"), "T": dict.fromkeys("DE", "int")}
@@ -83,6 +84,6 @@ def test_units_are_reached_or_nearly(sql: str) -> None:
         own = [dict(zip(columns, values, strict=True)) for values in product(*ranges)]
         rows += [{"stream": name, **row} for row in own]
     engine = compact_pass(query, {})
-    for _ in engine.run(batches(query, rows)):
+    for _ in engine.run(batches(Statement.of(query), rows)):
         pass
     assert 0.9 * engine.plan.units <= engine.peak_units <= engine.plan.units

@@ -41,7 +41,7 @@ class Arrays(ArrayJoin):
 
 def counted(join: type[MatchJoin], plan: Plan, sources: list[Source]) -> dict[Row, int]:
     found: dict[Row, int] = {}
-    join(plan.joins, (), excluded(plan.synopses)).rows(plan.query, sources, found)
+    join(plan.query.ring, plan.joins, (), excluded(plan.synopses)).rows(plan.query, sources, found)
     return found
 
 
@@ -51,7 +51,7 @@ def counted(join: type[MatchJoin], plan: Plan, sources: list[Source]) -> dict[Ro
 def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObject) -> None:
     case: Case = data.draw(cases(types))
     statics = data.draw(static(case))
-    rows, plan = encode_static(case.query, statics), plan_of(case, statics)
+    rows, plan = encode_static(case.statement, statics), plan_of(case, statics)
     assume(not plan.stateless and not plan.empty)
     tables = empty_tables(plan)
     for event in data.draw(events(case, 24)):
@@ -76,7 +76,7 @@ def test_equal_to_the_join_one_by_one_in_time(data: st.DataObject) -> None:
     plan = any_plan_of(case.query, {})
     assume(isinstance(plan, Plan) and plan.timed)
     assert isinstance(plan, Plan)
-    arriving = list(batches(case.query, data.draw(timed_events(case))))
+    arriving = list(batches(case.statement, data.draw(timed_events(case))))
     found, expected = [OnePass(plan, {}, join=join).run(arriving) for join in (Arrays, MatchJoin)]
     assert list(found) == list(expected), case.sql
 

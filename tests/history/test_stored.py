@@ -89,13 +89,13 @@ def test_statements_equal_the_definition(data: st.DataObject) -> None:
     assume(decide(case.query).verdict.bounded)
     statics, rows = data.draw(static(case)), data.draw(events(case))
     tuples: dict[str, Any] = {o.relation.name: [] for o in case.query.occurrences}
-    for batch in batches(case.query, rows):
+    for batch in batches(case.statement, rows):
         for name, arriving in batch.tuples.items():
             tuples[name].extend(arriving)
-    tuples.update(encode_static(case.query, statics))
+    tuples.update(encode_static(case.statement, statics))
     with TemporaryDirectory() as name:
         written(case, {**of_stream(case, rows), **statics}, data, Path(name))
-        assert evaluated(case, Path(name)) == evaluate(case.query, tuples), case.sql
+        assert evaluated(case, Path(name)) == evaluate(case.statement, tuples), case.sql
 
 
 TWO = {"S": {"A": "int", "B": "int"}, "T": {"C": "int"}}

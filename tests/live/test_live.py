@@ -41,7 +41,7 @@ def timed(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(timed_events(case, size=12))
-    plan = one_pass(case.query, encode_static(case.query, statics)).plan
+    plan = one_pass(case.query, encode_static(case.statement, statics)).plan
     assume(isinstance(plan, Plan) and plan.timed and not plan.empty)
     return case, rows, statics
 
@@ -77,7 +77,7 @@ def test_timed_answers_are_those_of_the_definition(types: tuple[str, ...], data:
         found += here.end()
         assert_bounded(here)
     assert here.step.waiting.count == 0
-    assert found == by_marker(case, rows, encode_static(case.query, statics)), case.sql
+    assert found == by_marker(case, rows, encode_static(case.statement, statics)), case.sql
 
 
 def assert_bounded(here: Here) -> None:
@@ -98,7 +98,7 @@ def test_untimed_answers_are_those_of_the_definition(types: tuple[str, ...], dat
         for epoch, files in enumerate(arriving):
             found += [(epoch, new) for _, new in here.take(write(case, files, folder, epoch))]
             assert_bounded(here)
-    assert found == by_batch(case, arriving, encode_static(case.query, statics)), case.sql
+    assert found == by_batch(case, arriving, encode_static(case.statement, statics)), case.sql
 
 
 TWO = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "ST"}

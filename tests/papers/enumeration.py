@@ -22,7 +22,7 @@ NO_LIMIT = 10**9
 def arasu_by_enumeration(query: Query) -> bool:
     """Whether C1, C2 and C3 of Theorem 4.2 (or 5.2) hold in every branch of a query."""
     query = folded(query)
-    if len(query.streams) == 1 and not query.distinct:
+    if len(query.streams) == 1 and not query.ring.idempotent:
         return True
     facts, streams = system(query), {o.alias: o.alias for o in query.streams}
     branches = lto_branches(facts, limit=NO_LIMIT)
@@ -30,7 +30,7 @@ def arasu_by_enumeration(query: Query) -> bool:
 
 
 def _holds(refs: References, query: Query) -> bool:
-    allowed = 1 if query.distinct else 0
+    allowed = 1 if query.ring.idempotent else 0
     return (
         refs.projection_bounded()
         and refs.equalities_bounded()

@@ -29,7 +29,7 @@ def test_they_are_compared_only_where_it_is_asked_for() -> None:
 
 def test_a_paper_that_is_chosen_is_asked() -> None:
     job = compile(SQL, CATALOG, criterion="schiff_ozcep")
-    assert job.verdict is not None and job.verdict.criterion.startswith("schiff_ozcep")
+    assert job.verdict.criterion.startswith("schiff_ozcep")
 
 
 def test_evaluating_loads_neither_papers_nor_simulator() -> None:

@@ -11,11 +11,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.boundedness.test_theorems import ELIMINATING, PRESERVING, each_mix
+from tests.boundedness.test_theorems import each_mix
 from tests.papers.enumeration import arasu_by_enumeration, schiff_ozcep_by_enumeration
 from tests.strategies import cases, timed_cases
 
 from streambound.papers import arasu, schiff_ozcep
+from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 
 pytestmark = pytest.mark.theorem
 
@@ -23,18 +24,18 @@ pytestmark = pytest.mark.theorem
 @each_mix
 @given(data=st.data())
 def test_algorithm_b1_decides_arasu_theorem_4_3(types: tuple[str, ...], data: st.DataObject) -> None:
-    _agrees_with_branches_of_arasu(data, types, PRESERVING)
+    _agrees_with_branches_of_arasu(data, types, INTEGERS)
 
 
 @each_mix
 @given(data=st.data())
 def test_algorithm_b1_decides_arasu_theorem_5_3(types: tuple[str, ...], data: st.DataObject) -> None:
-    _agrees_with_branches_of_arasu(data, types, ELIMINATING)
+    _agrees_with_branches_of_arasu(data, types, BOOLEANS)
 
 
-def _agrees_with_branches_of_arasu(data: st.DataObject, types: tuple[str, ...], distinct: bool) -> None:
+def _agrees_with_branches_of_arasu(data: st.DataObject, types: tuple[str, ...], ring: Ring) -> None:
     case = data.draw(cases(types, statics=False))
-    query = replace(case.query, distinct=distinct)
+    query = replace(case.query, ring=ring)
     assume(arasu.applies(query))
     assert arasu.arasu(query).bounded is arasu_by_enumeration(query), case.sql
 
@@ -43,7 +44,7 @@ def _agrees_with_branches_of_arasu(data: st.DataObject, types: tuple[str, ...], 
 @given(data=st.data())
 def test_schiff_ozcep_theorem_1(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
-    query = replace(case.query, distinct=PRESERVING)
+    query = replace(case.query, ring=INTEGERS)
     assert schiff_ozcep.schiff_ozcep(query).bounded is schiff_ozcep_by_enumeration(query), case.sql
 
 
@@ -51,14 +52,14 @@ def test_schiff_ozcep_theorem_1(types: tuple[str, ...], data: st.DataObject) -> 
 @given(data=st.data())
 def test_schiff_ozcep_theorem_2(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(cases(types))
-    query = replace(case.query, distinct=ELIMINATING)
+    query = replace(case.query, ring=BOOLEANS)
     assert schiff_ozcep.schiff_ozcep(query).bounded is schiff_ozcep_by_enumeration(query), case.sql
 
 
-@pytest.mark.parametrize("distinct", [PRESERVING, ELIMINATING], ids=["theorem_1", "theorem_2"])
+@pytest.mark.parametrize("ring", [INTEGERS, BOOLEANS], ids=["theorem_1", "theorem_2"])
 @given(data=st.data())
-def test_schiff_ozcep_with_time(distinct: bool, data: st.DataObject) -> None:
+def test_schiff_ozcep_with_time(ring: Ring, data: st.DataObject) -> None:
     case = data.draw(timed_cases())
-    query = replace(case.query, distinct=distinct)
+    query = replace(case.query, ring=ring)
     assume(schiff_ozcep.applies(query))
     assert schiff_ozcep.schiff_ozcep(query).bounded is schiff_ozcep_by_enumeration(query), case.sql

@@ -19,8 +19,9 @@ from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
-from streambound.query.model import Op
+from streambound.query.model import Filter, Op
 from streambound.query.parse import parse, statement
+from streambound.query.statement import Statement
 from streambound.query.values import NAN, Type, parse_type
 
 TYPES = ["tinyint", "int", "bigint", "decimal(3,1)", "decimal(15,0)", "decimal(16,0)", "decimal(15,5)"]
@@ -92,7 +93,7 @@ def test_columns_compare_as_in_spark_or_not_at_all(one: Any, other: Any, op: Op,
     except QueryError as error:
         assert "Spark SQL" in error.message and error.accepted and "declare" in str(error.fix)
         return
-    (atom,) = query.comparisons
+    (atom,) = query.joins
     doubles = is_double(one[0]) or is_double(other[0])
     for _ in range(5):
         left, right = (data.draw(st.sampled_from(values(*side))) for side in (one, other))
@@ -112,10 +113,11 @@ def test_literals_compare_as_in_spark_or_not_at_all(
     except QueryError as error:
         assert "Spark SQL" in error.message and "write" in str(error.fix)
         return
-    (atom,) = query.comparisons
+    (atom,) = query.where
+    assert isinstance(atom, Filter)
     for value in data.draw(st.lists(st.sampled_from(values(kind, domain)), max_size=5)):
         wanted = spark_rule(op, value, float(literal) if doubles else Fraction(Decimal(literal)), doubles)
-        assert holds(atom.op, value, atom.right.value) is wanted, (side, op, literal, value)  # type: ignore[union-attr]
+        assert holds(atom.op, value, atom.constant.value) is wanted, (side, op, literal, value)
 
 
 @given(
@@ -173,8 +175,8 @@ def test_what_doubles_hold_is_compared_with_them(kind: str, domain: Any) -> None
 def test_a_declared_double_reads_decimals_as_spark_casts_them() -> None:
     catalog = catalog_from_mapping({"S": {"c": "double"}, "T": {"c": "double"}})
     query = parse("SELECT 1 FROM S, T WHERE S.c = T.c AND S.c > 0 AND S.c < 1 AND S.c IN (0.1)", catalog)
-    arriving = batches(query, [{"stream": "S", "c": "0.10"}, {"stream": "T", "c": 0.1}])
-    assert [a.count for found in reference(query, arriving, {}) for a in found] == [1]
+    arriving = batches(Statement.of(query), [{"stream": "S", "c": "0.10"}, {"stream": "T", "c": 0.1}])
+    assert [a.count for found in reference(Statement.of(query), arriving, {}) for a in found] == [1]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streambound.compiler import check, compile
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.model import Constant
+from streambound.query.model import Filter
 from streambound.query.parse import MAX_NESTING, MAX_SQL_CHARACTERS, parse, statement
 
 CATALOG = catalog_from_mapping(
@@ -140,7 +140,7 @@ TWO_BLOCKS = [(False, 1), (True, 2)]
 )
 def test_union_makes_blocks(sql: str, blocks: list[tuple[bool, int]], kinds: list[str]) -> None:
     found = statement(sql, CATALOG)
-    assert [(b.distinct, len(b.selections)) for b in found.blocks] == blocks
+    assert [(b.ring.idempotent, len(b.selections)) for b in found.blocks] == blocks
     assert [kind.name for _, kind in found.outputs] == kinds
 
 
@@ -152,8 +152,8 @@ def test_a_join_condition_is_a_condition() -> None:
 
 def test_doubles_compare_as_doubles_and_decimals_exactly() -> None:
     double, exact = parse("SELECT 1 FROM S WHERE X = 0.1 AND P = 0.1", CATALOG).where
-    assert isinstance(double.right, Constant) and double.right.value == 0.1  # type: ignore[union-attr]
-    assert exact.right.value * 10 == 1  # type: ignore[union-attr]
+    assert isinstance(double, Filter) and double.constant.value == 0.1
+    assert isinstance(exact, Filter) and exact.constant.value * 10 == 1
 
 
 def test_outputs_are_named_apart() -> None:

@@ -115,7 +115,7 @@ class Here:
 
 def by_marker(case: Case, rows: Rows, statics: dict[str, list[Encoded]]) -> list[tuple[Any, Counter[Any]]]:
     """What the definition says is new at each marker at which something is."""
-    return _encoded(case.query, list(batches(case.query, rows)), statics)
+    return _encoded(case.statement, list(batches(case.statement, rows)), statics)
 
 
 def by_batch(
@@ -129,11 +129,11 @@ def by_batch(
             relation = relation_of(case, name)
             tuples.setdefault(name, []).extend(encode(relation, row, "row") for row in rows)
         found.append(Batch(number, tuples, number))
-    return _encoded(case.query, found, statics)
+    return _encoded(case.statement, found, statics)
 
 
 def _encoded(
-    query: Query | Statement, arriving: Sequence[Batch], statics: dict[str, list[Encoded]]
+    query: Statement, arriving: Sequence[Batch], statics: dict[str, list[Encoded]]
 ) -> list[tuple[Any, Counter[Any]]]:
     kinds = [kind for _, kind in query.outputs]
     found = []

@@ -62,7 +62,7 @@ def compact_pass(query: Query, static: dict[str, list[Encoded]]) -> OnePass:
 
 def plan_of(case: Case, statics: Mapping[str, Rows]) -> Plan:
     """The plan of a random query; the test is abandoned if it has none (tests/evaluation holds that)."""
-    values = static_values(case.query, encode_static(case.query, statics))
+    values = static_values(case.query, encode_static(case.statement, statics))
     try:
         found = compact_plan(case.query, values) if exact(case.query).bounded else None
     except PlanError:

@@ -24,7 +24,7 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Attribute
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
-from streambound.query.statement import whole
+from streambound.query.statement import Statement
 from streambound.spark.distribute import balanced, batched, cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
@@ -182,7 +182,7 @@ PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
 
 def walk_of(made: Plan, folder: Path) -> Walk:
     parts = {stream: (Partition("0", ()),) for stream in ("S", "T")}
-    whole_plan = StatementPlan(whole(PAIR), (PartPlan(0, "", PAIR, made),))
+    whole_plan = StatementPlan(Statement.of(PAIR), (PartPlan(0, "", PAIR, made),))
     job = Job("pair", PAIR.sql, "bounded", whole_plan, histories.KEY, partitions=parts)
     return Walk(job, Book(job, folder, None))
 
@@ -214,10 +214,10 @@ def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
 
 
 def test_the_largest_count_of_a_file() -> None:
-    table = emit.answer_table(PAIR, [Answer(None, (1,), 10**38 - 1)])
+    table = emit.answer_table(Statement.of(PAIR), [Answer(None, (1,), 10**38 - 1)])
     assert [int(n) for n in table.column("count").to_pylist()] == [10**38 - 1]
     with pytest.raises(CountOverflow):
-        emit.answer_table(PAIR, [Answer(None, (1,), 10**38)])
+        emit.answer_table(Statement.of(PAIR), [Answer(None, (1,), 10**38)])
 
 
 def test_errors_survive_the_way_from_a_task() -> None:

@@ -14,7 +14,7 @@ from tests.spark.histories import Registered
 
 from streambound.errors import CountOverflow
 from streambound.evaluation.history import history_batches
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.history.stored import Reading, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -61,7 +61,7 @@ def test_products_around_64_bits_are_exact(streams: int, rows: int, union: str, 
     answer = on_spark(sql, catalog, tmp_path)
     assert (answer.error, answer.answer_count) == (None, rows**streams)
     found = statement(sql, catalog, "q")
-    (row,) = [a for marker in StatementPass(found, {}).run(history_batches(found)) for a in marker]
+    (row,) = [a for marker in statement_pass(found, {}).run(history_batches(found)) for a in marker]
     assert (row.row, row.count) == ((1,), rows**streams)
     (counts,) = histories.read_answers(tmp_path / "out" / "q", found).values()
     assert list(counts.values()) == [rows**streams]

@@ -27,7 +27,7 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
-from streambound.query.parse import parse
+from streambound.query.parse import statement
 from streambound.query.partitions import find_partitions, folder_partitions
 from streambound.spark import executor, frames
 from streambound.spark.executor import SparkExecutor
@@ -354,7 +354,7 @@ def test_rows_of_an_unknown_partition_fail_the_query_with_a_word(
 
 
 def test_only_spark_reads_them(direct: Catalog, views: dict[str, History], tmp_path: Path) -> None:
-    query = parse("SELECT A FROM S WHERE A > 3", read_as(direct, S=views["S"]))
+    query = statement("SELECT A FROM S WHERE A > 3", read_as(direct, S=views["S"]))
     with pytest.raises(
         DataError, match="the history of stream S is a table of Spark, which only Spark reads"
     ):

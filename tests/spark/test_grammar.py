@@ -12,7 +12,7 @@ from tests.grammar import statement_line
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import encode_static
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
 from streambound.spark.corpus import run_corpus
@@ -25,7 +25,7 @@ def planned() -> Iterator[CorpusLine]:
         assert line.catalog is not None
         found = statement(line.sql, line.catalog, line.id)
         try:
-            StatementPass(found, encode_static(found, line.static))
+            statement_pass(found, encode_static(found, line.static))
         except PlanError:
             continue
         yield line

@@ -80,7 +80,7 @@ def test_answers_equal_one_pass_and_plain_sql(types: tuple[str, ...], data: st.D
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
-    assert found == one_pass(case, parts, encode_static(case.query, statics)), case.sql
+    assert found == one_pass(case, parts, encode_static(case.statement, statics)), case.sql
     every = {r.name: [x for rows in parts for x in rows if x["stream"] == r.name] for r in catalog.relations}
     tables = {r.name: histories.table(r, statics.get(r.name, every[r.name])) for r in catalog.relations}
     assert total(found) == histories.plain_sql(case.sql, case.catalog, tables), case.sql

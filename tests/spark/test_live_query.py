@@ -57,7 +57,7 @@ def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
     if len(case.query.streams) > 3 or not exact(case.query).bounded:
         return None
     rows, statics = timed_streams(seed, case), static_rows(seed, case)
-    encoded = encode_static(case.query, statics)
+    encoded = encode_static(case.statement, statics)
     plan = one_pass(case.query, encoded).plan
     if not isinstance(plan, Plan) or not plan.timed or plan.empty or not by_marker(case, rows, encoded):
         return None
@@ -88,7 +88,7 @@ def test_timed_answers_at_every_marker(
     arrive(case, catalog, rows, seed)
     answer = live(spark, query, catalog, output=tmp_path / "live", pace=ONE_BY_ONE)
     answered = written(tmp_path / "live" / "q", case.query, timed=True)
-    assert answered == by_marker(case, rows, encode_static(case.query, statics)), case.sql
+    assert answered == by_marker(case, rows, encode_static(case.statement, statics)), case.sql
     assert_bounded(answer)
     monkeypatch.setattr(executor, "run_tasks", run_here)
     (whole,) = evaluate_history(SparkExecutor(None), [query], catalog, output=tmp_path / "history")

@@ -16,7 +16,7 @@ from streambound.errors import QueryError
 from streambound.evaluation.history import rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Membership, Op
+from streambound.query.model import Attribute, Filter, Join, Membership, Op
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.values import Family, parse_type
@@ -125,8 +125,9 @@ def _meets(atom: Any, held: dict[str, dict[str, Any]]) -> bool:
     if isinstance(atom, Membership):
         own = value(atom.attribute)
         return own is not None and any(own == constant.value for constant in atom.values)
-    assert isinstance(atom, Comparison)
-    one, other = value(atom.left), value(atom.right)
+    assert isinstance(atom, (Filter, Join))
+    terms = (atom.left, atom.right) if isinstance(atom, Join) else (atom.attribute, atom.constant)
+    one, other = map(value, terms)
     return one is not None and other is not None and holds(atom.op, one, other)
 
 

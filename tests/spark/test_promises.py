@@ -32,7 +32,7 @@ from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.history import stored
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
@@ -216,7 +216,7 @@ Engine = Callable[[Drawn, Path], int | None]
 def one_pass(case: Drawn, folder: Path) -> int | None:
     catalog = placed(case, folder)
     query = statement(case.sql, catalog, "q")
-    evaluation = StatementPass(query, {})
+    evaluation = statement_pass(query, {})
     for _ in evaluation.run(history_batches(query)):
         assert evaluation.units is None or evaluation.peak_units <= evaluation.units
     return evaluation.units

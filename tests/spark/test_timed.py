@@ -42,7 +42,7 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(timed_events(case, size=12))
-    plan = one_pass(case.query, encode_static(case.query, statics)).plan
+    plan = one_pass(case.query, encode_static(case.statement, statics)).plan
     assume(isinstance(plan, Plan) and plan.timed)
     return case, rows, statics
 
@@ -64,7 +64,7 @@ def test_answers_are_those_of_the_definition(types: tuple[str, ...], data: st.Da
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
-    assert found == expected(case, parts, encode_static(case.query, statics)), case.sql
+    assert found == expected(case, parts, encode_static(case.statement, statics)), case.sql
     total = sum(found.values(), Counter())
     assert (answer.answer_rows, answer.answer_count) == (len(total), total.total())
     assert answer.peak_units is not None and (answer.units is None or answer.peak_units <= answer.units)
@@ -87,7 +87,7 @@ def test_any_cut_into_partitions_and_nights(types: tuple[str, ...], data: st.Dat
                 write(case, number, part, folder)
                 answer = night([query], catalog, folder / "nightly")["q"]
                 assert answer.error is None, answer.error
-            plan = one_pass(case.query, encode_static(case.query, statics)).plan
+            plan = one_pass(case.query, encode_static(case.statement, statics)).plan
             if plan.empty:
                 return
             assert answer.started_after == (str(number - 1) if number else None)

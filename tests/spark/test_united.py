@@ -23,13 +23,14 @@ from tests.strategies import Case, events, statements, static, timed_events
 from streambound.boundedness.statements import decide
 from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
 from streambound.spark import executor
 from streambound.spark.executor import SparkExecutor
+from streambound.synopsis.statement import planned_parts
 from streambound.tasks.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}
@@ -67,7 +68,7 @@ def planned(case: Case, statics: dict[str, list[Encoded]]) -> Statement:
     assert isinstance(case.query, Statement)
     assume(decide(case.query).verdict.bounded)
     try:
-        StatementPass(case.query, statics)
+        statement_pass(case.query, statics)
     except PlanError:
         assume(False)
     return case.query
@@ -86,7 +87,7 @@ def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
-    wanted = expected(case, parts, encode_static(case.query, statics))
+    wanted = expected(case, parts, encode_static(case.statement, statics))
     assert found == wanted, case.sql
     total = sum(found.values(), type(next(iter(found.values())))()) if found else {}
     assert (answer.answer_rows, answer.answer_count) == (len(total), sum(total.values()))
@@ -99,7 +100,7 @@ def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
 def test_random_statements(types: tuple[str, ...], data: st.DataObject) -> None:
     case = data.draw(statements(types))
     statics = data.draw(static(case))
-    planned(case, encode_static(case.query, statics))
+    planned(case, encode_static(case.statement, statics))
     parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
     agrees(case, parts, statics)
 
@@ -177,7 +178,7 @@ def test_other_columns_are_another_answer() -> None:
         "SELECT B AS C FROM S WHERE A IN (1, 2)",
     ]
     found = [statement(sql, catalog) for sql in texts]
-    plans = [statement_plan(one, decide(one).parts, {}) for one in found]
+    plans = [statement_plan(one, planned_parts(decide(one).parts)) for one in found]
     fingerprints = [plan.fingerprint({}) for plan in plans]
     assert len(set(fingerprints[:3])) == 3
 

@@ -37,9 +37,8 @@ WITHIN = "S.ts <= T.ts AND T.ts <= S.ts + 9"
 
 def planned(sql: str) -> StatementPlan:
     found = compile(sql, CATALOG, "q")
-    assert found.statement is not None and found.decision is not None and found.verdict is not None
     assert found.verdict.bounded
-    return statement_plan(found.statement, found.decision.parts, {})
+    return statement_plan(found.statement, found.planned_parts)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.serial import digest, dumps, table_of
 from streambound.synopsis.state import Table, Values
@@ -36,7 +37,7 @@ def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[
         taken.setdefault(id(table), (table, []))[1].append((values, weight))
         add(table, values, weight)
 
-    arriving: list[Batch] = list(batches(case.query, data.draw(timed_events(case))))
+    arriving: list[Batch] = list(batches(case.statement, data.draw(timed_events(case))))
     with monkeypatch.context() as patch:
         patch.setattr(Table, "add", noted)
         list(engine.run(arriving))
@@ -44,7 +45,7 @@ def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[
 
 
 def filled(table: Table, matches: Entered) -> Table:
-    found = Table(table.cells, table.preserving)
+    found = Table(table.cells, table.ring)
     for values, weight in matches:
         found.add(values, weight)
     return found
@@ -67,7 +68,7 @@ def test_the_table_of_two_bags_is_the_merge_of_their_tables(data: st.DataObject)
 def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     for table, _ in entered(data, pytest.MonkeyPatch()):
         stored = dumps(table)
-        again = table_of(table.cells, table.preserving, "S", json.loads(stored))
+        again = table_of(table.cells, table.ring, "S", json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries)
         assert digest(dumps(again)) == digest(stored)
 
@@ -100,7 +101,7 @@ def test_old_timestamps_are_forgotten_and_their_slices_merge() -> None:
     engine = one_pass(query, {})
     assert isinstance(engine, OnePass)
     events = [{"stream": "S", "A": 0, "ts": ts} for ts in range(6)]
-    for batch in batches(query, events):
+    for batch in batches(Statement.of(query), events):
         engine.step(batch)
     (slices,) = engine.state.tables.values()
     assert isinstance(slices, Slices)
@@ -114,7 +115,9 @@ def test_tuples_that_are_held_enter_later_though_no_batch_comes_in_between() -> 
     catalog = catalog_from_mapping({name: body for name in "STU"})
     query = parse("SELECT 1 FROM S, T, U WHERE U.ts <= T.ts + 1 AND S.A IN (1, 2)", catalog)
     moments = (("T", 1), ("U", 2), ("T", 2), ("S", 9), ("U", 9), ("S", 12))
-    arriving = list(batches(query, [{"stream": name, "A": 1, "ts": ts} for name, ts in moments]))
+    arriving = list(
+        batches(Statement.of(query), [{"stream": name, "A": 1, "ts": ts} for name, ts in moments])
+    )
     found = list(one_pass(query, {}).run(arriving))
-    assert found == list(reference(query, arriving, {}))
+    assert found == list(reference(Statement.of(query), arriving, {}))
     assert [[answer.count for answer in marker] for marker in found] == [[], [], [2], [2]]

@@ -73,10 +73,10 @@ def test_an_explanation_for_every_bounded_cell_of_table_1() -> None:
 def engine_of(data: st.DataObject) -> tuple[OnePass, list[Batch]]:
     case = data.draw(cases(TYPES))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
+    rows = encode_static(case.statement, data.draw(static(case)))
     engine = compact_pass(case.query, rows)
     assume(engine.state.tables)
-    return engine, list(batches(case.query, data.draw(events(case))))
+    return engine, list(batches(case.statement, data.draw(events(case))))
 
 
 @given(data=st.data())
@@ -108,7 +108,7 @@ def test_a_merge_names_the_buckets_that_it_changed(data: st.DataObject) -> None:
         }
         assert set(table.changed) == seen
         table.changed.clear()
-        if engine.query.distinct:
+        if engine.query.ring.idempotent:
             table.merge(second[alias])
             assert not table.changed, "what is held already changes nothing"
 
@@ -118,7 +118,7 @@ def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     engine, arriving = engine_of(data)
     for alias, table in tables(engine, arriving).items():
         stored = dumps(table)
-        again = table_of(table.cells, table.preserving, alias, json.loads(stored))
+        again = table_of(table.cells, table.ring, alias, json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries), alias
         assert digest(dumps(again)) == digest(stored)
 

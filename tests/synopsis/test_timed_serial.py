@@ -30,11 +30,11 @@ def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[OnePass, One
     """The same engine twice, and batches."""
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
-    rows = encode_static(case.query, data.draw(static(case)))
+    rows = encode_static(case.statement, data.draw(static(case)))
     plan = one_pass(case.query, rows).plan
     assume(isinstance(plan, Plan) and plan.timed)
     assert isinstance(plan, Plan)
-    arriving = list(batches(case.query, data.draw(timed_events(case))))
+    arriving = list(batches(case.statement, data.draw(timed_events(case))))
     return OnePass(plan, rows), OnePass(plan, rows), arriving
 
 

@@ -85,7 +85,7 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, SegmentPla
     found = segment_plan(plan)
     assume(found is not None)
     assert found is not None
-    arriving = list(batches(case.query, data.draw(timed_events(case, size=20))))
+    arriving = list(batches(case.statement, data.draw(timed_events(case, size=20))))
     return case, found, arriving
 
 

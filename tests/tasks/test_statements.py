@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
+from streambound.query.ring import BOOLEANS
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.match_join import MatchJoin, Row, excluded, standing
 from streambound.synopsis.serial import dumps
@@ -55,7 +57,7 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     relation = case.query.occurrence(reader.alias).relation
     found = []
     for rows in parts:
-        table = Table(reader.cells, not case.query.distinct)
+        table = Table(reader.cells, case.query.ring)
         for values in accepted(reader.synopsis, [encode(relation, row, "row") for row in rows]):
             table.add(values)
         found.append(table)
@@ -89,9 +91,7 @@ def test_classes_by_position_among_few_and_many_points(kind: str, many: int) -> 
         {"S": {"columns": {"A": kind}}, "R": {"kind": "static", "columns": {"B": kind}}}
     )
     query = parse("SELECT 1 FROM S, R WHERE S.A < R.B", catalog, "points")
-    plan = histories.compact_plan(
-        query.__class__(**{**vars(query), "distinct": True}), {Attribute("R", "B"): tuple(values)}
-    )
+    plan = histories.compact_plan(replace(query, ring=BOOLEANS), {Attribute("R", "B"): tuple(values)})
     case = Case({}, query.sql, catalog, plan.query)
     ((_, reader),) = readers_of(plan, Path("unused"), ())
     assert bool(reader.statements[0].lookups) == (many > clauses.IN_TEXT)
@@ -177,7 +177,7 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
     (in_sql,) = tables_in_sql(reader, case, [rows], 1)
     (by_row,) = tables_by_row(reader, case, [rows])
-    join = MatchJoin(plan.joins, (), excluded(plan.synopses))
+    join = MatchJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
         other = histories.empty_tables(plan)["T"]
         for values in accepted(next(s for s in plan.streams if s.alias == "T"), [partner]):

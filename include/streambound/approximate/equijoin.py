@@ -13,7 +13,7 @@ from streambound.boundedness.crossings import shared_zones
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Comparison, Kind, Op, Query
+from streambound.query.model import Attribute, Join, Kind, Op, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import orders, time_conditions
 
@@ -37,7 +37,7 @@ class Equijoin:
     keys: tuple[tuple[Attribute, Attribute], ...]
     low: int | None
     high: int | None
-    rest: tuple[Comparison, ...]
+    rest: tuple[Join, ...]
 
     @property
     def lags(self) -> tuple[tuple[int | None, int | None], tuple[int | None, int | None]]:
@@ -61,12 +61,12 @@ def equijoin(statement: Statement) -> Equijoin:
     if len(query.streams) != 2:
         raise _refused(query.name, f"it has {len(query.streams)} streams")
     left, right = (o.alias for o in query.streams)
-    keys = tuple(_oriented(atom, left) for atom in query.comparisons if _equality(query, atom))
+    keys = tuple(_oriented(atom, left) for atom in query.joins if _equality(query, atom))
     if not keys:
         raise _refused(query.name, "no equality links columns of its two streams")
     _require_unbounded(query, keys)
     low, high = _lags(query, left)
-    rest = tuple(atom for atom in query.comparisons if _further(query, atom))
+    rest = tuple(atom for atom in query.joins if _further(query, atom))
     return Equijoin(query, left, right, keys, low, high, rest)
 
 
@@ -79,16 +79,15 @@ def _refused(name: str, why: str) -> PlanError:
     )
 
 
-def _equality(query: Query, atom: Comparison) -> bool:
+def _equality(query: Query, atom: Join) -> bool:
     return atom.op is Op.EQ and _between(atom) and not any(query.is_timestamp(a) for a in atom.attributes)
 
 
-def _between(atom: Comparison) -> bool:
+def _between(atom: Join) -> bool:
     return len({a.occurrence for a in atom.attributes}) == 2
 
 
-def _oriented(atom: Comparison, left: str) -> tuple[Attribute, Attribute]:
-    assert isinstance(atom.right, Attribute)
+def _oriented(atom: Join, left: str) -> tuple[Attribute, Attribute]:
     return (atom.left, atom.right) if atom.left.occurrence == left else (atom.right, atom.left)
 
 
@@ -119,7 +118,7 @@ def _lags(query: Query, left: str) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _further(query: Query, atom: Comparison) -> bool:
+def _further(query: Query, atom: Join) -> bool:
     if not _between(atom) or _equality(query, atom):
         return False
     return atom.op is Op.NE or not query.is_timestamp(atom.left)

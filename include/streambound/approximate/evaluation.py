@@ -21,6 +21,7 @@ from streambound.approximate.pairs import Columns, Row, answer_rows, meeting
 from streambound.approximate.plan import BESIDE, MemoryPlan
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
+from streambound.query.statement import Statement
 from streambound.synopsis.serial import compact_text, plain
 from streambound.synopsis.state import accepts
 
@@ -86,8 +87,9 @@ class MemoryPass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker; a DISTINCT row may come again at a later one."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""

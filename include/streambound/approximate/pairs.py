@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.approximate.equijoin import Equijoin
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Attribute, Join, Op
 
 Row = tuple[Any, ...]
 Rows = NDArray[np.int64]
@@ -35,9 +35,8 @@ class Columns:
     def __init__(self, values: Mapping[Attribute, Sequence[Any]]) -> None:
         self.values = values
 
-    def ranks(self, atom: Comparison, left: Rows, right: Rows) -> tuple[Rows, Rows]:
+    def ranks(self, atom: Join, left: Rows, right: Rows) -> tuple[Rows, Rows]:
         """The ranks of both sides of a comparison among all their values; NULL for what is NULL."""
-        assert isinstance(atom.right, Attribute)
         ours, theirs = self.values[atom.left], self.values[atom.right]
         if atom.offset:
             theirs = [None if value is None else value + atom.offset for value in theirs]
@@ -85,4 +84,4 @@ def answer_rows(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> di
             for o in query.select
         )
         found[row] = found.get(row, 0) + count
-    return dict.fromkeys(found, 1) if query.distinct else found
+    return dict.fromkeys(found, 1) if query.ring.idempotent else found

@@ -137,7 +137,6 @@ class KeySample:
     def _fit(self, arrival: Arrival, other: int, stored: tuple[Any, ...]) -> bool:
         values = {**arrival.values, **dict(zip(self.columns[other], stored, strict=True))}
         for atom in self.join.rest:
-            assert isinstance(atom.right, Attribute)
             left, right = values[atom.left], values[atom.right]
             if left is None or right is None:
                 return False

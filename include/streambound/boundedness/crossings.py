@@ -15,7 +15,7 @@ from streambound.constraints.closure import Difference, below
 from streambound.constraints.search import Choice
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.values import Family
 
 
@@ -102,11 +102,11 @@ def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
     return next(shared_zones(time, attribute, attribute), None)
 
 
-def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Comparison, Crossing]]:
+def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Join, Crossing]]:
     """Each ``<>`` between different composites in either order, where some zone leaves it open."""
     infinite = set(infinite_attributes(time))
-    for atom in time.facts.query.comparisons:
-        if atom.op is not Op.NE or not isinstance(atom.right, Attribute):
+    for atom in time.facts.query.joins:
+        if atom.op is not Op.NE:
             continue
         apart = not time.together(atom.left.occurrence, atom.right.occurrence)
         if apart and {atom.left, atom.right} <= infinite:
@@ -116,17 +116,17 @@ def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Comparison, Crossing]]:
                     yield atom, Crossing(low, high, shared, order)
 
 
-def evidence(query: Query, low: Attribute, high: Attribute) -> list[Comparison]:
+def evidence(query: Query, low: Attribute, high: Attribute) -> list[Join]:
     """The user's comparisons that chain from ``low`` up to ``high``, fewest first found."""
-    edges: dict[Attribute, list[tuple[Attribute, Comparison]]] = {}
-    for atom in query.comparisons:
-        if not isinstance(atom.right, Attribute) or query.is_timestamp(atom.left):
+    edges: dict[Attribute, list[tuple[Attribute, Join]]] = {}
+    for atom in query.joins:
+        if query.is_timestamp(atom.left):
             continue
         if atom.op in (Op.LT, Op.LE, Op.EQ):
             edges.setdefault(atom.left, []).append((atom.right, atom))
         if atom.op in (Op.GT, Op.GE, Op.EQ):
             edges.setdefault(atom.right, []).append((atom.left, atom))
-    paths: dict[Attribute, list[Comparison]] = {low: []}
+    paths: dict[Attribute, list[Join]] = {low: []}
     queue = deque([low])
     while queue and high not in paths:
         here = queue.popleft()

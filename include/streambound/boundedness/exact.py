@@ -71,14 +71,14 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
     time = TimeOrder(facts)
-    if len(time.composites) < 2 and not query.distinct:
+    if len(time.composites) < 2 and not query.ring.idempotent:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
     projections = (_projected(facts, *found) for found in unbounded_projections(time))
-    reasons = [*projections, *(_eliminating(time) if query.distinct else _preserving(time))]
+    reasons = [*projections, *(_eliminating(time) if query.ring.idempotent else _preserving(time))]
     if not reasons:
         return _unobstructed(time)
     repeated = _repeated(query)
-    if repeated and query.distinct and not witnessed and not filters_apart(query):
+    if repeated and query.ring.idempotent and not witnessed and not filters_apart(query):
         message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
@@ -97,7 +97,7 @@ def _at_once(time: TimeOrder) -> str:
 
 
 def _unobstructed(time: TimeOrder) -> Verdict:
-    pair = _undecided_pair(time) if time.facts.query.distinct else None
+    pair = _undecided_pair(time) if time.facts.query.ring.idempotent else None
     if pair is not None:
         message = (
             f"more than {COMPOSITES_DECIDED} streams that time does not merge, and {pair[0]} and {pair[1]} "
@@ -144,7 +144,7 @@ def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     ordinary = [a for a in query.mentioned if not query.is_timestamp(a)]
     mine = [a for a in ordinary if a.occurrence == one]
     theirs = [a for a in ordinary if a.occurrence == other]
-    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.comparisons):
+    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.joins):
         return True
     return any(
         facts.closure.orders(low, high) and any(shared_zones(time, low, high))
@@ -164,7 +164,7 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
     query, seen = time.facts.query, set[Attribute]()
     # What arrives last in every match is answered at once; with its timestamp a row never comes again.
     stamps = (a for a in query.projected if query.is_timestamp(a) and time.completes(a.occurrence))
-    timely = not query.distinct or next(stamps, None) is not None
+    timely = not query.ring.idempotent or next(stamps, None) is not None
     for output in query.select:
         if not isinstance(output.term, Attribute) or output.term in seen:
             continue
@@ -176,7 +176,8 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
-    remembered = "every answer row must be remembered" if facts.query.distinct else "every value must be kept"
+    once = facts.query.ring.idempotent
+    remembered = "every answer row must be remembered" if once else "every value must be kept"
     message = f"{attribute} is projected, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
@@ -205,7 +206,7 @@ def _told(facts: System, found: list[Crossing]) -> list[Crossing]:
     Of n columns n - 1 are told, if possible those that the query compares.
     """
     assert facts.closure is not None
-    compared = {frozenset(atom.attributes) for atom in facts.query.comparisons}
+    compared = {frozenset(atom.attributes) for atom in facts.query.joins}
     equal = [c for c in found if facts.closure.equates(c.low, c.high)]
     classes: dict[Attribute, frozenset[Attribute]] = {}
     kept = set[frozenset[Attribute]]()

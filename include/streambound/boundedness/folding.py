@@ -15,13 +15,13 @@ from dataclasses import replace
 from streambound.constraints.closure import Difference, at_least, at_most
 from streambound.constraints.search import Choice
 from streambound.constraints.system import System, constraints_of, shifted, system, unconstrained
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, NullTest, Op, Query
 from streambound.query.renaming import renamed, renamed_atom
 
 
 def folded(query: Query) -> Query:
     """The duplicate-eliminating query without occurrences that fold; others as they are."""
-    if not query.distinct or not any(_pairs(query)):
+    if not query.ring.idempotent or not any(_pairs(query)):
         return query
     # What is implied between the occurrences that are left is what the whole query implies: a tuple that
     # plays both parts is one match. From what contradicts itself everything follows: nothing may be left out.
@@ -62,9 +62,7 @@ def _substituted(query: Query, gone: str, kept: str) -> Query:
     atoms = (renamed_atom(a, {gone: kept}) for a in query.where)
     # Between the two timestamps, now one, whatever was asked follows.
     left = (
-        a
-        for a in atoms
-        if not (isinstance(a, Comparison) and a.left == a.right and query.is_timestamp(a.left))
+        a for a in atoms if not (isinstance(a, Join) and a.left == a.right and query.is_timestamp(a.left))
     )
     return replace(
         query,
@@ -92,12 +90,12 @@ def entailed(facts: System, atom: Atom) -> bool:
             (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in known
         ]
         return not facts.satisfiable(choices=outside)
-    if not isinstance(atom, Comparison):
+    if isinstance(atom, Never):
         return False
     return not any(facts.satisfiable(broken) for broken in _broken(facts, atom))
 
 
-def _broken(facts: System, atom: Comparison) -> list[list[Difference]]:
+def _broken(facts: System, atom: Filter | Join) -> list[list[Difference]]:
     """The ways in which a comparison can fail, as constraints."""
     opposite = {
         Op.LT: [Op.GE],
@@ -107,9 +105,10 @@ def _broken(facts: System, atom: Comparison) -> list[list[Difference]]:
         Op.NE: [Op.EQ],
         Op.EQ: [Op.LT, Op.GT],
     }[atom.op]
-    if isinstance(atom.right, Constant):
-        number = facts.space.embed(facts.space.family(atom.left), atom.right.value)
-        return [_against(atom.left, op, number) for op in opposite]
+    if isinstance(atom, Filter):
+        assert atom.constant.value is not None
+        number = facts.space.embed(facts.space.family(atom.attribute), atom.constant.value)
+        return [_against(atom.attribute, op, number) for op in opposite]
     return [shifted(atom.left, op, atom.right, atom.offset) for op in opposite]
 
 

@@ -20,8 +20,9 @@ from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, r
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.query.formula import Formula, all_of, any_of
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Occurrence, Op, Query
+from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
+from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 
 TOO_MANY = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
@@ -155,7 +156,7 @@ def _needed(judged: list[_Judged]) -> list[_Judged]:
     for one in judged:
         rest = [other for other in found if other is not one and other.block == one.block]
         queries = [part.query for other in rest for part in other.parts]
-        if all(wide.distinct and any(contained(wide, q) for q in queries) for wide in one.wide):
+        if all(wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in one.wide):
             found = [other for other in found if other is not one]
     return found
 
@@ -242,7 +243,7 @@ def _passing(here: _Filter, there: _Filter) -> tuple[Atom, ...] | None:
 
 @lru_cache(maxsize=4096)
 def _met(occurrence: Occurrence, atoms: tuple[Atom, ...]) -> bool:
-    return system(Query("", "", False, (), (occurrence,), atoms)).satisfiable()
+    return system(Query("", "", INTEGERS, (), (occurrence,), atoms)).satisfiable()
 
 
 def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
@@ -265,7 +266,7 @@ def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
 
 
 def _equal(attribute: Attribute, constant: Constant) -> Atom:
-    return NullTest(attribute, True) if constant.value is None else Comparison(attribute, Op.EQ, constant)
+    return NullTest(attribute, True) if constant.value is None else Filter(attribute, Op.EQ, constant)
 
 
 def _local(atom: Atom, alias: str) -> bool:
@@ -306,22 +307,22 @@ def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
     """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
     found: list[Block] = []
     for block in blocks:
-        place = None if block.distinct else next((p for p in _partners(found, block)), None)
+        place = None if block.ring.idempotent else next((p for p in _partners(found, block)), None)
         if place is None:
             found.append(block)
         else:
             number, formula = place
             mine = found[number].selections[0]
-            found[number] = Block(False, (replace(mine, formula=any_of((mine.formula, formula))),))
+            found[number] = Block(INTEGERS, (replace(mine, formula=any_of((mine.formula, formula))),))
     return tuple(found)
 
 
 def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]]:
     for number, other in enumerate(blocks):
-        if not other.distinct and (renamed := _as(block.selections[0], other.selections[0])) is not None:
-            mine = other.selections[0]
-            if not cases(replace(mine, formula=all_of((mine.formula, renamed)))):
-                yield number, renamed
+        mine = other.selections[0]
+        renamed = None if other.ring.idempotent else _as(block.selections[0], mine)
+        if renamed is not None and not cases(replace(mine, formula=all_of((mine.formula, renamed)))):
+            yield number, renamed
 
 
 def _as(selection: Selection, other: Selection) -> Formula | None:

@@ -161,7 +161,7 @@ def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:
 
 def _width(query: Query, family: Family) -> str:
     """A width that does not contradict the offsets which the query has."""
-    most = max((abs(atom.offset) for atom in query.comparisons), default=0)
+    most = max((abs(atom.offset) for atom in query.joins), default=0)
     if family is Family.NUMBER:
         return str(max(TICKS, 2 * most))
     fitting = (name for width, name in WINDOWS if width > most)

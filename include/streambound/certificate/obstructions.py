@@ -29,7 +29,7 @@ from streambound.constraints.space import Space
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone
-from streambound.query.model import Atom, Attribute, Comparison, Op, Query
+from streambound.query.model import Atom, Attribute, Filter, Join, Op, Query
 
 
 class Suffix(Enum):
@@ -93,7 +93,7 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
     found = crossings(time)
     yield from _equalities(time, found)
-    if time.facts.query.distinct:
+    if time.facts.query.ring.idempotent:
         for pivot in time.infinite:
             for clash in two_groups(time.facts, found, time.down(pivot), {pivot}):
                 yield from _pair(time, pivot, clash)
@@ -117,7 +117,7 @@ def _projections(time: TimeOrder) -> Iterator[Obstruction]:
         place = Place(Turn(attribute, attribute, True), zone)
         places = () if query.is_timestamp(attribute) else (place,)
         suffixes = [Suffix.AGAIN if time.completes(attribute.occurrence) else Suffix.REST]
-        if query.distinct and self_joined(query):
+        if query.ring.idempotent and self_joined(query):
             # A tuple that was its own partner has been answered: its row must be remembered.
             suffixes = [*suffixes, Suffix.AGAIN]
         for suffix in dict.fromkeys(suffixes):
@@ -145,7 +145,7 @@ def _unequal(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
         yield from _probed(time, crossing, evidence(time.facts.query, crossing.low, crossing.high))
 
 
-def _probed(time: TimeOrder, crossing: Crossing, without: list[Comparison]) -> Iterator[Obstruction]:
+def _probed(time: TimeOrder, crossing: Crossing, without: list[Join]) -> Iterator[Obstruction]:
     one, other = crossing.low, crossing.high
     relaxed = _equated(time.facts.query, one, other, without)
     for zone in crossing.zones:
@@ -155,17 +155,17 @@ def _probed(time: TimeOrder, crossing: Crossing, without: list[Comparison]) -> I
                 yield Obstruction(relaxed, pivot, (place,), (), Suffix.PROBE)
 
 
-def _equated(query: Query, one: Attribute, other: Attribute, without: list[Comparison]) -> Query:
+def _equated(query: Query, one: Attribute, other: Attribute, without: list[Join]) -> Query:
     """The query with ``one = other`` instead of the given comparisons and of each ``<>`` that it breaks."""
     weaker = [_weakened(atom) if atom in without else atom for atom in query.where]
-    weaker.append(Comparison(one, Op.EQ, other))
-    unequal = [atom for atom in query.comparisons if atom.op is Op.NE and isinstance(atom.right, Attribute)]
+    weaker.append(Join(one, Op.EQ, other))
+    unequal = [atom for atom in query.joins if atom.op is Op.NE]
     equal = system(replace(query, where=tuple(atom for atom in weaker if atom not in unequal))).closure
     broken = [a for a in unequal if equal is not None and _equates(equal, a)]
     return replace(query, where=tuple(_weakened(atom) if atom in broken else atom for atom in weaker))
 
 
-def _equates(closure: Closure, atom: Comparison) -> bool:
+def _equates(closure: Closure, atom: Join) -> bool:
     named = all(a in closure.index for a in atom.attributes)
     return named and not atom.offset and closure.equates(atom.attributes[0], atom.attributes[1])
 
@@ -173,7 +173,7 @@ def _equates(closure: Closure, atom: Comparison) -> bool:
 def _weakened(atom: Atom) -> Atom:
     """A comparison that equal values meet as well; the attributes stay mentioned."""
     weaker = {Op.LT: Op.LE, Op.GT: Op.GE}
-    if not isinstance(atom, Comparison):
+    if not isinstance(atom, (Filter, Join)):
         return atom
     return replace(atom, op=Op.EQ if atom.op is Op.NE else weaker.get(atom.op, atom.op))
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from streambound.boundedness.verdict import Reason
 from streambound.errors import DataError
 from streambound.query.catalog import Catalog
-from streambound.query.model import Attribute, Column, Comparison, Constant, Domain, Membership, Op, Query
+from streambound.query.model import Attribute, Column, Constant, Domain, Filter, Membership, Op, Query
 from streambound.query.values import Family, NotANumber, Type, Value
 
 # Placeholders where nothing is known. Day 19,723 is 1 January 2024.
@@ -96,8 +96,8 @@ class Hints:
         for attribute in attributes:
             for found, ends in zip((lows, highs), _domain_ends(self._column(attribute).domain), strict=True):
                 found.extend(ends)
-            for atom in self.query.comparisons:
-                if atom.left == attribute and isinstance(atom.right, Constant):
+            for atom in self.query.where:
+                if isinstance(atom, Filter) and atom.attribute == attribute:
                     _collect(atom, lows, highs)
         return lows, highs
 
@@ -118,8 +118,8 @@ class Hints:
         """The constants of the query that values of a type compare with, sorted."""
         found = set[Value]()
         for atom in self.query.where:
-            if isinstance(atom, Comparison) and isinstance(atom.right, Constant):
-                constants: tuple[Constant, ...] = (atom.right,)
+            if isinstance(atom, Filter):
+                constants: tuple[Constant, ...] = (atom.constant,)
             else:
                 constants = atom.values if isinstance(atom, Membership) else ()
             found.update(c.value for c in constants if c.type.family is kind.family)
@@ -182,9 +182,9 @@ def _encodes(kind: Type, value: Fraction) -> bool:
     return True
 
 
-def _collect(atom: Comparison, lows: list[Value], highs: list[Value]) -> None:
+def _collect(atom: Filter, lows: list[Value], highs: list[Value]) -> None:
     """Add the constant of ``column op constant`` to the ends that it is."""
-    value = atom.right.value if isinstance(atom.right, Constant) else None
+    value = atom.constant.value
     if value is None or isinstance(value, NotANumber):
         return
     if atom.op in (Op.GT, Op.GE, Op.EQ):

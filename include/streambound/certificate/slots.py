@@ -122,7 +122,7 @@ class Builder:
         time, numbers = self.layout.time, self.layout.numbers
         stamps = [int(numbers[stamp]) for stamp in time.stamps.values()]
         spread = max(stamps, default=0) - min(stamps, default=0)
-        offsets = sum(abs(atom.offset) for atom in time.facts.query.comparisons)
+        offsets = sum(abs(atom.offset) for atom in time.facts.query.joins)
         tick = self._tick
         return -(-(spread + offsets + tick) // tick) * tick
 

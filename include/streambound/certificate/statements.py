@@ -23,7 +23,7 @@ from streambound.constraints.system import system
 from streambound.errors import WitnessError
 from streambound.evaluation.events import timed
 from streambound.query.formula import untrue
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Op, Query
 from streambound.query.renaming import renamed_atom
 from streambound.query.statement import Statement
 
@@ -121,7 +121,7 @@ def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
     """The part without the rows that the constants of other parts' SELECT lists give."""
     query = part.query
     unlike = [
-        Comparison(mine.term, Op.NE, other.term)
+        Filter(mine.term, Op.NE, other.term)
         for p in parts
         if p is not part
         for mine, other in zip(query.select, p.query.select, strict=True)

@@ -15,7 +15,6 @@ from streambound.certificate.slots import Event, Slot
 from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static, in_time
 from streambound.evaluation.reference import reference
-from streambound.query.model import Query
 from streambound.query.statement import Statement
 
 # Slots that are replayed: 2^10 prefixes, each with ten suffixes.
@@ -40,7 +39,7 @@ class Witness:
         return len(self.slots)
 
     def events(
-        self, query: Query | Statement, chosen: Iterable[int], suffix: int | None = None
+        self, query: Statement, chosen: Iterable[int], suffix: int | None = None
     ) -> list[Mapping[str, Any]]:
         """The prefix with the optional parts of the chosen slots (from 0) in time order, then a suffix."""
         optional = set(chosen)
@@ -91,7 +90,7 @@ class Verification:
         return {**found, "states": self.states, "told_apart": self.told_apart}
 
 
-def verify(query: Query | Statement, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
+def verify(query: Statement, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
     """Replay all prefixes with all suffixes.
 
     Args:
@@ -104,7 +103,7 @@ def verify(query: Query | Statement, witness: Witness, evaluator: Evaluator | No
     return Verification(witness.query, witness.size, len(set(_states(query, witness, evaluator))))
 
 
-def holds(query: Query | Statement, witness: Witness, evaluator: Evaluator | None = None) -> bool:
+def holds(query: Statement, witness: Witness, evaluator: Evaluator | None = None) -> bool:
     """Whether all prefixes are told apart; the replay ends at the first two that are not.
 
     Raises:
@@ -118,9 +117,7 @@ def holds(query: Query | Statement, witness: Witness, evaluator: Evaluator | Non
     return True
 
 
-def _states(
-    query: Query | Statement, witness: Witness, evaluator: Evaluator | None
-) -> Iterator[tuple[Any, ...]]:
+def _states(query: Statement, witness: Witness, evaluator: Evaluator | None) -> Iterator[tuple[Any, ...]]:
     """For each prefix the replies after every suffix."""
     refuse_size(witness.size, "the size of a witness that is replayed")
     static = encode_static(query, witness.static)
@@ -153,7 +150,7 @@ def refuse_size(size: int, what: str, limit: int = REPLAY_LIMIT) -> None:
         raise WitnessError(f"{what} is {size:,}", accepted=f"1 to {limit:,}", fix=fix)
 
 
-def definition(query: Query | Statement) -> Evaluator:
+def definition(query: Statement) -> Evaluator:
     """The definition, which asks what has arrived and not when: what comes before the last batches is one."""
 
     def answered(arriving: Sequence[Batch], static: Encoded, last: int) -> list[list[Answer]]:

@@ -7,11 +7,12 @@ is returned, and ``verify`` replays one whole.
 
 >>> from streambound.query.catalog import catalog_from_mapping
 >>> from streambound.query.parse import parse
+>>> from streambound.query.statement import Statement
 >>> catalog = catalog_from_mapping({"S": {"A": "int"}, "T": {"D": "int"}})
 >>> query = parse("SELECT 1 FROM S, T WHERE A < D", catalog)
 >>> witness(query, 2).slots[0]
 Slot(fixed=(), optional=({'stream': 'S', 'A': 1},), suffix=({'stream': 'T', 'D': 2},))
->>> verify(query, witness(query, 2))
+>>> verify(Statement.of(query), witness(query, 2))
 Verification(query='query', size=2, told_apart=4)
 """
 
@@ -46,6 +47,7 @@ from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, WitnessError
 from streambound.evaluation.events import batches, timed
 from streambound.query.model import Query
+from streambound.query.statement import Statement
 from streambound.query.values import Family
 
 __all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify", "witness"]
@@ -83,13 +85,19 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
         message = f"there is no witness: the query is {verdict.outcome.value}; {verdict.reasons[0].message}"
         raise WitnessError(message, subject=query.name, fix="ask for the witness of an unbounded query")
     try:
-        found = next(_witnesses(query, size, judge or Judge(definition(query), timed(query))), None)
+        found = next(_witnesses(query, size, judge or _own(query)), None)
     except SearchLimit:
         found = None
     if found is None:
         message = f"the values of its columns have no room for a witness of size {size}"
         raise WitnessError(message, subject=query.name, fix="ask for a smaller one")
     return found
+
+
+def _own(query: Query) -> Judge:
+    """The definition of a query itself."""
+    statement = Statement.of(query)
+    return Judge(definition(statement), timed(statement))
 
 
 def promising(verdict: Verdict) -> bool:
@@ -106,7 +114,7 @@ def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | N
         found = witness(query, size, judge)
     except WitnessError:
         return None
-    return found if holds(query, found, judge.evaluator if judge else None) else None
+    return found if holds(Statement.of(query), found, judge.evaluator if judge else None) else None
 
 
 def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
@@ -154,16 +162,17 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, bool]]:
 
 def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
     try:
-        return holds(query, sample, evaluator)
+        return holds(Statement.of(query), sample, evaluator)
     except DataError:
         # A value past the range of its type.
         return False
 
 
 def _fits(query: Query, found: Witness) -> bool:
+    statement = Statement.of(query)
     try:
-        for events in (found.events(query, range(found.size)), *(slot.suffix for slot in found.slots)):
-            list(batches(query, events))
+        for events in (found.events(statement, range(found.size)), *(slot.suffix for slot in found.slots)):
+            list(batches(statement, events))
     except DataError:
         return False
     return True
@@ -196,7 +205,7 @@ def _built(
 def _late(time: TimeOrder) -> Iterator[Difference]:
     """That infinite streams come after every constant and finite timestamp, whatever the offset."""
     stamps, space = time.stamps, time.facts.space
-    offsets = sum(abs(atom.offset) for atom in time.facts.query.comparisons)
+    offsets = sum(abs(atom.offset) for atom in time.facts.query.joins)
     for alias in time.infinite:
         if alias in stamps:
             known = space.constants(Family.TIME)

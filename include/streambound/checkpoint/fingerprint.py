@@ -16,7 +16,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from streambound.query.model import Query, Relation
+from streambound.query.model import Filter, Join, Query, Relation
 from streambound.query.values import NotANumber
 from streambound.synopsis.serial import plain
 
@@ -59,6 +59,8 @@ def united(parts: Iterable[tuple[int, bool, str]], outputs: Iterable[tuple[str, 
 def _described(thing: Any) -> Any:
     if isinstance(thing, Query):
         return _query(thing)
+    if isinstance(thing, (Filter, Join)):
+        return ["Comparison", _compared(thing)]
     if isinstance(thing, Enum):
         return [type(thing).__name__, thing.name]
     if is_dataclass(thing):
@@ -78,12 +80,19 @@ def _described(thing: Any) -> Any:
     return plain(thing)
 
 
+def _compared(atom: Filter | Join) -> dict[str, Any]:
+    """As the first checkpoints name both kinds."""
+    left, right = (atom.left, atom.right) if isinstance(atom, Join) else (atom.attribute, atom.constant)
+    offset = atom.offset if isinstance(atom, Join) else 0
+    return {"left": _described(left), "op": _described(atom.op), "right": _described(right), "offset": offset}
+
+
 def _query(query: Query) -> Any:
     used: dict[str, set[str]] = {}
     for attribute in query.mentioned:
         used.setdefault(query.occurrence(attribute.occurrence).relation.name, set()).add(attribute.column)
     return {
-        "distinct": query.distinct,
+        "distinct": query.ring.idempotent,
         "select": _described(query.select),
         "from": [[o.alias, _relation(o.relation, used)] for o in query.occurrences],
         "where": _described(query.where),

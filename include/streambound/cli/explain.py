@@ -6,9 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from streambound.cli.options import command, exit_code
+from streambound.errors import PlanError, StreamboundError
 
 if TYPE_CHECKING:
-    from streambound.query.catalog import Catalog
+    from streambound.query.model import Query
+    from streambound.query.statement import Statement
 
 
 def add_parser(commands: Any) -> None:
@@ -20,42 +22,44 @@ def add_parser(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from streambound.cli.queries import one
-    from streambound.compiler import check, compile
+    from streambound.compiler import CRITERIA, compile, invalid, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
     query, catalog = one(options.query, options.catalog)
-    report = check(query.sql, catalog, query.name)
+    try:
+        job = compile(query.sql, catalog, query.name, compared=True)
+    except StreamboundError as error:
+        report = invalid(query.name, CRITERIA[0], error)
+        print(verdict_text(report, query.sql, whole=True))
+        return exit_code([report.verdict])
+    report = reported(job)
     print(verdict_text(report, query.sql, whole=True))
     if report.verdict == "bounded":
-        print(plan_text(compile(query.sql, catalog, query.name)))
-    if report.verdict == "unbounded" and _fits_memory(query.sql, catalog, query.name):
+        print(plan_text(job))
+    if report.verdict == "unbounded" and _fits_memory(job.statement):
         print(
             f"  in K tuples of memory it has a part of its answer: streambound run {options.query} --memory K"
         )
-    if options.steps and report.verdict != "invalid":
-        print(_steps(query.sql, catalog, query.name))
+    if options.steps:
+        print(_steps(job.query))
     return exit_code([report.verdict])
 
 
-def _fits_memory(sql: str, catalog: Catalog, name: str) -> bool:
+def _fits_memory(statement: Statement) -> bool:
     """Whether an unbounded query runs in k tuples of memory."""
     from streambound.approximate.equijoin import equijoin
-    from streambound.errors import PlanError
-    from streambound.query.parse import statement
 
     try:
-        query = equijoin(statement(sql, catalog, name)).query
+        query = equijoin(statement).query
     except PlanError:
         return False
     return all(o.relation.timestamp is not None for o in query.streams)
 
 
-def _steps(sql: str, catalog: Catalog, name: str) -> str:
+def _steps(simple: Query | None) -> str:
     from streambound.papers.steps import steps_text
     from streambound.query.model import NullTest
-    from streambound.query.parse import statement
 
-    simple = statement(sql, catalog, name).simple
     if simple is None or any(isinstance(atom, NullTest) for atom in simple.where):
         return "Steps of Schiff & Özçep: their theorems speak of one SELECT without OR and NULL."
     return steps_text(simple)

@@ -79,7 +79,7 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
-    from streambound.history.prepare import draft, require_fitting
+    from streambound.history.prepare import Registered, draft_of, require_fitting
     from streambound.live.start import noted
     from streambound.query.partitions import present_partitions
     from streambound.spark.live.query import Pace, live
@@ -89,9 +89,11 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     require_installed()
     # Of histories that lie elsewhere no checkpoints are kept.
     checkpoints = None if options.input else settings.checkpoints()
+    asked: Registered = query
     if options.recompute or not noted(query.name, options.output):
         # Before Spark starts, which takes a while; what was taken in before is not read again.
-        require_fitting(draft(query.name, query.sql, catalog), present_partitions)
+        asked = draft_of(query, catalog)
+        require_fitting(asked, present_partitions)
     stop = _on_signals()
     answer = None
     _tell(f"{query.name}: starting Spark")
@@ -102,7 +104,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     ):
         answer = live(
             spark,
-            query,
+            asked,
             catalog,
             output=options.output,
             checkpoints=checkpoints,

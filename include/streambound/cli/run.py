@@ -130,7 +130,7 @@ def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[
 
 def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.history.evaluate import evaluate_history
-    from streambound.history.prepare import draft, require_fitting
+    from streambound.history.prepare import draft_of, require_fitting
     from streambound.query.partitions import Range, choose_partitions
     from streambound.spark.executor import SparkExecutor
     from streambound.spark.session import require_installed, session
@@ -142,13 +142,12 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
     require_installed()
     chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
-    require_fitting(
-        draft(query.name, query.sql, catalog, memory), lambda relation: choose_partitions(relation, chosen)
-    )
+    found = draft_of(query, catalog, memory)
+    require_fitting(found, lambda relation: choose_partitions(relation, chosen))
     with session(f"streambound run {query.name}") as spark:
         (answer,) = evaluate_history(
             SparkExecutor(spark),
-            [query],
+            [found],
             catalog,
             first=options.first,
             last=options.last,
@@ -185,22 +184,21 @@ def _tell(message: str) -> None:
 
 
 def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
-    from streambound.compiler import compile
+    from streambound.compiler import parsed
     from streambound.evaluation.corpus import document
     from streambound.evaluation.history import history_batches, static_history
     from streambound.evaluation.output import write_document
     from streambound.evaluation.reference import reference
-    from streambound.evaluation.statement import StatementPass
+    from streambound.evaluation.statement import statement_pass
 
     _use_input(options.input)
-    job = compile(query.sql, catalog, query.name)
-    assert job.statement is not None
-    batches = history_batches(job.statement, options.first, options.last, _tell)
-    static = static_history(job.statement)
+    statement = parsed(query.sql, catalog, query.name).statement
+    batches = history_batches(statement, options.first, options.last, _tell)
+    static = static_history(statement)
     if options.engine == "reference":
-        found = document(query.name, reference(job.statement, batches, static), lambda: None)
+        found = document(query.name, reference(statement, batches, static), lambda: None)
     else:
-        evaluation = StatementPass(job.statement, static)
+        evaluation = statement_pass(statement, static)
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
     if options.output is not None:
         found = write_document(found, options.output)

@@ -35,7 +35,7 @@ from streambound.query.formula import (
     atoms_of,
     untrue,
 )
-from streambound.query.model import Atom, Attribute, Comparison, Constant, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Constant, Filter, Join, NullTest, Op, Query
 from streambound.query.statement import Selection
 
 # Cases of one SELECT that decide it, those that make its answer, and steps to them. Conditions that people
@@ -156,7 +156,7 @@ def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[
     selection = _possible(selection)
     facts = within(selection.base, atoms_of(selection.formula))
     # A match that is in two parts of a bag would count twice.
-    apart = apart or (whole and not selection.base.distinct)
+    apart = apart or (whole and not selection.base.ring.idempotent)
     pending, steps = [_Leaf(selection, (), selection.formula, facts, whole, apart)], 0
     while pending:
         steps += 1
@@ -381,7 +381,7 @@ def _case(leaf: _Leaf) -> Case:
     found: list[tuple[Atom, ...]] = [()]
     if leaf.rest != ALWAYS:
         table = _table(leaf)
-        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.distinct)]
+        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.ring.idempotent)]
     wide = tuple(leaf.selection.part((*leaf.known, *atoms)) for atoms in found)
     if not leaf.met:
         return Case(wide, wide)
@@ -420,7 +420,7 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
 
     def against(op: Op, number: int) -> Atom:
         value = space.value(family, number)
-        return Comparison(attribute, op, Constant(value, kind.text(value), kind))
+        return Filter(attribute, op, Constant(value, kind.text(value), kind))
 
     ends: list[tuple[Atom, ...]] = [(against(Op.LT, numbers[0]),), (against(Op.GT, numbers[-1]),)]
     if space.step(attribute) is not None:
@@ -431,7 +431,7 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
 
 def _valued(leaf: _Leaf) -> Iterator[_Leaf]:
     """The leaf by how its finitely many values compare: given the values, no match is in two."""
-    for pair in dict.fromkeys(pair_of(a) for a in atoms_of(leaf.rest) if isinstance(a, Comparison)):
+    for pair in dict.fromkeys(pair_of(a) for a in atoms_of(leaf.rest) if isinstance(a, Join)):
         if all(_certain(leaf, a) for a in pair):
             for part in _compared(leaf, pair):
                 yield from _valued(part)
@@ -448,10 +448,10 @@ def _certain(leaf: _Leaf, attribute: Attribute) -> bool:
 def _compared(leaf: _Leaf, pair: Pair) -> Iterator[_Leaf]:
     low, high = pair
     for op in (Op.LT, Op.EQ, Op.GT):
-        region = Comparison(low, op, high)
+        region = Join(low, op, high)
 
         def truth(atom: Atom, op: Op = op) -> bool | None:
-            if not isinstance(atom, Comparison) or pair_of(atom) != pair:
+            if not isinstance(atom, Join) or pair_of(atom) != pair:
                 return None
             own = atom.op if atom.left == low else atom.op.mirrored
             return op in _ALLOWED[own]

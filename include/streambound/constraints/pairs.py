@@ -19,7 +19,7 @@ from streambound.constraints.search import SearchLimit, consistent
 from streambound.constraints.system import System
 from streambound.errors import Place
 from streambound.query.formula import Formula, atoms_of, holds
-from streambound.query.model import Atom, Attribute, Comparison, NullTest, Op
+from streambound.query.model import Atom, Attribute, Join, NullTest, Op
 
 # Rows of a table: ways in which all pairs can compare.
 TABLE_LIMIT = 6_561
@@ -66,7 +66,7 @@ class Variable:
             found.append(Difference(right, left, -self.offsets[(region - 1) // 2], region % 2 == 0))
         return found
 
-    def true(self, atom: Comparison, region: int) -> bool:
+    def true(self, atom: Join, region: int) -> bool:
         """Whether a comparison of the pair is true in a region."""
         if region == self.null:
             return False
@@ -107,11 +107,11 @@ class Variable:
             if region not in regions:
                 yield self._atom(Op.NE, region // 2)
 
-    def _atom(self, op: Op, number: int) -> Comparison:
+    def _atom(self, op: Op, number: int) -> Join:
         left, right = self.pair
         offset = self.offsets[number]
         text = f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else ""
-        return Comparison(left, op, right, self.place, offset, text)
+        return Join(left, op, right, self.place, offset, text)
 
 
 @dataclass(frozen=True)
@@ -181,13 +181,12 @@ def _in(row: Row, box: Box) -> bool:
     return all(region in regions for region, regions in zip(row, box, strict=True))
 
 
-def pair_of(atom: Comparison) -> Pair:
+def pair_of(atom: Join) -> Pair:
     """The two attributes of a comparison between attributes, in canonical order."""
-    assert isinstance(atom.right, Attribute)
     return min(atom.left, atom.right), max(atom.left, atom.right)
 
 
-def _oriented(atom: Comparison, pair: Pair) -> tuple[Op, int]:
+def _oriented(atom: Join, pair: Pair) -> tuple[Op, int]:
     """Operator and offset of a comparison, the pair's first attribute on the left."""
     return (atom.op, atom.offset) if atom.left == pair[0] else (atom.op.mirrored, -atom.offset)
 
@@ -200,7 +199,7 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     Raises:
         SearchLimit: more than TABLE_LIMIT ways to compare.
     """
-    atoms = [atom for atom in atoms_of(formula) if isinstance(atom, Comparison)]
+    atoms = [atom for atom in atoms_of(formula) if isinstance(atom, Join)]
     pairs = dict.fromkeys(map(pair_of, atoms))
     present = facts.query.present | {a for pair in pairs for a in pair if not facts.query.nullable(a)}
     variables = tuple(_variable(pair, atoms, present) for pair in pairs)
@@ -210,7 +209,7 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     number = {pair: i for i, pair in enumerate(pairs)}
 
     def true(atom: Atom, row: Row) -> bool:
-        assert isinstance(atom, Comparison)
+        assert isinstance(atom, Join)
         place = number[pair_of(atom)]
         return variables[place].true(atom, row[place])
 
@@ -218,7 +217,7 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
     return PairTable(variables, rows)
 
 
-def _variable(pair: Pair, atoms: list[Comparison], present: frozenset[Attribute]) -> Variable:
+def _variable(pair: Pair, atoms: list[Join], present: frozenset[Attribute]) -> Variable:
     own = [atom for atom in atoms if pair_of(atom) == pair]
     # As the user wrote it first, so that messages do.
     written = pair if own[0].left == pair[0] else (pair[1], pair[0])

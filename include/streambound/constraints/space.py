@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
-from streambound.query.model import Attribute, Comparison, Constant, Domain, Membership, Query
+from streambound.query.model import Attribute, Domain, Filter, Membership, Query
 from streambound.query.values import Family, NotANumber, Value
 
 BOOLEANS = Domain(values=(0, 1))
@@ -66,8 +66,8 @@ class Space:
             constants = (
                 atom.values
                 if isinstance(atom, Membership)
-                else (atom.right,)
-                if isinstance(atom, Comparison) and isinstance(atom.right, Constant)
+                else (atom.constant,)
+                if isinstance(atom, Filter)
                 else ()
             )
             for constant in constants:

@@ -16,7 +16,7 @@ from typing import Any
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.search import SEARCH_LIMIT, Choice, SearchLimit, Steps, all_made, search
 from streambound.constraints.space import Space, domain_of
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, Op, Query
+from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, Op, Query
 from streambound.query.values import Family, Value
 
 # So many ways of meeting all conditions are kept to answer the next question from.
@@ -228,8 +228,10 @@ def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference]
     constraints: list[Difference] = []
     choices: list[Choice] = []
     for atom in atoms:
-        if isinstance(atom, Comparison):
-            _compared(space, atom, constraints, choices)
+        if isinstance(atom, Filter):
+            _filtered(space, atom, constraints, choices)
+        elif isinstance(atom, Join):
+            _joined(atom, constraints, choices)
         elif isinstance(atom, Membership):
             family = space.family(atom.attribute)
             numbers = {space.embed(family, v.value) for v in atom.values if v.value is not None}
@@ -253,21 +255,22 @@ def shifted(left: Attribute, op: Op, right: Attribute, offset: int) -> list[Diff
     return found
 
 
-def _compared(space: Space, atom: Comparison, constraints: list[Difference], choices: list[Choice]) -> None:
-    left = atom.left
-    if isinstance(atom.right, Constant):
-        assert atom.right.value is not None
-        number = space.embed(space.family(left), atom.right.value)
-        if atom.op in (Op.LT, Op.LE, Op.EQ):
-            constraints.append(at_most(left, number, atom.op is Op.LT))
-        if atom.op in (Op.GT, Op.GE, Op.EQ):
-            constraints.append(at_least(left, number, atom.op is Op.GT))
-        if atom.op is Op.NE:
-            choices.append((at_most(left, number, True), at_least(left, number, True)))
-        return
-    constraints.extend(shifted(left, atom.op, atom.right, atom.offset))
+def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices: list[Choice]) -> None:
+    column = atom.attribute
+    assert atom.constant.value is not None
+    number = space.embed(space.family(column), atom.constant.value)
+    if atom.op in (Op.LT, Op.LE, Op.EQ):
+        constraints.append(at_most(column, number, atom.op is Op.LT))
+    if atom.op in (Op.GT, Op.GE, Op.EQ):
+        constraints.append(at_least(column, number, atom.op is Op.GT))
     if atom.op is Op.NE:
-        less, more = (shifted(left, op, atom.right, atom.offset)[0] for op in (Op.LT, Op.GT))
+        choices.append((at_most(column, number, True), at_least(column, number, True)))
+
+
+def _joined(atom: Join, constraints: list[Difference], choices: list[Choice]) -> None:
+    constraints.extend(shifted(atom.left, atom.op, atom.right, atom.offset))
+    if atom.op is Op.NE:
+        less, more = (shifted(atom.left, op, atom.right, atom.offset)[0] for op in (Op.LT, Op.GT))
         choices.append((less, more))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from streambound.errors import DataError, StreamboundError, meant
 from streambound.evaluation.events import Answer, batches, encode_static
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import statement_pass
 from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
@@ -44,7 +44,7 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     arriving = batches(query, line.events)
     if engine == "reference":
         return document(line.id, reference(query, arriving, static), lambda: None)
-    evaluation = StatementPass(query, static)
+    evaluation = statement_pass(query, static)
     return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
 
 

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.query.model import Comparison, Kind, Query
+from streambound.query.model import Join, Kind, Query
+from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
@@ -63,7 +64,7 @@ class EndingPass:
         self.ended: dict[str, list[Encoded]] = {}
         self.held: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
-        self.join = MatchJoin(_joins(plan.query), time_conditions(plan.query))
+        self.join = MatchJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.now: int | None = None
@@ -84,8 +85,9 @@ class EndingPass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities.
@@ -112,7 +114,7 @@ class EndingPass:
         for sources in with_new(new, older):
             self.join.rows(self.query, [*sources, *self.fixed], found)
         self.hold(batch, arriving)
-        if self.query.distinct:
+        if self.query.ring.idempotent:
             found = {row: 1 for row in found if row not in self.answered}
             self.answered.update(found)
         return found
@@ -216,9 +218,9 @@ class EndingPass:
         return Batch(batch.marker, tuples, batch.moment)
 
 
-def _joins(query: Query) -> tuple[Comparison, ...]:
+def _joins(query: Query) -> tuple[Join, ...]:
     """The comparisons between occurrences, other than of timestamps."""
-    pairs = (a for a in query.comparisons if len({x.occurrence for x in a.attributes}) == 2)
+    pairs = (a for a in query.joins if len({x.occurrence for x in a.attributes}) == 2)
     return tuple(a for a in pairs if not query.is_timestamp(a.left))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
 from streambound.evaluation.promises import Rate, fault
-from streambound.query.model import Column, Kind, Query, Relation
+from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
 
@@ -45,12 +45,12 @@ class Answer:
     count: int
 
 
-def timed(query: Query | Statement) -> bool:
+def timed(query: Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
     return any(o.relation.timestamp is not None for o in query.arriving)
 
 
-def batches(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
     """The events of a query's streams, one batch a marker.
 
     Raises:
@@ -93,7 +93,7 @@ def _told(relation: Relation, moment: int) -> str:
     )
 
 
-def in_time(query: Query | Statement, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def in_time(query: Statement, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Events of a query's streams in time order, ties in the order given; as given where there is no time."""
     if not timed(query):
         return list(events)
@@ -163,7 +163,7 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
 
 
 def encode_static(
-    query: Query | Statement, rows: Mapping[str, Iterable[Mapping[str, Any]]]
+    query: Statement, rows: Mapping[str, Iterable[Mapping[str, Any]]]
 ) -> dict[str, list[Encoded]]:
     """The rows of the static relations of a query, encoded, by relation name.
 
@@ -181,7 +181,7 @@ def encode_static(
     return found
 
 
-def answers(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
+def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
     """Encoded answer rows of one marker, decoded and in canonical order (NULL first).
 
     Raises:
@@ -196,7 +196,7 @@ def answers(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ..
     ]
 
 
-def refuse_overflow(query: Query | Statement, counts: Iterable[int]) -> None:
+def refuse_overflow(query: Statement, counts: Iterable[int]) -> None:
     """Refuse counts that no answer holds.
 
     Raises:

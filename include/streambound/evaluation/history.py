@@ -18,9 +18,9 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.promises import Rate
 from streambound.query.files import footers, parquet_file
-from streambound.query.model import Query, Relation
+from streambound.query.model import Relation
 from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
-from streambound.query.statement import Statement, whole
+from streambound.query.statement import Statement
 
 
 def _silent(message: str) -> None:
@@ -28,7 +28,7 @@ def _silent(message: str) -> None:
 
 
 def history_batches(
-    query: Query | Statement,
+    query: Statement,
     first: str | None = None,
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
@@ -64,7 +64,7 @@ def history_batches(
             number += 1
 
 
-def static_history(query: Query | Statement, listing: Listing | None = None) -> dict[str, list[Encoded]]:
+def static_history(query: Statement, listing: Listing | None = None) -> dict[str, list[Encoded]]:
     """The rows of the static relations of a query, encoded, by relation name.
 
     ``listing`` finds their files; by default the folders are looked at.
@@ -76,16 +76,15 @@ def static_history(query: Query | Statement, listing: Listing | None = None) -> 
     }
 
 
-def _needed(query: Query | Statement, relation: Relation) -> Relation:
+def _needed(query: Statement, relation: Relation) -> Relation:
     """The relation with the columns that count; faults of the others concern no answer.
 
     Tuples arrive by their timestamps, but what is promised of those that the query does not read is not
     looked at.
     """
-    statement = whole(query) if isinstance(query, Query) else query
-    used, stamp = statement.columns(relation.name), relation.timestamp
+    used, stamp = query.columns(relation.name), relation.timestamp
     columns = tuple(c for c in relation.columns if c.name in used or c.name == stamp)
-    if stamp is None or statement.reads_time(relation):
+    if stamp is None or query.reads_time(relation):
         return replace(relation, columns=columns)
     plain = (replace(c, domain=None) if c.name == stamp else c for c in columns)
     return replace(relation, columns=tuple(plain), granularity=None, max_rows_per_timestamp=None)

@@ -21,6 +21,7 @@ from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
 from streambound.query.model import Attribute, Query
+from streambound.query.statement import Statement
 from streambound.query.values import Value
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.ending import EndingPlan
@@ -100,8 +101,9 @@ class OnePass:
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
+        statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(self.query, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.step(batch))
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
@@ -140,11 +142,11 @@ class OnePass:
             if not (new := slices.merge(summary[streams])):
                 continue
             rows = self._joined(streams, new, split)
-            if self.query.distinct and rows:
+            if self.query.ring.idempotent and rows:
                 before = [*self.static, (streams, slices.standing), *self.state.kept(split)]
                 rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
             for row, count in rows.items():
-                found[row] = 1 if self.query.distinct else found.get(row, 0) + count
+                self.query.ring.put(found, row, count)
         self.peak_units = max(self.peak_units, self.units)
         return found
 
@@ -165,7 +167,7 @@ class OnePass:
         self.state.advance(now - 1)
         self.state.held.take(arriving, now)
         found = self._answers(now)
-        if self.query.distinct:
+        if self.query.ring.idempotent:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
             self._remember(found, now)
         self.state.advance(now)

@@ -17,8 +17,8 @@ from typing import Any
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.formula import holds
-from streambound.query.model import Atom, Attribute, Comparison, Membership, NullTest, Op, Query, Term
-from streambound.query.statement import Selection, Statement, whole
+from streambound.query.model import Atom, Attribute, Filter, Join, Membership, NullTest, Op, Term
+from streambound.query.statement import Selection, Statement
 
 _HOLDS = {
     Op.LT: operator.lt,
@@ -33,7 +33,7 @@ Match = Mapping[str, Encoded]
 
 
 def reference(
-    query: Query | Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
+    query: Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The new answers at each marker, by evaluating the query from scratch every time."""
     # A finite stream arrives like any other; only static relations are there from the start.
@@ -48,15 +48,12 @@ def reference(
         before = after
 
 
-def evaluate(query: Query | Statement, relations: Mapping[str, list[Encoded]]) -> Counter[tuple[Any, ...]]:
+def evaluate(query: Statement, relations: Mapping[str, list[Encoded]]) -> Counter[tuple[Any, ...]]:
     """The answer of a query over finite relations: each row with its multiplicity."""
-    statement = whole(query) if isinstance(query, Query) else query
     found: Counter[tuple[Any, ...]] = Counter()
-    for block in statement.blocks:
-        rows: Counter[tuple[Any, ...]] = Counter()
-        for selection in block.selections:
-            rows.update(_rows(selection, relations))
-        found.update(dict.fromkeys(rows, 1) if block.distinct else rows)
+    for block in query.blocks:
+        rows = (row for selection in block.selections for row in _rows(selection, relations))
+        found.update(block.ring.total((row, block.ring.one) for row in rows))
     return found
 
 
@@ -74,7 +71,10 @@ def _value(term: Term, match: Match) -> Any:
 
 
 def _holds(match: Match, atom: Atom) -> bool:
-    if isinstance(atom, Comparison):
+    if isinstance(atom, Filter):
+        value, constant = _value(atom.attribute, match), _value(atom.constant, match)
+        return value is not None and bool(_HOLDS[atom.op](value, constant))
+    if isinstance(atom, Join):
         left, right = _value(atom.left, match), _value(atom.right, match)
         if left is None or right is None:
             return False

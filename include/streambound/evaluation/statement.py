@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import AnyPass, pass_of, static_values
 from streambound.evaluation.order import Order
 from streambound.evaluation.promises import require_units
-from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.statement import bounded_parts, united_plans
+from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 
 Row = tuple[Any, ...]
 
@@ -24,20 +24,17 @@ class StatementPass:
     """Evaluates a bounded statement; ``peak_units`` is the most that was ever stored, ``units`` the most that
     the plans allow (None if there is no number).
 
-    Raises:
-        PlanError: the statement is not bounded, or a part of it has no plan.
+    ``parts`` are planned with the values of the ``static`` relations, if there are any.
     """
 
-    def __init__(self, statement: Statement, static: Mapping[str, list[Encoded]]) -> None:
+    def __init__(
+        self, statement: Statement, parts: Iterable[PlannedPart], static: Mapping[str, list[Encoded]]
+    ) -> None:
         self.statement = statement
         self.blocks: dict[int, list[AnyPass]] = {}
         order = Order()
-        blocks: dict[int, list[Query]] = {}
-        for part in bounded_parts(statement):
-            blocks.setdefault(part.block, []).append(part.query)
-        for number, queries in blocks.items():
-            plans = united_plans([(query, static_values(query, static)) for query in queries])
-            self.blocks[number] = [pass_of(plan, static, order) for plan in plans]
+        for part in parts:
+            self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))
         sizes = [part.plan.units for parts in self.blocks.values() for part in parts]
         known = [size for size in sizes if size is not None]
         self.units = sum(known) if len(known) == len(sizes) else None
@@ -57,10 +54,20 @@ class StatementPass:
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
-            found.update(united(parts, new) if parts[0].query.distinct else summed(new))
+            found.update(united(parts, new) if parts[0].query.ring.idempotent else summed(new))
         self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
         require_units(self.statement.name, self.units, self.peak_units)
         return dict(found)
+
+
+def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) -> StatementPass:
+    """The evaluation of a statement that has not been decided yet.
+
+    Raises:
+        PlanError: it is not bounded, or a part of it has no plan.
+    """
+    values = partial(static_values, static=static)
+    return StatementPass(statement, planned_parts(bounded_parts(statement), values), static)
 
 
 class Held(Protocol):

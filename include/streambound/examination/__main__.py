@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from streambound.approximate.equijoin import equijoin
-from streambound.compiler import Compilation, check, compile
+from streambound.compiler import Decided, Planned, compile, invalid, reported
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
@@ -45,26 +45,29 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     """
     catalog = _catalog(question["catalog"])
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
-    report = check(sql, catalog, name, criterion, suggest=question.get("suggest", True))
+    job: Planned | None = None
+    try:
+        job = compile(sql, catalog, name, criterion, compared=True)
+        report = reported(job, suggest=question.get("suggest", True))
+    except StreamboundError as error:
+        report = invalid(name, criterion, error)
     if "form" in question:
         found = formed(question["form"], report, Path(question["path"]), sql)
         return {"verdict": report.verdict, "formed": found}
     marked = report.reasons if report.error is None else (report.error,)
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
-    if report.error is None:
-        job = compile(sql, catalog, name, question["criterion"])
+    if job is not None:
         shown["published"] = published_table(report)
         shown |= _drawn(job)
         return {**report.to_json(), "uncached": _uncached(job), "shown": shown}
     return {**report.to_json(), "shown": shown}
 
 
-def _uncached(job: Compilation) -> str | None:
+def _uncached(job: Decided) -> str | None:
     """Why a query that is not bounded cannot be evaluated in k tuples; None if it can, or is bounded.
 
     What a benchmark of caches refuses, but without the packages that it runs with.
     """
-    assert job.verdict is not None and job.statement is not None
     if job.verdict.bounded:
         return None
     try:
@@ -75,9 +78,8 @@ def _uncached(job: Compilation) -> str | None:
     return f"stream {untimed[0]} declares no application timestamp" if untimed else None
 
 
-def _drawn(job: Compilation) -> dict[str, Any]:
+def _drawn(job: Planned) -> dict[str, Any]:
     """The plan of a bounded query; of another the witness, or why none was found."""
-    assert job.verdict is not None
     if job.verdict.bounded:
         return {"plan": plan_picture(job), "plan_text": plan_text(job)}
     return {"story": witness_story(job).markup()}

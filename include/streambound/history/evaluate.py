@@ -18,7 +18,7 @@ from streambound import settings
 from streambound.checkpoint.inspection import CHANGED_PLAN
 from streambound.checkpoint.lock import alone
 from streambound.checkpoint.table import CheckpointTable, address_of
-from streambound.compiler import compile
+from streambound.compiler import judge
 from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, told
@@ -30,7 +30,7 @@ from streambound.history.prepare import (
     Excluded,
     Job,
     Registered,
-    draft,
+    draft_of,
     joints_of,
     misfits,
     prepare,
@@ -87,7 +87,7 @@ def evaluate_history(
 
     Args:
         executor: where the partitions are summarised.
-        queries: names and texts.
+        queries: names and texts, or their drafts.
         catalog: the streams, with their histories.
         first, last: partitions from and to, included (see ``query.partitions.Range``).
         excluded: partitions to keep out, with the reason, by stream.
@@ -214,7 +214,7 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
     if unreadable is not None:
         return unreadable.about(query.name)
     try:
-        return draft(query.name, query.sql, catalog, memory)
+        return draft_of(query, catalog, memory)
     except StreamboundError as error:
         return error.about(query.name)
 
@@ -290,8 +290,6 @@ def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalo
 def _verdict(query: Registered, catalog: Catalog) -> str:
     """The verdict on a query whose evaluation failed, be it for its input, its memory or the disk."""
     try:
-        verdict = compile(query.sql, catalog, query.name).verdict
+        return judge(query.sql, catalog, query.name).verdict.outcome.value
     except StreamboundError:
         return "invalid"
-    assert verdict is not None
-    return verdict.outcome.value

@@ -152,7 +152,7 @@ class Compact(ByEngine[OnePass]):
         for streams, table in summary.items():
             alias = min(streams)
             if alias in given:
-                summary[streams] = table_of(table.cells, table.preserving, alias, json.loads(given[alias]))
+                summary[streams] = table_of(table.cells, table.ring, alias, json.loads(given[alias]))
         return self.engine.advance(summary)
 
 

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.model import Attribute, Comparison, Op, Query, Term
+from streambound.query.model import Attribute, Join, Op, Query, Term
+from streambound.query.ring import Weight
 from streambound.synopsis.match_join import Match, MatchJoin, Row, Source
 from streambound.synopsis.plan import Pair
 from streambound.synopsis.state import ANY
@@ -59,22 +60,22 @@ class ArrayJoin(MatchJoin):
 
     few: ClassVar[int] = 1_000
 
-    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, int]) -> None:
-        """Add the answer rows of every combination, with their multiplicities."""
+    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, Weight]) -> None:
+        """Add the answer rows of every combination, with their weights."""
         given = sorted(sources, key=lambda source: len(source[1]))
         if prod(len(matches) for _, matches in given) <= self.few:
             super().rows(query, given, found)
         else:
             for row, weight in self._counted(query, given):
-                found[row] = found.get(row, 0) + weight
+                self.ring.put(found, row, weight)
 
     @cached_property
     def _sides(self) -> list[dict[str, Pair]]:
         """Each comparison, of columns and then of timestamps, seen from each of its occurrences."""
         return [_sides(atom) for atom in (*self.joins, *self.times)]
 
-    def _counted(self, query: Query, sources: Sequence[Source]) -> Iterator[tuple[Row, int]]:
-        """(answer row, multiplicity) of every combination, each row once."""
+    def _counted(self, query: Query, sources: Sequence[Source]) -> Iterator[tuple[Row, Weight]]:
+        """(answer row, weight) of every combination, each row once."""
         asked = frozenset(query.projected)
         raw = [self._columns(asked, streams, list(matches)) for streams, matches in sources]
         # Timestamps have an order of their own: they meet no other values.
@@ -93,8 +94,9 @@ class ArrayJoin(MatchJoin):
                 return
         assert found is not None
         rows = [_decoded(output.term, found, values) for output in query.select]
-        for index, weight in enumerate(found.weights.tolist()):
-            yield tuple(column[index] for column in rows), weight
+        # Arrays count, whatever the ring.
+        for index, count in enumerate(found.weights.tolist()):
+            yield tuple(column[index] for column in rows), self.ring.multiply(self.ring.one, count)
 
     def _columns(
         self, asked: Iterable[Attribute], streams: frozenset[str], matches: list[Match]
@@ -335,9 +337,8 @@ def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 
-def _sides(atom: Comparison) -> dict[str, Pair]:
+def _sides(atom: Join) -> dict[str, Pair]:
     """A comparison seen from each of its occurrences."""
-    assert isinstance(atom.right, Attribute)
     mirrored = (atom.right, atom.op.mirrored, atom.left)
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 
@@ -358,7 +359,7 @@ def _towards(pair: Pair, matches: Sequence[Match]) -> list[Any]:
     ]
 
 
-def _stamps(atom: Comparison, alias: str, matches: Sequence[Match]) -> list[Any]:
+def _stamps(atom: Join, alias: str, matches: Sequence[Match]) -> list[Any]:
     """The timestamp of each match that goes into a condition, with its offset."""
     by = 0 if atom.left.occurrence == alias else atom.offset
     stamps = (match.stamps.get(alias) for match in matches)

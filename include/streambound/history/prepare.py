@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
 from streambound.approximate.plan import memory_plan
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
-from streambound.compiler import compile
+from streambound.compiler import judge, planned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
+from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers
@@ -31,6 +32,7 @@ from streambound.query.partitions import (
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.segments import segment_plan
+from streambound.synopsis.statement import PlannedPart, planned_parts
 from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
@@ -100,7 +102,8 @@ Excluded = Mapping[str, Mapping[str, str]]
 class Draft:
     """A query that has been decided, before its histories are looked at.
 
-    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded.
+    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded. Its
+    parts are ``planned``, except where the plans depend on the rows of static relations.
     """
 
     name: str
@@ -109,6 +112,7 @@ class Draft:
     statement: Statement
     parts: tuple[Part, ...]
     memory_plan: StatementPlan | None = None
+    planned: tuple[PlannedPart, ...] | None = None
 
     @property
     def evaluated(self) -> bool:
@@ -124,8 +128,7 @@ def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -
     Raises:
         StreamboundError: the query is invalid, or cannot be evaluated.
     """
-    found = compile(sql, catalog, name)
-    assert found.verdict is not None and found.statement is not None and found.decision is not None
+    found = judge(sql, catalog, name)
     drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
     if not found.verdict.bounded and memory is None:
         return drafted
@@ -135,13 +138,24 @@ def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -
         plan = _in_memory(found.statement, memory)
         refuse_timeless(plan)
         return replace(drafted, memory_plan=plan)
-    if found.unplanned is not None:
+    # Static values are part of a plan, and are not read yet.
+    made = None if found.statement.statics else planned(found)
+    if unplanned := found.decision.unplanned if made is None else made.unplanned:
         raise PlanError(
-            f"bounded, but it cannot be evaluated yet: {found.unplanned}",
+            f"bounded, but it cannot be evaluated yet: {unplanned}",
             subject=name,
             fix="choose other queries, or see streambound check",
         )
-    return drafted
+    return drafted if made is None else replace(drafted, planned=made.planned_parts)
+
+
+def draft_of(query: Registered, catalog: Catalog, memory: Memory | None = None) -> Draft:
+    """The draft of a query; itself, if it is one.
+
+    Raises:
+        StreamboundError: as ``draft``.
+    """
+    return query if isinstance(query, Draft) else draft(query.name, query.sql, catalog, memory)
 
 
 def prepare(
@@ -166,7 +180,10 @@ def prepare(
         key, partitions, missing = _partitions(statement, chosen, excluded, listing)
         return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
     static = static_history(statement, listing)
-    plan = statement_plan(statement, drafted.parts, static)
+    parts = drafted.planned
+    if parts is None:
+        parts = planned_parts(drafted.parts, partial(static_values, static=static))
+    plan = statement_plan(statement, parts)
     refuse_timeless(plan)
     files = _static_files(statement, listing)
     if growing:

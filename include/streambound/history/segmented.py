@@ -23,7 +23,7 @@ class Segmented(Compact):
     def __init__(self, segments: SegmentPlan) -> None:
         super().__init__(segments.plan, {}, Order())
         self.segments = segments
-        self.join = ArrayJoin(self.plan.joins, self.plan.clock.conditions)
+        self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from streambound.compiler import compile
+from streambound.compiler import judge, planned
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.history import rows_of
+from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
 from streambound.history.united import United
 from streambound.query.catalog import Catalog
@@ -23,6 +25,7 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
 from streambound.synopsis.match_join import Row
+from streambound.synopsis.statement import planned_parts
 from streambound.tasks.engine import Engine, opened
 from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.promises import faults
@@ -73,10 +76,11 @@ def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
         PlanError: it is not bounded, has no plan, or compares timestamps.
         DataError: a table is missing, or does not fit the catalog.
     """
-    found = compile(sql, catalog, name)
-    assert found.verdict is not None and found.statement is not None and found.decision is not None
-    if not found.verdict.bounded or found.unplanned is not None:
-        why = found.unplanned or found.verdict.reasons[0].message
+    found = judge(sql, catalog, name)
+    made = None if found.statement.statics else planned(found)
+    unplanned = found.decision.unplanned if made is None else made.unplanned
+    if not found.verdict.bounded or unplanned is not None:
+        why = unplanned or found.verdict.reasons[0].message
         outcome = found.verdict.outcome.value
         raise PlanError(f"the query is {outcome}: {why}", subject=name, fix="see streambound check")
     statement = found.statement
@@ -88,7 +92,11 @@ def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
         o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))
         for o in statement.statics
     }
-    plan = statement_plan(statement, found.decision.parts, static)
+    if made is None:
+        parts = planned_parts(found.decision.parts, partial(static_values, static=static))
+    else:
+        parts = made.planned_parts
+    plan = statement_plan(statement, parts)
     if any(part.plan.timed for part in plan.parts):
         raise PlanError(
             "the query compares timestamps, or its DISTINCT rows have one: stored relations have no order",

@@ -99,7 +99,7 @@ class United:
     def _block(self, block: int, new: Mapping[str, Mapping[Row, int]]) -> Mapping[Row, int]:
         labels = [label for label, part in self.parts.items() if part.block == block]
         rows = [new.get(label, {}) for label in labels]
-        if not self.parts[labels[0]].query.distinct:
+        if not self.parts[labels[0]].query.ring.idempotent:
             return summed(rows)
         return united([self.evaluations[label] for label in labels], rows)
 

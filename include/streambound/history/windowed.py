@@ -55,7 +55,7 @@ class _PartState:
             old = self.held.get(alias, edges.tails[name].slice(0, 0))
             stays = pc.greater(old.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
             self.held[alias] = pa.concat_tables([old.filter(stays), edges.tails[name]])
-        if part.plan.query.distinct:
+        if part.plan.query.ring.idempotent:
             rows = [
                 self.answered,
                 edges.remembered[label],
@@ -169,7 +169,7 @@ class Windowed:
         found = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
         for label, state in self.parts.items():
             state.now, held, rows = load_held(state.part.plan, found[label])
-            if self.plan.distinct:
+            if self.plan.ring.idempotent:
                 known = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
                 state.answered = emit.answer_table(self.plan.statement, known)
             state.held = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}

@@ -25,19 +25,14 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Kind, Op, Query
+from streambound.query.model import Kind, Op, Query
 
 NAME = "arasu"
 
 
 def applies(query: Query) -> bool:
     """Whether the query is in the class that the theorems speak of."""
-    crossing = any(
-        atom.op is Op.NE
-        and isinstance(atom.right, Attribute)
-        and atom.left.occurrence != atom.right.occurrence
-        for atom in query.comparisons
-    )
+    crossing = any(atom.op is Op.NE and atom.left.occurrence != atom.right.occurrence for atom in query.joins)
     infinite = all(o.relation.kind is Kind.STREAM for o in query.occurrences)
     return infinite and not crossing and not query.timed
 
@@ -45,7 +40,7 @@ def applies(query: Query) -> bool:
 def arasu(query: Query) -> Verdict:
     """The verdict by Algorithm B.1 on a query that the theorems apply to; UNKNOWN past the search limit."""
     query = folded(query)
-    if len(query.streams) == 1 and not query.distinct:
+    if len(query.streams) == 1 and not query.ring.idempotent:
         return _verdict(Outcome.BOUNDED, "filter", "one stream: every predicate is a filter (section 4)")
     try:
         facts = system(query)
@@ -70,7 +65,7 @@ def _violated(time: TimeOrder) -> str | None:
     for join in joins:
         if facts.closure.equates(join.low, join.high):
             return f"C2: {join.low} = {join.high} has an unbounded side in a branch"
-        if not facts.query.distinct:
+        if not facts.query.ring.idempotent:
             return f"C3: MinRef({join.low.occurrence}) is not empty: {join.low} lies below {join.high}"
     for alias in time.infinite:
         pair = next(two_groups(facts, joins, {alias}, {alias}), None)

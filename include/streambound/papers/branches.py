@@ -91,7 +91,7 @@ def _relevant(facts: System) -> list[Attribute]:
     """The attributes that the criteria ask about: projected, or compared with another stream's."""
     query = facts.query
     asked = set(query.projected)
-    for atom in query.comparisons:
+    for atom in query.joins:
         if len({a.occurrence for a in atom.attributes}) == 2:
             asked.update(atom.attributes)
     return sorted(a for a in asked if not query.is_timestamp(a))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from streambound.papers.branches import BRANCH_LIMIT, lto_branches
 from streambound.papers.references import References
 from streambound.papers.splits import Forest, Split, split_options
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Join, Op, Query
 
 
 def violated_in_a_branch(split: Split, limit: int = BRANCH_LIMIT) -> str | None:
@@ -21,7 +21,7 @@ def violated_in_a_branch(split: Split, limit: int = BRANCH_LIMIT) -> str | None:
     Raises:
         BranchLimit: more than ``limit`` steps.
     """
-    if len(set(split.merged.values())) <= 1 and not split.facts.query.distinct:
+    if len(set(split.merged.values())) <= 1 and not split.facts.query.ring.idempotent:
         return None
     found = (broken(refs, split.forest) for refs in branches(split, limit))
     return next((condition for condition in found if condition), None)
@@ -39,19 +39,19 @@ def branches(split: Split, limit: int = BRANCH_LIMIT) -> Iterator[References]:
         yield References(facts.space, branch, streams)
 
 
-def split_comparisons(split: Split) -> list[Comparison]:
+def split_comparisons(split: Split) -> list[Join]:
     """The comparisons between columns of two streams that are split (step 1 of the preprocessing)."""
     query = split.facts.query
-    return [atom for atom in query.comparisons if _crosses(query, split.merged, atom)]
+    return [atom for atom in query.joins if _crosses(query, split.merged, atom)]
 
 
 def broken(refs: References, forest: Forest) -> str | None:
     """The condition of Theorem 1 (C3 to C5) or Theorem 2 that fails in a branch."""
-    return _eliminating(refs) if refs.query.distinct else _preserving(refs, forest)
+    return _eliminating(refs) if refs.query.ring.idempotent else _preserving(refs, forest)
 
 
-def _crosses(query: Query, streams: Mapping[str, str], atom: Comparison) -> bool:
-    if not isinstance(atom.right, Attribute) or query.is_timestamp(atom.left):
+def _crosses(query: Query, streams: Mapping[str, str], atom: Join) -> bool:
+    if query.is_timestamp(atom.left):
         return False
     sides = [streams.get(a.occurrence) for a in atom.attributes]
     return atom.op in (Op.NE, Op.LE, Op.GE) and None not in sides and sides[0] != sides[1]

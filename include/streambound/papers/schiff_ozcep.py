@@ -56,15 +56,15 @@ def applies(query: Query) -> bool:
     applied to the occurrences of a stream all the same, as if they were streams (its proofs carry over).
     """
     names = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STATIC]
-    offsets = any(atom.offset for atom in query.comparisons)
+    offsets = any(atom.offset for atom in query.joins)
     stamps = any(query.is_timestamp(a) for a in query.projected)
-    repeated = query.distinct and len(set(names)) < len(names)
+    repeated = query.ring.idempotent and len(set(names)) < len(names)
     return not repeated and not offsets and not stamps
 
 
 def theorem(query: Query) -> str:
     """The key of the theorem that speaks of the query's projection."""
-    return "schiff_ozcep_2" if query.distinct else "schiff_ozcep_1"
+    return "schiff_ozcep_2" if query.ring.idempotent else "schiff_ozcep_1"
 
 
 def schiff_ozcep(query: Query) -> Verdict:
@@ -74,7 +74,7 @@ def schiff_ozcep(query: Query) -> Verdict:
         for split in time_splits(conditions.facts):
             broken = misshapen(split) or conditions.violated(split)
             if broken is not None:
-                outcome = Outcome.NO_VERDICT if query.distinct else Outcome.UNBOUNDED
+                outcome = Outcome.NO_VERDICT if query.ring.idempotent else Outcome.UNBOUNDED
                 return _verdict(outcome, "condition-violated", broken)
     except BranchLimit:
         message = (
@@ -91,11 +91,11 @@ def schiff_ozcep(query: Query) -> Verdict:
 def misshapen(split: Split) -> str | None:
     """C1, C2 and the distances in C3 of Theorem 1, which no branch decides."""
     query, forest = split.facts.query, split.forest
-    if query.distinct or len(set(split.merged.values())) <= 1:
+    if query.ring.idempotent or len(set(split.merged.values())) <= 1:
         return None
     if not forest.is_forest():
         return "C1: a stream has two later streams that are not ordered: the graph is no tree"
-    for atom in query.comparisons:
+    for atom in query.joins:
         sides = [forest.streams.get(a.occurrence) for a in atom.attributes]
         names = [s for s in sides if s is not None and not query.is_timestamp(atom.left)]
         if len(set(names)) == 2 and not _adjacent(forest, *names):
@@ -134,8 +134,8 @@ class Conditions:
     def _equalities(self) -> list[tuple[Attribute, Attribute]]:
         """The equality joins of infinitely many values that splitting ``<=`` gives, and those written."""
         found = []
-        for atom in self.facts.query.comparisons:
-            if not isinstance(atom.right, Attribute) or atom.op not in (Op.EQ, Op.LE, Op.GE):
+        for atom in self.facts.query.joins:
+            if atom.op not in (Op.EQ, Op.LE, Op.GE):
                 continue
             left, right = atom.left, atom.right
             equal = tuple(differences(left, Op.EQ, right))
@@ -154,17 +154,18 @@ class Conditions:
             SearchLimit: see ``System.satisfiable``.
         """
         streams = split.merged
-        if len(set(streams.values())) <= 1 and not self.facts.query.distinct:
+        if len(set(streams.values())) <= 1 and not self.facts.query.ring.idempotent:
             return None
         if self._needs_branches(split):
             return violated_in_a_branch(split)
-        return self._eliminating(streams) if self.facts.query.distinct else self._preserving(split.forest)
+        idempotent = self.facts.query.ring.idempotent
+        return self._eliminating(streams) if idempotent else self._preserving(split.forest)
 
     def _needs_branches(self, split: Split) -> bool:
         query = self.facts.query
         ended = (
             split.time.finite & {a.occurrence for a in atom.attributes}
-            for atom in query.comparisons
+            for atom in query.joins
             if not query.is_timestamp(atom.left) and len({a.occurrence for a in atom.attributes}) == 2
         )
         return any(ended)

@@ -17,7 +17,7 @@ from streambound.constraints.search import consistent
 from streambound.constraints.system import System, shifted
 from streambound.constraints.time import TimeOrder
 from streambound.papers.branches import BranchLimit, Option
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Join, Op
 
 # Steps of splitting the comparisons of timestamps: 15 comparisons `<=` already have 32,768 splits.
 SPLIT_LIMIT = 4_000
@@ -25,9 +25,9 @@ SPLIT_LIMIT = 4_000
 _SPLITS = {Op.NE: (Op.LT, Op.GT), Op.LE: (Op.LT, Op.EQ), Op.GE: (Op.GT, Op.EQ)}
 
 
-def split_options(atom: Comparison) -> list[Option]:
+def split_options(atom: Join) -> list[Option]:
     """The ways of splitting a comparison; one that changes nothing if it is not split."""
-    if not isinstance(atom.right, Attribute) or atom.op not in _SPLITS:
+    if atom.op not in _SPLITS:
         return [[]]
     return [shifted(atom.left, op, atom.right, atom.offset) for op in _SPLITS[atom.op]]
 
@@ -122,7 +122,7 @@ def time_splits(facts: System) -> Iterator[Split]:
         return
     query = facts.query
     stamps = [a for a in facts.space.mentioned if query.is_timestamp(a)]
-    atoms = [a for a in query.comparisons if query.is_timestamp(a.left) and a.op in _SPLITS]
+    atoms = [a for a in query.joins if query.is_timestamp(a.left) and a.op in _SPLITS]
     named = {None, *stamps}
     choices = tuple(c for c in facts.choices if {c[0].high, c[0].low} <= named)
     pending: list[tuple[Closure, int, tuple[Difference, ...]]] = [(facts.closure.among(stamps), 0, ())]

@@ -18,7 +18,7 @@ from streambound.papers.lto import branches, broken, split_comparisons
 from streambound.papers.references import References
 from streambound.papers.schiff_ozcep import applies, misshapen, schiff_ozcep, theorem
 from streambound.papers.splits import SPLIT_LIMIT, Split, time_splits
-from streambound.query.model import Attribute, Comparison, Kind, Op, Query
+from streambound.query.model import Attribute, Kind, Op, Query
 
 OUTSIDE = """   The theorem does not apply: offsets, projected timestamps, and streams that occur twice under
    DISTINCT are outside Definition 4."""
@@ -54,7 +54,7 @@ def _outcome(outcome: Outcome, query: Query) -> str:
 
 
 def _normal_form(query: Query) -> Iterator[str]:
-    sign = "distinct" if query.distinct else "all"
+    sign = "distinct" if query.ring.idempotent else "all"
     yield "0. Normal form (Definition 4)"
     yield f"   project ({sign}): {', '.join(str(output.term) for output in query.select)}"
     for kind, what in (
@@ -74,7 +74,7 @@ def _preprocessing(query: Query) -> Iterator[str]:
         yield "   The conditions contradict each other: nothing is left to preprocess."
         return
     splits = list(time_splits(facts))
-    stamps = [a for a in query.comparisons if query.is_timestamp(a.left) and _is_split(a)]
+    stamps = [a for a in query.joins if query.is_timestamp(a.left) and a.op in (Op.NE, Op.LE, Op.GE)]
     yield "1. Split <> and <= into disjoint queries"
     columns = split_comparisons(splits[0]) if splits else []
     yield f"   between timestamps: {', '.join(map(str, stamps)) or 'none'}"
@@ -84,10 +84,6 @@ def _preprocessing(query: Query) -> Iterator[str]:
         yield from _split_lines(number, split)
     if len(splits) > SPLITS_SHOWN:
         yield f"... and {len(splits) - SPLITS_SHOWN:,} more ways of splitting time."
-
-
-def _is_split(atom: Comparison) -> bool:
-    return isinstance(atom.right, Attribute) and atom.op in (Op.NE, Op.LE, Op.GE)
 
 
 def _split_lines(number: int, split: Split) -> Iterator[str]:
@@ -130,7 +126,7 @@ def _forest(split: Split) -> Iterator[str]:
 def _branches(split: Split) -> Iterator[str]:
     """Step 4: the number of LTO queries, first of all the ones in which a condition fails."""
     query = split.facts.query
-    if len(set(split.merged.values())) <= 1 and not query.distinct:
+    if len(set(split.merged.values())) <= 1 and not query.ring.idempotent:
         yield "4. One infinite stream and duplicates preserved: the theorem asks for nothing."
         return
     found, told = list[References](), 0
@@ -195,8 +191,8 @@ def _place(refs: References, attribute: Attribute) -> str:
 def _redundant(refs: References) -> list[str]:
     query = refs.query
     found = []
-    for atom in query.comparisons:
-        if not isinstance(atom.right, Attribute) or query.is_timestamp(atom.left):
+    for atom in query.joins:
+        if query.is_timestamp(atom.left):
             continue
         sides = {refs.streams.get(a.occurrence) for a in atom.attributes}
         if len(sides) < 2 or None in sides or atom.op in (Op.EQ, Op.NE):

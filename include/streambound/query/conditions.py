@@ -13,8 +13,9 @@ from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.model import (
     Attribute,
-    Comparison,
     Constant,
+    Filter,
+    Join,
     Membership,
     Never,
     NullTest,
@@ -133,9 +134,9 @@ def _two_words(node: exp.Alias, scope: Scope) -> QueryError:
     )
 
 
-def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Scope) -> Comparison:
+def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Scope) -> Filter:
     constant = Constant(int(value), str(value).upper(), BOOLEAN)
-    return Comparison(attribute, Op.EQ, constant, place_of(node, scope.sql))
+    return Filter(attribute, Op.EQ, constant, place_of(node, scope.sql))
 
 
 def _is(node: exp.Is, scope: Scope, positive: bool) -> Formula:
@@ -182,9 +183,10 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     _refuse_mismatch(first, second, whole, scope)
     if isinstance(second, Attribute):
         _refuse_inexact([first, second], whole, scope)
-    elif second.value is None:
+        return _between(Join(first, op, second, place), whole, scope)
+    if second.value is None:
         return Never(whole.sql(dialect="spark"), place, (first,))
-    return _between(Comparison(first, op, second, place), whole, scope)
+    return Filter(first, op, second, place)
 
 
 def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Scope) -> None:
@@ -277,14 +279,16 @@ def _shifted(
         moved = _beside(first, second, whole, scope)
         if moved.value is None:
             return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (first,))
-        second, offset = Constant(moved.value + offset, moved.text, moved.type), 0
+        shifted = Constant(moved.value + offset, moved.text, moved.type)
+        _refuse_mismatch(first, shifted, whole, scope)
+        return Filter(first, op, shifted, place_of(whole, scope.sql))
     _refuse_mismatch(first, second, whole, scope)
     length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
     text = f" {'+' if offset >= 0 else '-'} {length}" if offset else ""
-    return _between(Comparison(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
+    return _between(Join(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
 
 
-def _between(found: Comparison, whole: exp.Expr, scope: Scope) -> Formula:
+def _between(found: Join, whole: exp.Expr, scope: Scope) -> Formula:
     """A comparison; one of a timestamp, which is never NULL, with itself is decided."""
     if found.left == found.right and scope.is_timestamp(found.left):
         return _decided(holds(found.op, 0, found.offset), whole, scope)

@@ -8,10 +8,10 @@ its atoms, and of an atom it only matters whether it is true.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from streambound.query.model import Atom, Attribute, Comparison, Constant, Membership, Never, NullTest, Op
+from streambound.query.model import Atom, Attribute, Constant, Filter, Join, Membership, Never, NullTest, Op
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ def _listed(parts: Iterable[Formula]) -> Iterator[Formula]:
         if listed is None or len(values[listed[0]]) == 1:
             yield part
         else:
-            assert isinstance(part, (Comparison, Membership))
+            assert isinstance(part, (Filter, Membership))
             yield Membership(listed[0], tuple(values[listed[0]]), part.place)
 
 
 def _values(part: Formula) -> tuple[Attribute, tuple[Constant, ...]] | None:
     if isinstance(part, Membership):
         return part.attribute, part.values
-    if isinstance(part, Comparison) and part.op is Op.EQ and isinstance(part.right, Constant):
-        return part.left, (part.right,)
+    if isinstance(part, Filter) and part.op is Op.EQ:
+        return part.attribute, (part.constant,)
     return None
 
 
@@ -142,9 +142,8 @@ def untrue(atom: Atom, nullable: Callable[[Attribute], bool]) -> list[tuple[Atom
     return ways
 
 
-def false(atom: Comparison | Membership) -> list[Atom]:
+def false(atom: Filter | Join | Membership) -> list[Atom]:
     """The negation of a comparison; of a membership the comparisons that hold together."""
     if isinstance(atom, Membership):
-        return [Comparison(atom.attribute, Op.NE, value, atom.place) for value in atom.values]
-    opposite = Comparison(atom.left, atom.op.negated, atom.right, atom.place, atom.offset, atom.offset_text)
-    return [opposite]
+        return [Filter(atom.attribute, Op.NE, value, atom.place) for value in atom.values]
+    return [replace(atom, op=atom.op.negated)]

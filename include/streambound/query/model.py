@@ -1,7 +1,8 @@
 """The frozen model: relations with their columns and domains, and select-project-join queries.
 
 A query is ``SELECT [DISTINCT] outputs FROM occurrences WHERE atoms`` (a conjunction), as in
-Arasu et al. section 2.2 and Schiff & Özçep Definition 4. Constants in it are encoded (see
+Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what the weights of its rows are
+(see ``ring``). Constants in it are encoded (see
 ``values``); attributes name an occurrence (the alias), so a stream may occur more than once.
 """
 
@@ -13,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 
 from streambound.errors import Place
+from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
 
 
@@ -159,15 +161,33 @@ _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.L
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """``left op right + offset``; never true where a side is NULL.
+class Filter:
+    """``attribute op constant``; never true where the attribute is NULL. The constant is not."""
+
+    attribute: Attribute
+    op: Op
+    constant: Constant
+    place: Place = field(compare=False, default=Place(1, 1))
+
+    def __str__(self) -> str:
+        return f"{self.attribute} {self.op.value} {self.constant}"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attribute compared."""
+        return (self.attribute,)
+
+
+@dataclass(frozen=True)
+class Join:
+    """``left op right + offset``, columns of one occurrence or of two; never true where a side is NULL.
 
     An offset (encoded: ticks, or microseconds) occurs between application timestamps of two occurrences only.
     """
 
     left: Attribute
     op: Op
-    right: Term
+    right: Attribute
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
@@ -177,8 +197,8 @@ class Comparison:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The one or two attributes compared."""
-        return (self.left, self.right) if isinstance(self.right, Attribute) else (self.left,)
+        """The two attributes compared."""
+        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -227,7 +247,7 @@ class NullTest:
         return (self.attribute,)
 
 
-Atom = Comparison | Membership | NullTest | Never
+Atom = Filter | Join | Membership | NullTest | Never
 
 
 @dataclass(frozen=True)
@@ -254,7 +274,7 @@ class Query:
 
     name: str
     sql: str
-    distinct: bool
+    ring: Ring
     select: tuple[Output, ...]
     occurrences: tuple[Occurrence, ...]
     where: tuple[Atom, ...]
@@ -263,7 +283,7 @@ class Query:
     @property
     def projection(self) -> str:
         """``eliminating`` for DISTINCT, else ``preserving``."""
-        return "eliminating" if self.distinct else "preserving"
+        return "eliminating" if self.ring.idempotent else "preserving"
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:
@@ -336,9 +356,9 @@ class Query:
         return tuple(dict.fromkeys(o.term for o in self.select if isinstance(o.term, Attribute)))
 
     @property
-    def comparisons(self) -> Iterator[Comparison]:
-        """The atoms that compare with an operator."""
-        return (atom for atom in self.where if isinstance(atom, Comparison))
+    def joins(self) -> Iterator[Join]:
+        """The atoms that compare two attributes."""
+        return (atom for atom in self.where if isinstance(atom, Join))
 
     @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, any_of
-from streambound.query.model import Atom, Attribute, Comparison, Never, Term
+from streambound.query.model import Atom, Attribute, Join, Never, Term
 
 T = TypeVar("T", bound=Term)
 
@@ -21,7 +21,7 @@ def renamed(term: T, names: Mapping[str, str]) -> T:
 
 def renamed_atom(atom: Atom, names: Mapping[str, str]) -> Atom:
     """An atom over other aliases."""
-    if isinstance(atom, Comparison):
+    if isinstance(atom, Join):
         return replace(atom, left=renamed(atom.left, names), right=renamed(atom.right, names))
     if isinstance(atom, Never):
         return replace(atom, attributes=tuple(renamed(a, names) for a in atom.attributes))

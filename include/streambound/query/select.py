@@ -11,6 +11,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.conditions import formula
 from streambound.query.formula import all_of
 from streambound.query.model import Occurrence, Output, Query
+from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import Scope, place_of
 from streambound.query.statement import Selection
 from streambound.query.tokens import code, place_at
@@ -50,7 +51,7 @@ def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Sele
     base = Query(
         name=name,
         sql=sql,
-        distinct=select.args.get("distinct") is not None,
+        ring=INTEGERS if select.args.get("distinct") is None else BOOLEANS,
         select=_outputs(select, scope),
         occurrences=occurrences,
         where=(),

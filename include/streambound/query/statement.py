@@ -13,6 +13,7 @@ from functools import cached_property
 
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
 from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query, Relation
+from streambound.query.ring import Ring
 from streambound.query.values import Type
 
 
@@ -46,9 +47,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Block:
-    """Selections whose answers are united: without duplicates if ``distinct``, else there is one."""
+    """Selections whose rows carry weights of one ring; several only where it is idempotent."""
 
-    distinct: bool
+    ring: Ring
     selections: tuple[Selection, ...]
 
 
@@ -62,10 +63,16 @@ class Statement:
     outputs: tuple[tuple[str, Type], ...]
     metadata: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def of(cls, query: Query) -> Statement:
+        """A conjunctive query as a statement of one block."""
+        block = Block(query.ring, (Selection(replace(query, where=()), all_of(query.where)),))
+        return cls(query.name, query.sql, (block,), query.outputs, query.metadata)
+
     @property
     def projection(self) -> str:
         """``eliminating`` if no row is answered twice, else ``preserving``."""
-        return "eliminating" if len(self.blocks) == 1 and self.blocks[0].distinct else "preserving"
+        return "eliminating" if len(self.blocks) == 1 and self.blocks[0].ring.idempotent else "preserving"
 
     @property
     def selections(self) -> tuple[Selection, ...]:
@@ -128,16 +135,8 @@ class Statement:
             relation.timestamp in self.columns(relation.name)
             or self.timed
             or any(
-                block.distinct and any(map(s.base.is_timestamp, s.base.projected))
+                block.ring.idempotent and any(map(s.base.is_timestamp, s.base.projected))
                 for block in self.blocks
                 for s in block.selections
             )
         )
-
-
-def whole(query: Query) -> Statement:
-    """A conjunctive query as a statement."""
-    selection = Selection(replace(query, where=()), all_of(query.where))
-    return Statement(
-        query.name, query.sql, (Block(query.distinct, (selection,)),), query.outputs, query.metadata
-    )

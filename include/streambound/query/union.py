@@ -10,6 +10,7 @@ from streambound.errors import Place, QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.exactness import HELD, exactly
 from streambound.query.model import Column, Constant, Output, Query
+from streambound.query.ring import BOOLEANS
 from streambound.query.scope import place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block
@@ -29,7 +30,7 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
     """
     if isinstance(node, exp.Select):
         found = selection(node, sql, catalog, name)
-        return (Block(found.base.distinct, (found,)),)
+        return (Block(found.base.ring, (found,)),)
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return united(node.this, sql, catalog, name)
@@ -46,7 +47,7 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
     if not node.args.get("distinct"):
         return members
     selections = (s for block in members for s in block.selections)
-    return (Block(True, tuple(replace(s, base=replace(s.base, distinct=True)) for s in selections)),)
+    return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
 
 
 def _no_statement(sql: str) -> QueryError:
@@ -105,7 +106,7 @@ def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
         QueryError: with the place of the first that makes them so.
     """
     # What UNION ALL rounds is rounded in the answer alone; but a decimal of too many digits has no type.
-    merged = [block.selections for block in blocks if block.distinct]
+    merged = [block.selections for block in blocks if block.ring.idempotent]
     groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
     for selections in groups:
         terms: list[Column | Constant] = []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from streambound.compiler import Compilation
+from streambound.compiler import Planned
 from streambound.query.model import Kind, Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
@@ -130,7 +130,7 @@ class Explained:
     sentence: str = ""
 
 
-def explained(job: Compilation) -> Explained:
+def explained(job: Planned) -> Explained:
     """What is kept of each stream of a bounded query, and why that is enough."""
     size = units_text(job.units) if job.units is not None else job.units_formula or ""
     if job.unplanned is not None:
@@ -177,7 +177,7 @@ def _of_stream(query: Query, synopsis: MatchSynopsis) -> Kept:
 
 
 def _table(query: Query, cell: Cell) -> Table:
-    kept = _ends(cell) if query.distinct else "the number of tuples"
+    kept = _ends(cell) if query.ring.idempotent else "the number of tuples"
     keys = tuple(key_text(query, key) for key in cell.keys)
     return Table(all_text(query, cell.conditions), keys, kept, cell.units, all_text(query, cell.context))
 
@@ -252,7 +252,7 @@ def _table_of_matches(query: Query, cell: Cell) -> Table:
 
 
 def _best(query: Query, cell: Cell) -> str:
-    if not query.distinct:
+    if not query.ring.idempotent:
         return "how many there are"
     if not cell.extrema and not cell.unequal:
         return "one of them" if cell.whole else "whether there is one"

@@ -16,7 +16,7 @@ from typing import Any
 from streambound.certificate.slots import Event
 from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Encoded, Evaluator, Witness, definition
-from streambound.compiler import Compilation
+from streambound.compiler import Decided
 from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static
 from streambound.query.statement import Statement
@@ -73,14 +73,13 @@ class _Deadline:
         return self.evaluator(arriving, static, last)
 
 
-def story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> Story:
+def story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) -> Story:
     """The story of a decided query.
 
     Args:
         slots: of the witness, 2 or 3.
         seconds: how long a witness is looked for; what a query's own decision takes is not counted.
     """
-    assert job.statement is not None and job.verdict is not None and job.decision is not None
     reason, outcome = job.verdict.reasons[0].message, job.verdict.outcome.value
     if outcome != "unbounded":
         return Story(job.name, reason, missing=_why_none(job, outcome))
@@ -94,7 +93,7 @@ def story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> Sto
         return Story(job.name, reason, missing=f"No example was found within {seconds:g} seconds.")
 
 
-def _why_none(job: Compilation, outcome: str) -> str:
+def _why_none(job: Decided, outcome: str) -> str:
     if outcome == "bounded":
         return "The query is bounded: a fixed memory tells apart all histories that matter."
     if job.criterion != "exact":
@@ -102,8 +101,7 @@ def _why_none(job: Compilation, outcome: str) -> str:
     return "Neither a witness nor a plan of a fixed size was found, so no example is known."
 
 
-def _told(job: Compilation, reason: str, found: Witness, judge: Evaluator) -> Story:
-    assert job.statement is not None
+def _told(job: Decided, reason: str, found: Witness, judge: Evaluator) -> Story:
     for one, other, suffix in _choices(found):
         answers = [_answers(job.statement, found, chosen, suffix, judge) for chosen in (one, other)]
         if _rows(answers[0]) != _rows(answers[1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.verdict import Reason
-from streambound.compiler import Compilation, Report
+from streambound.compiler import Planned, Report
 from streambound.errors import StreamboundError, underlined
 from streambound.query.model import Query
 from streambound.report.codes import page
@@ -59,7 +59,7 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def plan_text(job: Compilation) -> str:
+def plan_text(job: Planned) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
     found = explained(job)
     if not found.parts:
@@ -80,4 +80,4 @@ def part_text(query: Query) -> str:
     )
     selected = ", ".join(str(o.term) for o in query.select)
     where = f" WHERE {' AND '.join(map(str, query.where))}" if query.where else ""
-    return f"SELECT {'DISTINCT ' if query.distinct else ''}{selected} FROM {', '.join(names)}{where}"
+    return f"SELECT {'DISTINCT ' if query.ring.idempotent else ''}{selected} FROM {', '.join(names)}{where}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from streambound.query.model import Comparison, Constant, Domain, Op, Relation
+from streambound.query.model import Domain, Filter, Op, Relation
 from streambound.query.values import Family, Value
 from streambound.spark.frames import quoted
 from streambound.synopsis.plan import StreamSynopsis
@@ -64,8 +64,8 @@ class _Rows:
         """Some conditions that a tuple must meet to count."""
         found = [quoted(a.column).isNotNull() for a in synopsis.required if a.column in self.kinds]
         for atom in synopsis.filters:
-            if isinstance(atom, Comparison) and isinstance(atom.right, Constant):
-                found += self._compared(atom.left.column, atom.op, atom.right.value)
+            if isinstance(atom, Filter):
+                found += self._compared(atom.attribute.column, atom.op, atom.constant.value)
         for condition in synopsis.derived:
             found += self._compared(condition.attribute.column, condition.op, condition.value)
         return found

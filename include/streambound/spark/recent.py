@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from streambound.approximate.evaluation import Tuple, by_time
 from streambound.approximate.nightly.benchmark import Case
 from streambound.approximate.plan import MemoryPlan, memory_plan
-from streambound.compiler import compile
+from streambound.compiler import judge
 from streambound.errors import PlanError, StreamboundError
 from streambound.history.executor import Progress
 from streambound.history.prepare import refuse_timeless
@@ -34,8 +34,7 @@ def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
     Raises:
         StreamboundError: it is invalid, bounded, no equijoin, or a stream of it has no timestamps.
     """
-    found = compile(sql, catalog, name)
-    assert found.statement is not None and found.verdict is not None
+    found = judge(sql, catalog, name)
     if found.verdict.bounded:
         raise PlanError(
             "it is bounded and needs no cache: it is evaluated exactly",

@@ -109,7 +109,7 @@ class CellPlanner:
         if pruned is None:
             return []
         keyed = self._with_keys(pruned)
-        found = self._eliminating(keyed) if self.facts.query.distinct else self._preserving(keyed)
+        found = self._eliminating(keyed) if self.facts.query.ring.idempotent else self._preserving(keyed)
         if found is None:
             columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
             raise self._error(f"no finite table holds {columns}")

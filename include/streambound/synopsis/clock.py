@@ -17,18 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Join, Op, Query
 
 Composite = frozenset[str]
 
 
-def time_conditions(query: Query) -> tuple[Comparison, ...]:
+def time_conditions(query: Query) -> tuple[Join, ...]:
     """The comparisons of a query between application timestamps of two occurrences."""
-    return tuple(
-        atom
-        for atom in query.comparisons
-        if isinstance(atom.right, Attribute) and query.is_timestamp(atom.left)
-    )
+    return tuple(atom for atom in query.joins if query.is_timestamp(atom.left))
 
 
 @dataclass(frozen=True)
@@ -41,10 +37,9 @@ class Order:
     offset: int
 
 
-def orders(conditions: Iterable[Comparison]) -> Iterator[Order]:
+def orders(conditions: Iterable[Join]) -> Iterator[Order]:
     """Time conditions from each stream that they bound from above; ``<>`` from both."""
     for atom in conditions:
-        assert isinstance(atom.right, Attribute)
         left, right = atom.left.occurrence, atom.right.occurrence
         backwards = Order(right, atom.op.mirrored, left, -atom.offset)
         for order in (Order(left, atom.op, right, atom.offset), backwards):
@@ -59,7 +54,7 @@ class Clock:
     """The time conditions of a satisfiable query between streams that do not end."""
 
     streams: tuple[str, ...]
-    conditions: tuple[Comparison, ...]
+    conditions: tuple[Join, ...]
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Column, Comparison, Kind, Occurrence, Query
+from streambound.query.model import Attribute, Column, Join, Kind, Occurrence, Query
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.plan import StreamSynopsis
 
@@ -54,7 +54,7 @@ class EndingPlan:
     @property
     def ends(self) -> dict[int, int]:
         """The outputs after whose timestamp a row cannot come again, and how long after."""
-        if not self.later.distinct:
+        if not self.later.ring.idempotent:
             return {}
         clock = Clock(tuple(o.alias for o in self.later.streams), time_conditions(self.later))
         terms = ((place, output.term) for place, output in enumerate(self.later.select))
@@ -128,29 +128,25 @@ def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
     later = replace(
         query,
         occurrences=tuple(_later(o, finite, shadows) for o in query.occurrences),
-        where=tuple(
-            _plain(compared[a]) if isinstance(a, Comparison) and a in compared else a for a in query.where
-        ),
+        where=tuple(_plain(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where),
     )
     return EndingPlan(query, finite, max(last.values()), later, shadows, linger)
 
 
 # A comparison of two timestamps, each plus a shift.
-_Shifted = tuple[Comparison, int, int]
+_Shifted = tuple[Join, int, int]
 
 
-def _compared(atom: Comparison, finite: tuple[str, ...]) -> _Shifted:
+def _compared(atom: Join, finite: tuple[str, ...]) -> _Shifted:
     """A time condition with its offset on the side of a stream that ends."""
-    assert isinstance(atom.right, Attribute)
     if atom.right.occurrence in finite:
         return atom, 0, atom.offset
     return atom, -atom.offset, 0
 
 
-def _plain(shifted: _Shifted) -> Comparison:
+def _plain(shifted: _Shifted) -> Join:
     """The comparison of the columns that hold the timestamps."""
     atom, left, right = shifted
-    assert isinstance(atom.right, Attribute)
     return replace(
         atom,
         left=Attribute(atom.left.occurrence, shadow_name(atom.left.column, left)),
@@ -168,7 +164,6 @@ def shadow_name(column: str, shift: int) -> str:
 def _shadows(query: Query, compared: Iterable[_Shifted]) -> Shadows:
     found: dict[str, dict[Shadow, None]] = {o.alias: {} for o in query.occurrences}
     for atom, left, right in compared:
-        assert isinstance(atom.right, Attribute)
         for side, shift in ((atom.left, left), (atom.right, right)):
             # Occurrences of one relation stay occurrences of one relation.
             name = query.occurrence(side.occurrence).relation.name

@@ -16,7 +16,7 @@ from itertools import chain
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import System, constraints_of, differences, forced, system, unconstrained
-from streambound.query.model import Atom, Attribute, Comparison, Kind, Membership, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Kind, Membership, Op, Query
 from streambound.query.values import Value
 from streambound.synopsis.plan import Condition, Pair
 
@@ -36,7 +36,7 @@ class Known:
     facts: System
     local: Closure
     alone: Closure
-    joins: tuple[Comparison, ...]
+    joins: tuple[Join, ...]
     static_values: Mapping[Attribute, tuple[Value, ...]]
 
     @property
@@ -52,7 +52,6 @@ class Known:
         """The comparisons of an occurrence with others, its own column on the left."""
         pairs = []
         for atom in self.joins:
-            assert isinstance(atom.right, Attribute)
             if atom.left.occurrence == alias:
                 pairs.append((atom.left, atom.op, atom.right))
             elif atom.right.occurrence == alias:
@@ -115,9 +114,7 @@ class Known:
             found, pending = {attribute}, [attribute]
             while pending:
                 here = pending.pop()
-                sides = {
-                    a for atom in self.query.comparisons if here in atom.attributes for a in atom.attributes
-                }
+                sides = {a for atom in self.query.joins if here in atom.attributes for a in atom.attributes}
                 pending.extend(sides - found)
                 found |= sides
             self._links[attribute] = found
@@ -199,7 +196,7 @@ def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
 def known(
     query: Query,
     static_values: Mapping[Attribute, tuple[Value, ...]] | None = None,
-    joins: Collection[Comparison] | None = None,
+    joins: Collection[Join] | None = None,
     choices: bool = False,
 ) -> Known | None:
     """The facts of a query; None if no tuples can ever meet its conditions together.
@@ -217,16 +214,12 @@ def known(
         return None
     atoms = query.where
     if joins is not None:
-        atoms = tuple(a for a in atoms if not _between(a) or a in joins)
+        atoms = tuple(a for a in atoms if not isinstance(a, Join) or a in joins)
     local = _local(facts, atoms)
     alone = local.assume(_bounds(facts.closure, query))
     if alone is None:
         return None
     return Known(facts, local, alone, _joins(facts, alone, atoms), values)
-
-
-def _between(atom: Atom) -> bool:
-    return isinstance(atom, Comparison) and isinstance(atom.right, Attribute)
 
 
 def _local(facts: System, atoms: Iterable[Atom]) -> Closure:
@@ -251,9 +244,9 @@ def _bounds(closure: Closure, query: Query) -> list[Difference]:
     return list(chain.from_iterable(_unary(closure, a) for a in infinite))
 
 
-def _joins(facts: System, alone: Closure, atoms: Iterable[Atom]) -> tuple[Comparison, ...]:
+def _joins(facts: System, alone: Closure, atoms: Iterable[Atom]) -> tuple[Join, ...]:
     """The comparisons between occurrences, without those that the rest of the query implies."""
-    compared = (a for a in atoms if isinstance(a, Comparison))
+    compared = (a for a in atoms if isinstance(a, Join))
     kept = [a for a in compared if len({x.occurrence for x in a.attributes}) == 2]
     for atom in list(kept):
         rest = [d for other in kept if other is not atom for d in _differences(other)]
@@ -263,14 +256,12 @@ def _joins(facts: System, alone: Closure, atoms: Iterable[Atom]) -> tuple[Compar
     return tuple(kept)
 
 
-def _differences(atom: Comparison) -> list[Difference]:
-    assert isinstance(atom.right, Attribute)
+def _differences(atom: Join) -> list[Difference]:
     return differences(atom.left, atom.op, atom.right)
 
 
-def implied(closure: Closure, atom: Comparison) -> bool:
+def implied(closure: Closure, atom: Join) -> bool:
     """Whether a comparison of two columns follows from a closure."""
-    assert isinstance(atom.right, Attribute)
     return holds_in(closure, (atom.left, atom.op, atom.right))
 
 

@@ -12,7 +12,8 @@ from itertools import chain
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query
+from streambound.query.ring import Ring, Weight
 from streambound.synopsis.plan import Condition, MatchSynopsis, Pair
 from streambound.synopsis.state import ANY, Bucket, Table, Values, op_between, passes
 
@@ -29,7 +30,7 @@ class Match:
 
     values: Values
     stamps: Mapping[str, int]
-    weight: int = 1
+    weight: Weight = 1
     cell: int | None = None
 
     def towards(self, pair: Pair) -> Any:
@@ -110,7 +111,7 @@ class _Merged:
     def __init__(self) -> None:
         self.matches = Matches()
         self.columns: tuple[Attribute, ...] | None = None
-        self.weights: dict[Row, int] = {}
+        self.weights: dict[Row, Weight] = {}
 
     def add(self, changed: Iterable[Match], sign: int) -> None:
         for match in changed:
@@ -231,8 +232,9 @@ def project(query: Query, owners: Owners) -> Row:
 class MatchJoin:
     """The conditions between streams: of columns, and of timestamps, and cells that are never joined."""
 
-    joins: tuple[Comparison, ...]
-    times: tuple[Comparison, ...] = ()
+    ring: Ring
+    joins: tuple[Join, ...]
+    times: tuple[Join, ...] = ()
     excluded: frozenset[tuple[Place, Place]] = frozenset()
     _conditions: dict[tuple[frozenset[str], frozenset[str]], _Conditions] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -245,19 +247,19 @@ class MatchJoin:
             found = self._conditions[streams, bound] = _Conditions(self, streams, bound)
         return found
 
-    def owners(self, sources: Iterable[Source]) -> Iterator[tuple[Owners, int]]:
-        """Every combination that meets the conditions, and how often it occurs; changed for the next."""
+    def owners(self, sources: Iterable[Source]) -> Iterator[tuple[Owners, Weight]]:
+        """Every combination that meets the conditions, with its weight; changed for the next."""
         ordered = sorted(sources, key=lambda source: len(source[1]))
         if ordered and ordered[0][1]:
             steps, bound = [], frozenset[str]()
             for streams, matches in ordered:
                 steps.append(_Step(self.between(streams, bound), matches))
                 bound |= streams
-            yield from self._extend(steps, 0, {}, 1)
+            yield from self._extend(steps, 0, {}, self.ring.one)
 
     def _extend(
-        self, steps: list[_Step], depth: int, owners: Owners, weight: int
-    ) -> Iterator[tuple[Owners, int]]:
+        self, steps: list[_Step], depth: int, owners: Owners, weight: Weight
+    ) -> Iterator[tuple[Owners, Weight]]:
         if depth == len(steps):
             yield owners, weight
             return
@@ -266,13 +268,12 @@ class MatchJoin:
             # What deeper steps have chosen is not looked at before they choose again.
             for alias in step.conditions.streams:
                 owners[alias] = match
-            yield from self._extend(steps, depth + 1, owners, weight * match.weight)
+            yield from self._extend(steps, depth + 1, owners, self.ring.multiply(weight, match.weight))
 
-    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, int]) -> None:
-        """Add the answer rows of every combination, with their multiplicities."""
+    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, Weight]) -> None:
+        """Add the answer rows of every combination, with their weights."""
         for owners, weight in self.owners(sources):
-            row = project(query, owners)
-            found[row] = found.get(row, 0) + weight
+            self.ring.put(found, project(query, owners), weight)
 
     def exists(self, query: Query, sources: Iterable[Source], row: Row) -> bool:
         """Whether an answer row follows from the sources."""
@@ -345,7 +346,6 @@ class _Step:
         if not match.stamps:
             return True
         for atom in self.conditions.times:
-            assert isinstance(atom.right, Attribute)
             left, right = (
                 (match if alias in streams else owners[alias]).stamps.get(alias)
                 for alias in (atom.left.occurrence, atom.right.occurrence)
@@ -355,9 +355,8 @@ class _Step:
         return True
 
 
-def _oriented(atom: Comparison, streams: frozenset[str], bound: frozenset[str]) -> Iterator[Pair]:
+def _oriented(atom: Join, streams: frozenset[str], bound: frozenset[str]) -> Iterator[Pair]:
     left, right = atom.left, atom.right
-    assert isinstance(right, Attribute)
     if left.occurrence in streams and right.occurrence in bound:
         yield left, atom.op, right
     elif right.occurrence in streams and left.occurrence in bound:

@@ -29,7 +29,7 @@ from enum import Enum
 from math import prod
 from typing import Any
 
-from streambound.query.model import Atom, Attribute, Comparison, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Op, Query
 from streambound.query.values import Value
 from streambound.synopsis.clock import Clock, Composite
 
@@ -241,7 +241,7 @@ class Plan:
 
     query: Query
     clock: Clock
-    joins: tuple[Comparison, ...] = ()
+    joins: tuple[Join, ...] = ()
     streams: tuple[StreamSynopsis, ...] = ()
     synopses: tuple[MatchSynopsis, ...] = ()
     answers: tuple[Split, ...] = ()
@@ -305,7 +305,7 @@ class Plan:
         told = any(alias == stream for synopsis in self.synopses for stream, _, _ in synopsis.ages)
         projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
         return (
-            self.query.distinct
+            self.query.ring.idempotent
             and not (projected or told or self.clock.hold(alias) > 0)
             and len(sides) < 2
             and all(order.op is not Op.NE for order in own)

@@ -49,7 +49,7 @@ def needs_time(query: Query) -> bool:
     """Whether timestamps are compared with each other, or rows with a timestamp are to be distinct, which are
     forgotten once they cannot come again."""
     return bool(time_conditions(query)) or (
-        query.distinct and any(query.is_timestamp(a) for a in query.projected)
+        query.ring.idempotent and any(query.is_timestamp(a) for a in query.projected)
     )
 
 
@@ -72,7 +72,7 @@ def _plan(query: Query, static_values: StaticValues | None) -> Plan:
     facts = known(query, static_values)
     if facts is None:
         return Plan(query, clock, empty=True)
-    if len(clock.streams) == 1 and not query.distinct:
+    if len(clock.streams) == 1 and not query.ring.idempotent:
         return _of_tables(facts, clock, {})
     try:
         return _of_tables(facts, clock, _agreed(facts))

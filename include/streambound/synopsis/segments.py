@@ -62,7 +62,7 @@ class SegmentPlan:
     @cached_property
     def join(self) -> MatchJoin:
         """The conditions between streams."""
-        return MatchJoin(self.plan.joins, self.plan.clock.conditions)
+        return MatchJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     def parts(self, split: Split) -> tuple[Streams, ...]:
         """The new streams of a split, in sets that time links."""
@@ -95,7 +95,7 @@ def unserved(plan: Plan) -> str | None:
         return "its answer is always empty"
     if not plan.timed:
         return "it compares no timestamps"
-    if query.distinct:
+    if query.ring.idempotent:
         return "it is duplicate-eliminating"
     if query.statics:
         return "it reads static relations"
@@ -147,7 +147,7 @@ class Segment:
 
 def empty_segment(plan: SegmentPlan) -> Segment:
     """The summary of nothing."""
-    return Segment({streams: Table(s.cells, True) for streams, s in plan.tables.items()})
+    return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
@@ -215,7 +215,8 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
         found.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
-            found.tables[streams] = table_of(plan.tables[streams].cells, True, " + ".join(names), table)
+            cells, ring = plan.tables[streams].cells, plan.plan.query.ring
+            found.tables[streams] = table_of(cells, ring, " + ".join(names), table)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

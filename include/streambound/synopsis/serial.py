@@ -4,7 +4,7 @@ Integers, strings, booleans and None are themselves; a Fraction is ``{"q": "3/2"
 ``{"d": "0x1.8p+0"}`` (exact), NaN ``{"d": "nan"}``. Entries are sorted, so equal tables have equal
 bytes and a digest of the bytes identifies the state.
 
-Law: ``table_of(cells, preserving, name, json.loads(dumps(table)))`` equals ``table``.
+Law: ``table_of(cells, ring, name, json.loads(dumps(table)))`` equals ``table``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.errors import DataError
+from streambound.query.ring import Ring
 from streambound.query.values import NAN, NotANumber
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.state import Table
@@ -42,13 +43,13 @@ def dumps(table: Table) -> bytes:
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
 
 
-def table_of(cells: tuple[Cell, ...], preserving: bool, name: str, document: Any) -> Table:
+def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> Table:
     """The table in what canonical bytes hold as JSON; ``name`` is what it is of.
 
     Raises:
         DataError: it is no table.
     """
-    table = Table(cells, preserving)
+    table = Table(cells, ring)
     try:
         for number, key, count in document["counts"]:
             table.counts[number, _in(key)] = int(count)

@@ -17,7 +17,8 @@ from functools import cached_property
 from typing import Any
 
 from streambound.query.conditions import holds
-from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op
+from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op
+from streambound.query.ring import Ring, Weight
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
 from streambound.synopsis.plan import Cell, Extremum, Keep, Key, StreamSynopsis
@@ -54,9 +55,11 @@ def _meets(atom: Atom, row: Tuple) -> bool:
     if isinstance(atom, Membership):
         value = row[atom.attribute.column]
         return value is not None and any(value == member.value for member in atom.values)
-    left = row[atom.left.column]
-    right = row[atom.right.column] if isinstance(atom.right, Attribute) else atom.right.value
-    return left is not None and right is not None and holds(atom.op, left, right)
+    if isinstance(atom, Join):
+        left, right = row[atom.left.column], row[atom.right.column]
+        return left is not None and right is not None and holds(atom.op, left, right)
+    left, constant = row[atom.attribute.column], atom.constant.value
+    return left is not None and constant is not None and holds(atom.op, left, constant)
 
 
 def class_of(key: Key, value: Value | None) -> Any:
@@ -245,8 +248,8 @@ class Table:
     """
 
     cells: tuple[Cell, ...]
-    preserving: bool
-    counts: dict[Bucket, int] = field(default_factory=dict)
+    ring: Ring
+    counts: dict[Bucket, Weight] = field(default_factory=dict)
     entries: dict[Bucket, Entries] = field(default_factory=dict)
     changed: dict[Bucket, None] = field(default_factory=dict, compare=False)
 
@@ -258,25 +261,25 @@ class Table:
     @property
     def buckets(self) -> Iterable[Bucket]:
         """Those under which something is kept."""
-        return self.counts if self.preserving else self.entries
+        return self.entries if self.ring.idempotent else self.counts
 
-    def add(self, values: Values, weight: int = 1) -> None:
-        """Take in a tuple or partial match that occurs ``weight`` times."""
+    def add(self, values: Values, weight: Weight = 1) -> None:
+        """Take in a tuple or partial match of a weight."""
         for number, layout in enumerate(self.layouts):
             if layout.accepts(values):
                 bucket = (number, layout.bucket(values))
                 self.put(bucket, weight, layout.standing(values), layout.entry(values))
 
-    def put(self, bucket: Bucket, weight: int, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
-        """Take in what is filed under a key ``weight`` times."""
-        if self.preserving:
+    def put(self, bucket: Bucket, weight: Weight, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
+        """Take in what is filed under a key, with its weight."""
+        if not self.ring.idempotent:
             self._count(bucket, weight)
         # Under classes by position a value that stands for them is needed as well as the count.
-        if entry or not self.preserving:
+        if entry or self.ring.idempotent:
             self._file(bucket, {standing: entry})
 
-    def _count(self, bucket: Bucket, weight: int) -> None:
-        self.counts[bucket] = self.counts.get(bucket, 0) + weight
+    def _count(self, bucket: Bucket, weight: Weight) -> None:
+        self.ring.put(self.counts, bucket, weight)
         self.changed[bucket] = None
 
     def _file(self, bucket: Bucket, entries: Entries) -> None:
@@ -298,17 +301,17 @@ class Table:
         for bucket, entries in other.entries.items():
             self._file(bucket, entries)
 
-    def representatives(self, bucket: Bucket) -> Iterator[tuple[Values, int]]:
-        """(values, multiplicity) of what stands for each entry of a bucket."""
+    def representatives(self, bucket: Bucket) -> Iterator[tuple[Values, Weight]]:
+        """(values, weight) of what stands for each entry of a bucket."""
         number, key = bucket
-        layout, weight = self.layouts[number], self.counts[bucket] if self.preserving else 1
+        layout, weight = self.layouts[number], self.counts.get(bucket, self.ring.one)
         for standing, entry in self.entries.get(bucket, _NOTHING).items():
             yield layout.representative(key, standing, entry), weight
 
     @property
     def units(self) -> int:
         """Stored values and counts at this moment."""
-        if self.preserving:
+        if not self.ring.idempotent:
             return len(self.counts)
         return sum(len(held) * self.cells[number].width for (number, _), held in self.entries.items())
 

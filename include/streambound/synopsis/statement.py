@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from streambound.boundedness.statements import Part, decide
 from streambound.errors import PlanError
@@ -56,15 +57,31 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
     return [plan_of(query, values, last + 1 if last > 0 else 0) for query, values in parts]
 
 
-def plans_of(parts: Sequence[Part]) -> tuple[AnyPlan, ...]:
-    """The plans of all parts of a statement; static values unknown.
+@dataclass(frozen=True)
+class PlannedPart:
+    """A conjunction of a statement with its plan, and the number of its block."""
+
+    block: int
+    query: Query
+    plan: AnyPlan
+
+
+def planned_parts(
+    parts: Sequence[Part], values: Callable[[Query], StaticValues] | None = None
+) -> tuple[PlannedPart, ...]:
+    """The plans of all parts of a statement.
+
+    Args:
+        values: gives the values of the static relations of a part, if they are known.
 
     Raises:
         PlanError: a part has none (see ``united_plans``).
     """
-    found: list[AnyPlan] = []
+    found: list[PlannedPart] = []
     for block in dict.fromkeys(part.block for part in parts):
-        found.extend(united_plans([(part.query, None) for part in parts if part.block == block]))
+        queries = [part.query for part in parts if part.block == block]
+        plans = united_plans([(query, None if values is None else values(query)) for query in queries])
+        found.extend(PlannedPart(block, query, plan) for query, plan in zip(queries, plans, strict=True))
     return tuple(found)
 
 

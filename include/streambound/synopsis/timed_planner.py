@@ -55,7 +55,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
     query = folded(query)
     clock = Clock(tuple(o.alias for o in query.streams), time_conditions(query))
     facts = known(_without_time(query, clock), static_values)
-    remembered = Remembered() if query.distinct else None
+    remembered = Remembered() if query.ring.idempotent else None
     if facts is None or not system(query).satisfiable():
         return Plan(query, clock, remembered=remembered, empty=True)
     if len(clock.composites) > COMPOSITES_PLANNED:
@@ -77,7 +77,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
         windows=tuple(_windows(facts, clock)),
-        remembered=_remembered(facts, clock, static_values or {}, linger) if query.distinct else None,
+        remembered=_remembered(facts, clock, static_values or {}, linger) if query.ring.idempotent else None,
         linger=linger,
     )
 
@@ -161,7 +161,7 @@ class _Planner:
         try:
             cells = CellPlanner(facts, alias).cells()
         except PlanError:
-            if not self.query.distinct or len(streams) < 2 or not self.bounded:
+            if not self.query.ring.idempotent or len(streams) < 2 or not self.bounded:
                 raise
             cells = FrontPlanner(facts, alias).cells()
         for cell in cells:
@@ -170,7 +170,7 @@ class _Planner:
             yield self._match_cell(found, renamed(same, wide.originals), streams)
 
     def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
-        if not self.query.distinct:
+        if not self.query.ring.idempotent:
             return replace(cell, same=same)
         exact = {key.attribute for key in cell.keys if _exact(key)}
         pending = {

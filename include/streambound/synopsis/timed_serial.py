@@ -125,4 +125,4 @@ def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answer
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
         name = " + ".join(slices.synopsis.streams)
-        slices.resume({tuple(ages): table_of(slices.synopsis.cells, slices.preserving, name, table)})
+        slices.resume({tuple(ages): table_of(slices.synopsis.cells, slices.ring, name, table)})

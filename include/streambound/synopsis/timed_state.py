@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from streambound.query.conditions import holds
-from streambound.query.model import Attribute, Comparison, Op
+from streambound.query.model import Join, Op
+from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, with_new
 from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
@@ -27,7 +28,7 @@ class Slices:
     """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
 
     synopsis: MatchSynopsis
-    preserving: bool
+    ring: Ring
     tables: dict[Ages, Table] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
 
@@ -36,7 +37,7 @@ class Slices:
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
-            self.tables[ages] = Table(self.synopsis.cells, self.preserving)
+            self.tables[ages] = Table(self.synopsis.cells, self.ring)
         self.tables[ages].add(match.values, match.weight)
 
     def resume(self, tables: Mapping[Ages, Table]) -> None:
@@ -48,7 +49,7 @@ class Slices:
     def merge(self, new: Table) -> Matches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
         self.matches()
-        table = self.tables.setdefault((), Table(self.synopsis.cells, self.preserving))
+        table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
         table.merge(new)
         return Matches(match for bucket in table.changed for match in self._standing(new, bucket, (), {}))
 
@@ -60,7 +61,7 @@ class Slices:
             for bucket in table.buckets:
                 self.standing.put((ages, bucket), [])
             if clipped not in self.tables:
-                self.tables[clipped] = Table(self.synopsis.cells, self.preserving)
+                self.tables[clipped] = Table(self.synopsis.cells, self.ring)
             self.tables[clipped].merge(table)
 
     def _clipped(self, ages: Ages, now: int) -> Ages:
@@ -179,9 +180,9 @@ class Held:
                 settled = False
         return older.merged() if settled else older
 
-    def _meets(self, atom: Comparison, alias: str, at: int) -> bool:
+    def _meets(self, atom: Join, alias: str, at: int) -> bool:
         """Whether a timestamp of ``alias`` and this batch's meet a condition."""
-        assert isinstance(atom.right, Attribute) and self.moment is not None
+        assert self.moment is not None
         left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
         return holds(atom.op, left, right + atom.offset)
 
@@ -196,15 +197,14 @@ class TimedState:
 
     def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
         self.plan = plan
-        self.join = join(plan.joins, plan.clock.conditions, excluded(plan.synopses))
-        preserving = not plan.query.distinct
-        self.tables = {frozenset(s.streams): Slices(s, preserving) for s in plan.synopses}
+        self.join = join(plan.query.ring, plan.joins, plan.clock.conditions, excluded(plan.synopses))
+        self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
         self.held = Held(plan, self.join)
         self.now: int | None = None
 
     def fresh(self) -> dict[Streams, Table]:
         """An empty table for each set of streams."""
-        return {streams: Table(s.synopsis.cells, s.preserving) for streams, s in self.tables.items()}
+        return {streams: Table(s.synopsis.cells, s.ring) for streams, s in self.tables.items()}
 
     def advance(self, until: int) -> None:
         """Let composites enter the tables up to a virtual time, itself included."""

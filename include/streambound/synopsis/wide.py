@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from streambound.query.model import Attribute, Column, Comparison, Kind, Occurrence, Query, Relation
+from streambound.query.model import Attribute, Column, Join, Kind, Occurrence, Query, Relation
 from streambound.synopsis.plan import Cell
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Widened:
     """A query whose streams are grouped into wider ones, and the way back to the columns it came from."""
 
     query: Query
-    evaluated: tuple[Comparison, ...]
+    evaluated: tuple[Join, ...]
     names: dict[frozenset[str], str]
     originals: dict[Attribute, Attribute]
 
@@ -35,7 +35,7 @@ class Widened:
         return renamed(cell, self.originals)
 
 
-def widened(query: Query, joins: Iterable[Comparison], groups: Iterable[frozenset[str]]) -> Widened:
+def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]]) -> Widened:
     """A query with each group of streams as one.
 
     ``joins`` are the comparisons between streams that are evaluated. Conditions on application
@@ -59,7 +59,7 @@ def widened(query: Query, joins: Iterable[Comparison], groups: Iterable[frozense
         occurrences=(*occurrences, *query.statics),
         where=renamed(tuple(conditions), wide),
     )
-    evaluated = tuple(a for a in (*local, *joins) if isinstance(a, Comparison))
+    evaluated = tuple(a for a in (*local, *joins) if isinstance(a, Join))
     return Widened(found, renamed(evaluated, wide), names, {new: old for old, new in wide.items()})
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from streambound.query.model import Atom, Attribute, Membership, Never, NullTest, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
 from streambound.query.values import Type, Value
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
 from streambound.tasks import ordered
@@ -69,9 +69,9 @@ class Clauses:
             return test if atom.null else exp.not_(test)
         if isinstance(atom, Membership):
             return self.member(atom.attribute, [constant.value for constant in atom.values])
-        if isinstance(atom.right, Attribute):
+        if isinstance(atom, Join):
             return ordered.comparison(atom.op, self.column(atom.left), self.column(atom.right))
-        return self.compared(atom.left, atom.op, atom.right.value)
+        return self.compared(atom.attribute, atom.op, atom.constant.value)
 
     def present(self, attribute: Attribute) -> exp.Expr:
         """That an attribute is not NULL."""

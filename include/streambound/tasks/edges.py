@@ -62,7 +62,7 @@ def summaries(plan: WindowPlan, session: Engine, given: Mapping[str, pa.Table], 
                     for edges, table in zip(found, _edge(session, part, alias, _late, size), strict=True):
                         edges.tails[name] = table
         inner = [_inside(session, plan, part) for part in plan.parts]
-        if plan.distinct:
+        if plan.ring.idempotent:
             for part, rows in zip(plan.parts, inner, strict=True):
                 _take_remembered(part, rows, found)
         _take_answers(session, plan, inner, found)
@@ -143,7 +143,7 @@ def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: 
 def _inside(session: Engine, plan: WindowPlan, part: WindowPart) -> pa.Table:
     """The answers of a part inside the partitions; of a distinct statement in order, since some are kept."""
     chosen = inside(part)
-    if plan.distinct:
+    if plan.ring.idempotent:
         places = range(1, len(chosen.expressions) + 1)
         chosen = chosen.order_by(*(exp.Ordered(this=_number(place), nulls_first=True) for place in places))
     return answer_rows(part.plan.query, plan.statement, session.table(query_of(chosen)))

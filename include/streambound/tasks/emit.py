@@ -74,7 +74,7 @@ _ARROW = {
 }
 
 
-def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
+def answer_table(query: Statement, rows: Sequence[Answer]) -> pa.Table:
     """Answers as a table with the schema of an answer file.
 
     Raises:
@@ -86,7 +86,7 @@ def answer_table(query: Query | Statement, rows: Sequence[Answer]) -> pa.Table:
     return pa.Table.from_arrays([*arrays, _counts(query, [a.count for a in rows])], schema=schema)
 
 
-def _counts(query: Query | Statement, counts: Sequence[int]) -> pa.Array:
+def _counts(query: Statement, counts: Sequence[int]) -> pa.Array:
     refuse_overflow(query, counts)
     return pa.array([Decimal(count) for count in counts], COUNTS)
 
@@ -195,7 +195,7 @@ def _plain(array: pa.Array) -> list[Any]:
     return found
 
 
-def new_rows(query: Query | Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> NewRows:
+def new_rows(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> NewRows:
     """Encoded answer rows with their multiplicities as new answers of a partition.
 
     Raises:

@@ -6,18 +6,16 @@ occurrence of a stream is then named with the label of its part before its alias
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.boundedness.statements import Part
 from streambound.checkpoint.fingerprint import fingerprint, united
 from streambound.evaluation.events import Encoded
-from streambound.evaluation.onepass import static_values
 from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
 from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.statement import united_plans
+from streambound.synopsis.statement import PlannedPart
 
 Static = Mapping[str, list[Encoded]]
 
@@ -68,7 +66,7 @@ class StatementPlan:
 
     def fingerprint(self, static: Static) -> str:
         """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
-        found = [(p.block, p.query.distinct, _fingerprint(p, static)) for p in self.parts]
+        found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
         if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs:
             return found[0][2]
         return united(found, [(name, kind.name) for name, kind in self.statement.outputs])
@@ -79,19 +77,10 @@ def _fingerprint(part: PartPlan, static: Static) -> str:
     return fingerprint(part.query, part.plan, {n: rows for n, rows in static.items() if n in mine})
 
 
-def statement_plan(statement: Statement, parts: tuple[Part, ...], static: Static) -> StatementPlan:
-    """The plan of a bounded statement.
-
-    Raises:
-        PlanError: a part has none.
-    """
-    found = []
-    for block in dict.fromkeys(part.block for part in parts):
-        queries = [part.query for part in parts if part.block == block]
-        plans = united_plans([(query, static_values(query, static)) for query in queries])
-        found += [(block, query, plan) for query, plan in zip(queries, plans, strict=True)]
-    labels = [f"{number} " if len(found) > 1 else "" for number in range(len(found))]
-    made = (PartPlan(b, label, query, plan) for label, (b, query, plan) in zip(labels, found, strict=True))
+def statement_plan(statement: Statement, parts: Sequence[PlannedPart]) -> StatementPlan:
+    """The plan of a bounded statement."""
+    labels = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
+    made = (PartPlan(p.block, label, p.query, p.plan) for label, p in zip(labels, parts, strict=True))
     return StatementPlan(statement, tuple(made))
 
 

@@ -200,7 +200,7 @@ def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
 
 def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
     """The tables of a reader's synopsis over each partition in the current ``tuples``."""
-    tables = [Table(reader.cells, not reader.query.distinct) for _ in range(parts)]
+    tables = [Table(reader.cells, reader.query.ring) for _ in range(parts)]
     for number, (cell, statement) in enumerate(zip(reader.cells, reader.statements, strict=True)):
         _fold(tables, number, cell, session.rows(statement))
     return tables

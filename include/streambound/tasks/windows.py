@@ -17,6 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.query.model import Attribute, Op, Query
+from streambound.query.ring import Ring
 from streambound.query.statement import Statement
 from streambound.query.values import Family
 from streambound.synopsis.plan import Plan, StreamSynopsis
@@ -79,9 +80,9 @@ class WindowPlan:
     parts: tuple[WindowPart, ...]
 
     @property
-    def distinct(self) -> bool:
-        """Whether an answer row counts once."""
-        return self.parts[0].plan.query.distinct
+    def ring(self) -> Ring:
+        """What the weights of answer rows are."""
+        return self.parts[0].plan.query.ring
 
 
 def window_plan(plan: StatementPlan) -> WindowPlan | None:
@@ -93,7 +94,7 @@ def window_plan(plan: StatementPlan) -> WindowPlan | None:
     kinds = [kind for _, kind in plan.statement.outputs]
     # Rows that were answered are compared as they are in each part.
     alike = all([kind for _, kind in part.plan.query.outputs] == kinds for part in parts)
-    return found if alike or not found.distinct else None
+    return found if alike or not found.ring.idempotent else None
 
 
 def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
@@ -142,7 +143,7 @@ def _matches(
     query = part.plan.query
     build = Clauses(query, "", part.tables)
     columns = [named(f"c{i}", build.column(a)) for i, a in enumerate(query.projected)]
-    many = exp.Literal.number(1) if query.distinct else count
+    many = exp.Literal.number(1) if query.ring.idempotent else count
     chosen = exp.select(named("p", number), *columns, named(COUNT, many))
     first, *others = part.tables
     chosen = chosen.from_(ordered.table(part.table(first)))
@@ -157,7 +158,6 @@ def _matches(
 
 def _time_tests(part: WindowPart) -> Iterator[exp.Expr]:
     for atom in part.plan.clock.conditions:
-        assert isinstance(atom.right, Attribute)
         left, right = (ordered.column(a.column, part.table(a.occurrence)) for a in (atom.left, atom.right))
         yield ordered.comparison(atom.op, left, _later(right, atom.offset))
 
@@ -214,7 +214,7 @@ def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     """Rows (partition, answer columns, count) in canonical order, equal ones as one."""
     names = [PART, *emit.answer_schema(plan.statement.outputs).names]
     number = exp.column(names[-1], quoted=True)
-    total = exp.Max(this=number) if plan.distinct else exp.Sum(this=number)
+    total = exp.Max(this=number) if plan.ring.idempotent else exp.Sum(this=number)
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
     places = [exp.Literal.number(place + 1) for place in range(len(columns))]
     chosen = exp.select(*columns, named(names[-1], exp.cast(total, f"DECIMAL({ordered.DIGITS}, 0)")))

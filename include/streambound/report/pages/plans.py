@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streambound.compiler import Compilation
+from streambound.compiler import Planned
 from streambound.query.model import Kind, Occurrence, Query
 from streambound.report.kept import Explained, Kept, PlanWords, What, explained
 from streambound.report.pages.cards import (
@@ -56,17 +56,17 @@ class _Part:
         return max(stack_height(cards, GAP) for cards in columns) + (HEADING if self.heading else 0.0)
 
 
-def plan_picture(job: Compilation) -> str:
+def plan_picture(job: Planned) -> str:
     """An inline SVG of what is kept of each stream of a compiled query; of a query without a plan, why.
 
     Of many parts, tables and columns the first are drawn, and how many more there are is said; the
     description has them all, as ``streambound explain`` prints them.
     """
-    found = explained(job) if job.verdict is not None and job.verdict.bounded else _none(job)
+    found = explained(job) if job.verdict.bounded else _none(job)
     parts = _parts(job, found)
     answer = _answer(job, found)
     title = f"How {job.name} is evaluated" if found.parts else f"{job.name} has no plan"
-    described = plan_text(job) if job.verdict is not None and job.verdict.bounded else found.sentence
+    described = plan_text(job) if job.verdict.bounded else found.sentence
     height = max(sum(part.height for part in parts) + 2 * GAP * (len(parts) - 1), answer.height)
     below = _below(found)
     total = height + 2 * MARGIN + (HEADING if below else 0.0)
@@ -76,10 +76,8 @@ def plan_picture(job: Compilation) -> str:
     return picture(WIDTH, round(total), title, described, drawn)
 
 
-def _none(job: Compilation) -> Explained:
+def _none(job: Planned) -> Explained:
     verdict = job.verdict
-    if verdict is None:
-        return Explained((), "", "The query was not decided.")
     return Explained(
         (),
         "",
@@ -92,10 +90,9 @@ def _below(found: Explained) -> str:
     return f"and {more:,} more parts" if more > 0 else ""
 
 
-def _parts(job: Compilation, found: Explained) -> list[_Part]:
+def _parts(job: Planned, found: Explained) -> list[_Part]:
     """What is drawn: a plan each, or all streams before the sentence that says why there is none."""
     if not found.parts:
-        assert job.statement is not None
         occurrences = {o.alias: o for o in job.statement.occurrences}
         return [_bare(tuple(occurrences.values()), found.sentence)]
     several = len(found.parts) > 1
@@ -196,8 +193,7 @@ def _more(kept: Sequence[Kept]) -> Card:
     return Card(KEPT_WIDTH, (Line(f"and {len(kept):,} more", bold=True),))
 
 
-def _answer(job: Compilation, found: Explained) -> Card:
-    assert job.statement is not None
+def _answer(job: Planned, found: Explained) -> Card:
     names = [name for name, _ in job.statement.outputs]
     shown = names[:COLUMNS] + [f"and {len(names) - COLUMNS:,} more columns"] * (len(names) > COLUMNS)
     sign = "DISTINCT" if job.statement.projection == "eliminating" else ""

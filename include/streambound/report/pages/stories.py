@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.compiler import Compilation
+from streambound.compiler import Decided
 from streambound.evaluation.events import Answer
 from streambound.query.statement import Statement
 from streambound.report.pages.markup import Markup, element, table, text
@@ -147,14 +147,13 @@ def _value(value: object) -> str:
     return {True: "TRUE", False: "FALSE"}[value] if isinstance(value, bool) else str(value)
 
 
-def witness_story(job: Compilation, slots: int = SLOTS, seconds: float = SECONDS) -> WitnessStory:
+def witness_story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) -> WitnessStory:
     """Why a query is unbounded, by an example of two histories; where there is none, the story says why.
 
     Args:
         slots: of the witness, 2 or 3.
         seconds: for how long a witness is looked for.
     """
-    assert job.statement is not None
     relations = {o.relation.name: o.relation for o in job.statement.occurrences}
     return WitnessStory(
         story(job, slots, seconds),

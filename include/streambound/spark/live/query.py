@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, StorageError
 from streambound.history.executor import Progress
-from streambound.history.prepare import Job, Registered, draft, prepare, readings_of
+from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
@@ -77,7 +77,7 @@ def live(
 
     Args:
         session: a classic one (not Spark Connect).
-        query: name and text.
+        query: name and text, or its draft.
         catalog: the streams, with their histories.
         output: folder of the answers and the state, one folder a query; by default ``settings.live_root()``.
         checkpoints: those of the nightly evaluation, from whose last boundary the query begins.
@@ -97,7 +97,7 @@ def live(
             accepted="a local Spark, or a cluster's master (spark://host:port)",
             fix="let STREAMBOUND_SPARK_MASTER name such a master, and unset SPARK_REMOTE",
         )
-    job = prepare(draft(query.name, query.sql, catalog), Range(), {}, growing=True)
+    job = prepare(draft_of(query, catalog), Range(), {}, growing=True)
     if job.plan is None:
         raise PlanError(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
