@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -43,10 +43,15 @@ heavy: setup
 live: setup
 	$(PY) -m pytest tests/spark/test_live_query.py tests/spark/test_names.py -m "heavy or not heavy"
 
-# 20,000 random statements over all that the grammar has: one pass against the definition; and 500 on Spark, in one
-# session. Twenty to thirty minutes.
+# 20,000 random statements over all that the grammar has: one pass against the definition; 5,000 of them as local
+# histories, and 500 on Spark, in one session. About forty minutes.
 statements: setup
-	$(PY) -m pytest tests/evaluation/test_grammar.py tests/spark/test_grammar.py -m "heavy or not heavy" -rP
+	$(PY) -m pytest tests/evaluation/test_grammar.py tests/history/test_grammar.py tests/spark/test_grammar.py \
+	  -m "heavy or not heavy" -rP
+
+# Public streaming queries in their own dialects: how many get a verdict, and how many of those are right.
+wild: setup
+	@$(PY) -m tests.query.wild
 
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -43,6 +42,7 @@ from scripts.airflow_layout import (
 from scripts.airflow_parts import Part, end
 from scripts.airflow_rest import AirflowApiError, AirflowClient
 from scripts.sessions import command_line, die_with_parent, end_of, end_sessions, sessions_below
+from streambound.locks import taken
 
 __all__ = [
     "AirflowApiError",
@@ -201,8 +201,7 @@ class LocalAirflow:
         # The lock goes with the process that holds it, so a killed supervisor leaves no stale one.
         lock = os.open(self.layout.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         for _ in range(10):
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if taken(lock):
                 self._lock = lock
                 return
             # Who asks whether it is held, holds it for a moment.
@@ -281,11 +280,8 @@ def supervised(layout: Layout) -> dict[str, Any] | None:
     if not layout.lock_file.exists():
         return None
     with open(layout.lock_file) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _told_by_the_living(layout.state_file)
-    return None
+        free = taken(lock, shared=True)
+    return None if free else _told_by_the_living(layout.state_file)
 
 
 def _told_by_the_living(file: Path) -> dict[str, Any]:

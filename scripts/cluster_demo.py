@@ -12,7 +12,6 @@ Exit codes: 0 the same, 1 different or a DAG failed, 3 a part could not be start
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
 import shutil
@@ -28,6 +27,7 @@ from scripts.demo import Clock, run_all
 from scripts.local_postgres import LocalPostgres, PostgresFailed, find_programs
 from scripts.local_spark import LocalSpark, SparkFailed
 from streambound.errors import StreamboundError
+from streambound.locks import taken
 
 AIRFLOW_DATABASE, RESULTS_DATABASE = "airflow", "streambound"
 # Of the user's own Airflow and streams, which this must not touch.
@@ -119,10 +119,8 @@ def fresh(base: Path) -> Iterator[None]:
     # PostgreSQL's user passes through it, where that is another one.
     base.chmod(0o711)
     with open(base / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise AirflowFailed(f"another cluster demo is running in {base}") from None
+        if not taken(lock):
+            raise AirflowFailed(f"another cluster demo is running in {base}")
         for entry in base.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)

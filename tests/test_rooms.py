@@ -3,62 +3,82 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-LIBRARY = ROOT / "include" / "streambound"
-# Every room may import errors, settings, and how a file is put in its place.
-FREE = ("errors", "settings", "durable")
+from scripts.imports import (
+    BESIDE,
+    FREE,
+    LIBRARY,
+    MODULES,
+    ROOT,
+    home,
+    imported_rooms,
+    imports,
+    on_loading,
+    parsed,
+    top,
+)
+
 DECISION = ["query", "constraints", "boundedness"]
-BELOW_CERTIFICATE = [*DECISION, "synopsis", "evaluation"]
+# What evaluates a query, whoever reads its streams.
+EVALUATION = ["query", "synopsis", "evaluation", "checkpoint"]
 # A room is open with its sub-rooms to other rooms; inside it they and its own modules are told apart.
 # The row of a sub-room is its own, or the name of the room whose row holds for it as well.
 ALLOWED: dict[str, list[str] | str] = {
     "errors": [],
     "settings": [],
     "durable": [],
-    "query": [],
+    "locks": [],
+    "query.dialects": [],
+    "query": ["query.dialects"],
     "constraints": ["query"],
     "boundedness": ["query", "constraints"],
     "papers": DECISION,
     "synopsis": DECISION,
     "evaluation": ["query", "synopsis"],
-    "certificate": BELOW_CERTIFICATE,
-    "compiler": [*BELOW_CERTIFICATE, "certificate", "papers"],
+    "certificate": [*DECISION, "evaluation"],
+    "compiler": ["query", "boundedness", "synopsis", "certificate", "papers"],
     "checkpoint": ["query", "synopsis"],
     "approximate.kernels": [],
     "approximate.models": ["query", "approximate.kernels"],
     "approximate.tables": ["approximate.kernels", "approximate.models"],
-    "approximate": [*BELOW_CERTIFICATE, "approximate.kernels", "approximate.models", "approximate.tables"],
+    "approximate": [
+        *DECISION,
+        *("synopsis", "evaluation", "approximate.kernels", "approximate.models", "approximate.tables"),
+    ],
     "approximate.nightly": ["approximate", "approximate.kernels"],
     "demo": ["query"],
-    "tasks": [*BELOW_CERTIFICATE, "checkpoint", "approximate"],
-    "history": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "tasks"],
-    "live": ["query", "synopsis", "evaluation", "checkpoint", "tasks", "history"],
-    "spark": [
-        *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "checkpoint", "approximate", "tasks", "history", "live"),
-    ],
+    "tasks": [*EVALUATION, "approximate"],
+    "history": [*EVALUATION, "boundedness", "compiler", "approximate", "tasks"],
+    "live": [*EVALUATION, "tasks", "history"],
+    "spark": ["query", "synopsis", "checkpoint", "approximate", "tasks", "history", "live"],
     "spark.live": "spark",
-    "results": ["query"],
+    "results": [],
     "results.migrations": "results",
     "results.migrations.versions": "results",
-    "quality": ["query", "synopsis", "results"],
-    "report": [*BELOW_CERTIFICATE, "certificate", "compiler", "checkpoint", "approximate", "results"],
+    "quality": ["query", "results"],
+    "report": [*EVALUATION, "boundedness", "certificate", "compiler", "approximate", "results"],
     "report.pages": "report",
     "simulator": ["query", "approximate"],
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
-    "api": [*BELOW_CERTIFICATE, "certificate", "compiler", "simulator"],
+    "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
     "examination": ["query", "compiler", "approximate", "report"],
     "cli": [
-        *BELOW_CERTIFICATE,
-        *("certificate", "compiler", "papers", "checkpoint", "approximate", "tasks", "history", "live"),
-        *("spark", "results", "quality", "report", "simulator", "examination"),
+        *(
+            "query",
+            "boundedness",
+            "evaluation",
+            "certificate",
+            "compiler",
+            "papers",
+            "checkpoint",
+            "approximate",
+        ),
+        *("history", "live", "spark", "report", "simulator", "examination"),
     ],
     "__init__": ["api"],
 }
@@ -67,80 +87,24 @@ ONLY_IN = {
     "great_expectations": ["quality"],
     "airflow": [],
 }
-# Beside the runtime: who may load these, and only in the functions that show it.
-BESIDE = {
+# Who may load what stands beside the runtime, and only in the functions that show it.
+SHOWN_BY = {
     "simulator": ["api.py", "cli/cache.py", "cli/cache_bench.py"],
     "papers": ["compiler.py", "cli/explain.py"],
     "demo": [],
 }
 # Rooms without a folder of tests, and why.
 UNTESTED_ALONE = {"examination": "its questions are asked through the command line and the pages"}
-MODULES = sorted(LIBRARY.rglob("*.py"))
+# Rooms of which each module has its file of tests, which names each function that it offers. Elsewhere tests
+# go by what is asked of a room as a whole, and often of several at once.
+MIRRORED = ["constraints"]
 of_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(LIBRARY)))
-
-
-def room_of(parts: Iterable[str]) -> str:
-    """The innermost room of a module's parts below the library: ``spark.live`` of spark, live, step."""
-    names = list(parts)
-    while len(names) > 1 and not LIBRARY.joinpath(*names, "__init__.py").exists():
-        names.pop()
-    return ".".join(names)
-
-
-def home(path: Path) -> str:
-    return room_of(path.relative_to(LIBRARY).with_suffix("").parts)
 
 
 def row(room: str) -> list[str]:
     """What a room may import, as its row says, or that of the room it follows and that room itself."""
     found = ALLOWED[room]
     return found if isinstance(found, list) else [*row(found), found]
-
-
-def top(room: str) -> str:
-    return room.split(".")[0]
-
-
-def named(node: ast.AST) -> Iterator[str]:
-    """The modules that a statement imports."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        module = node.module or ""
-        yield module
-        yield from (f"{module}.{alias.name}" for alias in node.names if is_module(f"{module}.{alias.name}"))
-
-
-def is_module(name: str) -> bool:
-    first, *rest = name.split(".")
-    place = LIBRARY.joinpath(*rest)
-    return first == "streambound" and (place.is_dir() or place.with_suffix(".py").exists())
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(parsed(path)):
-        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
-        yield from named(node)
-
-
-def on_loading(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The modules that are imported when a module is, not when a function of it is called."""
-    for node in nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        yield from named(node)
-        yield from on_loading(ast.iter_child_nodes(node))
-
-
-def imported_rooms(names: Iterable[str]) -> set[str]:
-    inside = (name.split(".")[1:] for name in names if name.startswith("streambound."))
-    return {room_of(parts) for parts in inside}
 
 
 @of_module
@@ -180,11 +144,25 @@ def test_every_room_of_several_modules_has_its_folder_of_tests() -> None:
     assert missing == set(UNTESTED_ALONE)
 
 
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if home(p) in MIRRORED and p.stem != "__init__"], ids=lambda p: p.stem
+)
+def test_each_module_of_a_mirrored_room_has_its_tests(path: Path) -> None:
+    tests = ROOT / "tests" / home(path) / f"test_{path.stem}.py"
+    public = {
+        node.name
+        for node in parsed(path).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+    named = {node.id for node in ast.walk(parsed(tests)) if isinstance(node, ast.Name)}
+    assert public <= named
+
+
 @of_module
 def test_what_stands_beside_the_runtime_is_loaded_only_when_it_is_shown(path: Path) -> None:
     room, name = home(path), path.relative_to(LIBRARY).as_posix()
     for beside in {top(other) for other in imported_rooms(imports(path))} & set(BESIDE) - {top(room)}:
-        assert name in BESIDE[beside], f"{name} must not import {beside}"
+        assert name in SHOWN_BY[beside], f"{name} must not import {beside}"
         loaded = {top(other) for other in imported_rooms(on_loading(parsed(path).body))}
         assert beside not in loaded, f"{name} must import {beside} in the function that shows it"
 

@@ -27,7 +27,7 @@ from streambound.certificate.suggestions import Suggestion
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.model import NullTest, Query
-from streambound.query.parse import statement
+from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
@@ -49,6 +49,9 @@ class Parsed:
     catalog: Catalog
     name: str
     statement: Statement
+    dialect: str
+    # The sign by which the dialect was guessed.
+    guessed: str | None
 
     @property
     def query(self) -> Query | None:
@@ -96,13 +99,16 @@ class Planned(Decided):
         return sum(plan.units or 0 for plan in self.plans)
 
 
-def parsed(sql: str, catalog: Catalog, name: str = "query") -> Parsed:
-    """SQL text to the query model.
+def parsed(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Parsed:
+    """SQL text to the query model, with the relations that the text itself declares (see ``judge``).
 
     Raises:
         StreamboundError: the query cannot be read or is not supported.
     """
-    found = statement(sql, catalog, name)
+    text = read(sql, catalog, name, dialect, query)
+    found = text.statement
     for selection in found.selections:
         if not selection.base.arriving:
             raise UnsupportedError(
@@ -112,7 +118,7 @@ def parsed(sql: str, catalog: Catalog, name: str = "query") -> Parsed:
                 text=sql,
                 fix="add a stream to FROM",
             )
-    return Parsed(sql, catalog, name, found)
+    return Parsed(sql, text.catalog, name, found, text.dialect, text.guessed)
 
 
 def published(query: Query | None) -> dict[str, Verdict]:
@@ -143,7 +149,7 @@ def decided(found: Parsed, criterion: str = "exact", compared: bool = False) -> 
         verdict = next(mine, None) or _silent(criterion)
         if verdict.outcome is Outcome.NO_VERDICT:
             verdict = replace(verdict, outcome=Outcome.UNKNOWN)
-    return Decided(found.sql, found.catalog, found.name, found.statement, criterion, decision, verdict, said)
+    return Decided(**vars(found), criterion=criterion, decision=decision, verdict=verdict, published=said)
 
 
 def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
@@ -177,8 +183,8 @@ def planned(job: Decided) -> Planned:
     known = Planned(**vars(job))
     if not job.verdict.bounded:
         return known
-    if job.decision.unplanned is not None:
-        return replace(known, unplanned=job.decision.unplanned)
+    if (unplanned := job.statement.unevaluated or job.decision.unplanned) is not None:
+        return replace(known, unplanned=unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(known, units_formula=f"keys x classes of the static values of {', '.join(named)}")
@@ -195,11 +201,19 @@ def _sized_by_statics(query: Query) -> bool:
 
 
 def judge(
-    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    compared: bool = False,
+    dialect: str | None = None,
+    query: str | None = None,
 ) -> Decided:
     """All stages but the plan.
 
     Args:
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several.
         compared: with what the published criteria say beside the product's own, for those who show it.
 
     Raises:
@@ -212,19 +226,25 @@ def judge(
             accepted=", ".join(CRITERIA),
             fix=meant(str(criterion), CRITERIA),
         )
-    return certified(decided(parsed(sql, catalog, name), criterion, compared))
+    return certified(decided(parsed(sql, catalog, name, dialect, query), criterion, compared))
 
 
 def compile(
-    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", compared: bool = False
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    compared: bool = False,
+    dialect: str | None = None,
+    query: str | None = None,
 ) -> Planned:
     """Run all stages (see ``judge``)."""
-    return planned(judge(sql, catalog, name, criterion, compared))
+    return planned(judge(sql, catalog, name, criterion, compared, dialect, query))
 
 
 def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    if job.criterion != "exact" or job.verdict.bounded:
+    if job.criterion != "exact" or job.verdict.bounded or job.statement.unevaluated is not None:
         return ()
     return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
 
@@ -232,7 +252,7 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
     """The stages on an edited text; None if it is refused."""
     try:
-        job = decided(parsed(sql, catalog, name))
+        job = decided(parsed(sql, catalog, name, "spark"))
     except StreamboundError:
         return None
     return rechecked.Decided(job.verdict, partial(_size, job))
@@ -262,6 +282,10 @@ class Report:
     published: dict[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
     error: StreamboundError | None = None
+    dialect: str | None = None
+    guessed: str | None = None
+    # Whether suggestions are in place of a text that says more, or is in another dialect.
+    rewritten: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -279,7 +303,15 @@ class Report:
         code = None if self.error is None else self.error.code
         further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
         further["refused"] = self.refused
+        further |= {"dialect": self.dialect, "guessed": self.guessed}
+        if isinstance(self.error, UnsupportedError):
+            found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
         return {**found, **{key: text for key, text in further.items() if text is not None}}
+
+
+def _blocker_json(one: UnsupportedError) -> dict[str, Any]:
+    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
+    return {"construct": one.construct or one.message, "message": one.message, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
@@ -299,15 +331,24 @@ def _refused(found: Statement) -> str | None:
 
 
 def check(
-    sql: str, catalog: Catalog, name: str = "query", criterion: str = "exact", suggest: bool = True
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    suggest: bool = True,
+    dialect: str | None = None,
+    query: str | None = None,
 ) -> Report:
     """The verdict on a query, and why; bad SQL is a verdict, not an exception.
 
     Args:
         suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several; its name is then ``name/query``.
     """
+    name = name if query is None else f"{name}/{query}"
     try:
-        job = compile(sql, catalog, name, criterion, compared=True)
+        job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=query)
     except StreamboundError as error:
         return invalid(name, criterion, error)
     return reported(job, suggest)
@@ -332,4 +373,16 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         reasons=job.verdict.reasons,
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
         suggestions=suggested(job) if suggest else (),
+        dialect=None if job.dialect == "spark" else job.dialect,
+        guessed=job.guessed,
+        rewritten=job.statement.bare is not None,
     )
+
+
+def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
+    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
+    try:
+        found = queries(sql, catalog, dialect=dialect)
+    except StreamboundError:
+        return (None,)
+    return found if len(found) > 1 else (None,)

@@ -131,9 +131,51 @@ class QueryError(StreamboundError):
 
 
 class UnsupportedError(QueryError):
-    """Valid SQL that this version does not decide; named with its place."""
+    """Valid SQL that this version does not decide; named with its place.
+
+    ``construct`` is its name alone; ``others`` are what else the same query has that is not decided.
+    """
 
     code = "unsupported-sql"
+    construct: str | None = None
+    others: tuple[UnsupportedError, ...] = ()
+
+    @property
+    def blockers(self) -> tuple[UnsupportedError, ...]:
+        """All that is missing, in the order of the text."""
+        return (self, *self.others)
+
+    def one_line(self) -> str:
+        """The error as one line; of several constructs each."""
+        further = (f"{one.place}: {one.message}" if one.place else one.message for one in self.others)
+        return "; ".join((super().one_line(), *further))
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        for one in self.others:
+            lines.append(f"  and {one.place}: {one.message}" if one.place else f"  and {one.message}")
+            if one.place and (text := one.text or self.text):
+                lines.extend(underlined(text, one.place))
+        return "\n".join(lines)
+
+
+def named(construct: str, message: str, place: Place | None) -> UnsupportedError:
+    """The error of a construct that is not decided."""
+    error = UnsupportedError(message, place=place)
+    error.construct = construct
+    return error
+
+
+def together(found: Iterable[UnsupportedError]) -> UnsupportedError:
+    """Several as one: each construct once at a place, in the order of the text."""
+    flat = {(str(e.place), e.message): e for one in found for e in one.blockers}
+    first, *others = sorted(
+        flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0)
+    )
+    first.others = tuple(others)
+    for one in others:
+        one.others = ()
+    return first
 
 
 class DataError(StreamboundError):

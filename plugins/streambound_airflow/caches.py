@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.errors import DataError, PlanError, StreamboundError, meant
+from streambound.errors import DataError, PlanError, StorageError, StreamboundError, meant
 from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
 from streambound_airflow.selection import SUMMARY, run_folder, summary_path
@@ -32,10 +31,10 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         DataError: what the form says contradicts itself, or names what there is not.
         StreamboundError: a query that is named cannot be benchmarked.
     """
+    from streambound.history.recent import plan_for
     from streambound.query.catalog import load_catalog
     from streambound.query.registry import read_query
     from streambound.spark.cache_benchmark import Wanted
-    from streambound.spark.recent import plan_for
 
     days(None, params["to"])
     names = ("days", "held_out", "runs")
@@ -210,10 +209,10 @@ def _tell(night: Mapping[str, Any]) -> None:
         log.info("%s: %s keeps %s (optimum %s): %s", at, policy, kept, optimum, size["why"])
         estimate = Compared.of_json(size["estimate"])
         told = log.info if estimate.holds else log.warning
-        told("%s: over the held-out days alone a pass %s", at, estimate.told())
+        told("%s: over the held-out days alone a pass %s", at, estimate.sentence())
     for fit in map(Fit.of_json, night["drifts"]):
         if fit.drifted:
-            log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.told())
+            log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.sentence())
 
 
 def _draw(query: str) -> None:
@@ -221,15 +220,10 @@ def _draw(query: str) -> None:
     from streambound.approximate.nightly.night import read
     from streambound.report.trade_off import draw
 
-    path = settings.caches_root() / f"{query}.svg"
-    draft = path.with_name(f".{query}.{os.getpid()}.svg")
     try:
         if (night := read(settings.caches_root(), query)) is not None:
-            draw(night, draft)
-            os.replace(draft, path)
-    except OSError as error:
-        log.warning("%s: cannot draw %s: %s", query, path, error.strerror or error)
-    except DataError as error:
+            draw(night, settings.caches_root() / f"{query}.svg")
+    except (DataError, StorageError) as error:
         log.warning("%s: no picture: %s", query, error.one_line())
 
 

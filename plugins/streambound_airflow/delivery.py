@@ -10,6 +10,8 @@ from http.client import HTTPException, HTTPMessage
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from markupsafe import escape
+
 from streambound.errors import StorageError
 
 if TYPE_CHECKING:
@@ -59,8 +61,6 @@ def _mail(notice: Notice, connection: Connection) -> None:
             f"connection {connection.conn_id} does not say who gets mail",
             fix='add {"to": "...", "from_email": "..."} to its extra',
         )
-    from html import escape
-
     page = f"<pre>{escape(notice.text)}</pre>"
     mail = SmtpNotifier(to=to, subject=notice.subject, html_content=page, smtp_conn_id=connection.conn_id)
     # Not by calling it: what users wrote into their queries would be rendered as templates.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.approximate.nights import RESULTS, USUAL, night, of_size
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import learn
 from streambound.approximate.nightly.advice import Reaches, advice
 from streambound.approximate.nightly.benchmark import Contender, Fit, Judged
@@ -66,14 +66,14 @@ def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
     sizes = (replace(USUAL[0], estimate=Compared(5, 10, 9.5, 0.5)), *USUAL[1:])
     found = replace(night(*sizes), models=models, drifts=(Fit("S", "shares", -1.0, -2.0),))
     body = json.loads(json.dumps(found.to_json()))
-    assert Night.of_json(body) == found and found.known == models
+    assert Night.of_json(body) == found and found.known_models == models
     del body["models"]
     for size in body["sizes"]:
         del size["estimate"], size["why"], size["ahead"]
     older = Night.of_json(body)
-    assert older.sizes == USUAL and older.models is None and older.known is None
-    chosen = replace(USUAL[1], choice=Choice("prob", models=models))
-    assert replace(older, sizes=(USUAL[0], chosen)).known == models
+    assert older.sizes == USUAL and older.models is None and older.known_models is None
+    chosen = replace(USUAL[1], choice=PolicyChoice("prob", models=models))
+    assert replace(older, sizes=(USUAL[0], chosen)).known_models == models
 
 
 @given(

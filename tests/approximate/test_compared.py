@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.approximate.test_benchmark import case, skewed
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.compared import ERRORS, Compared, compared
 
 
@@ -20,11 +20,11 @@ def pairs(keys: np.ndarray) -> int:
 
 def test_where_all_keys_fit_the_sample_results_are_counted() -> None:
     given = case(skewed())
-    found = compared(given, Choice("lru"), 10)
+    found = compared(given, PolicyChoice("lru"), 10)
     assert found.exact == pairs(skewed()[given.cut :]) == found.estimated
     assert 0 < found.results < found.exact and found.error == 0 and found.off == 0 and found.holds
     assert found.share == found.estimated_share == found.results / found.exact
-    everything = compared(given, Choice("fifo"), 10_000)
+    everything = compared(given, PolicyChoice("fifo"), 10_000)
     assert everything.results == found.exact and everything.share == 1
 
 
@@ -32,11 +32,11 @@ def test_where_keys_are_sampled_the_truth_is_in_the_stated_interval() -> None:
     keys = np.arange(40_000) * 7919 % 1999
     given = case(keys)
     sampling = replace(given, plan=replace(given.plan, sampled=300))
-    found = compared(sampling, Choice("lru"), 50)
+    found = compared(sampling, PolicyChoice("lru"), 50)
     assert found.exact == pairs(keys[given.cut :])
     assert found.error > 0 and found.estimated != found.exact and found.holds
     # The estimate is of all results, whichever of them are kept.
-    other = compared(sampling, Choice("rand"), 5)
+    other = compared(sampling, PolicyChoice("rand"), 5)
     assert (other.estimated, other.error, other.exact) == (found.estimated, found.error, found.exact)
 
 
@@ -56,5 +56,5 @@ def test_where_keys_are_sampled_the_truth_is_in_the_stated_interval() -> None:
 )
 def test_what_is_said_of_an_estimate(found: Compared, off: float | None, holds: bool, told: str) -> None:
     assert found.off == (None if off is None else pytest.approx(off)) and found.holds == holds
-    assert told in found.told()
+    assert told in found.sentence()
     assert Compared.of_json(found.to_json()) == found

@@ -6,7 +6,6 @@ import pytest
 
 from streambound.boundedness import statements
 from streambound.compiler import check
-from streambound.constraints.cases import refined
 from streambound.constraints.closure import Closure
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
@@ -99,22 +98,6 @@ def test_a_filter_on_one_tuple_takes_no_case_for_each_of_its_alternatives(
     report = check(sql, catalog, suggest=False)
     assert report.verdict == ("bounded" if word else "unbounded")
     assert len(made) < 100 * columns
-
-
-@pytest.mark.parametrize(
-    "more", ["y.B BETWEEN 3 AND 2", "y.B > 1.5", "x.A > 7 AND (y.A < 8 AND y.A > 9 OR y.B = -3)"]
-)
-def test_an_alternative_that_never_holds_splits_nothing(more: str) -> None:
-    catalog = catalog_from_mapping(
-        {"T": {"columns": {"A": "double", "B": "double", "ts": "int"}, "timestamp": "ts"}}
-    )
-    sql = (
-        "SELECT x.A, x.A FROM T y, T x WHERE y.B BETWEEN -1 AND 1 AND y.A > x.A AND"
-        " ((x.A <> 0.5 AND y.B < x.A) OR (x.A < y.B AND x.B > y.B){})"
-    )
-    plain, same = (statement(sql.format(tail), catalog, "q").selections[0] for tail in ("", f" OR ({more})"))
-    assert len(refined(same)) == len(refined(plain)) > 100
-    assert check(sql.format(f" OR ({more})"), catalog, suggest=False).verdict == "unbounded"
 
 
 def test_filters_of_parts_are_compared_once_for_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:

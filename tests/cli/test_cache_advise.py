@@ -15,8 +15,8 @@ from streambound.approximate.nightly.compared import Compared
 from streambound.approximate.nightly.night import Night, path_of, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
+from streambound.history.recent import plan_for
 from streambound.query.registry import load_registry
-from streambound.spark.recent import plan_for
 
 CATALOG = """streams:
   S: {columns: {A: int, ts: int}, timestamp: ts}

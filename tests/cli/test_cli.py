@@ -234,7 +234,7 @@ def test_options_that_would_be_ignored_are_refused(
     assert words in error and not out
 
 
-@pytest.mark.parametrize("engine", ["spark", "onepass"])
+@pytest.mark.parametrize("engine", ["spark", "local", "onepass"])
 @pytest.mark.parametrize("output", ["streams.yml", "streams.yml/answers"])
 def test_an_output_that_is_a_file_is_refused_first(
     folder: Path, capsys: pytest.CaptureFixture[str], engine: str, output: str
@@ -293,7 +293,10 @@ def test_explain_says_what_is_kept(folder: Path, capsys: pytest.CaptureFixture[s
     assert "keep the greatest T.D: 1 unit" in text
 
 
-def test_run_corpus_prints_new_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("engine", ["onepass", "local"])
+def test_run_corpus_prints_new_answers(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = {
         "id": "x",
         "streams": {"S": {"A": "int"}, "T": {"D": "int"}},
@@ -303,7 +306,7 @@ def test_run_corpus_prints_new_answers(tmp_path: Path, capsys: pytest.CaptureFix
     bad = {**line, "id": "bad", "events": [{"stream": "S", "A": "two"}]}
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps(line) + "\n" + json.dumps(bad) + "\n")
-    assert main(["run", "--corpus", str(path), "--engine", "onepass"]) == 2
+    assert main(["run", "--corpus", str(path), "--engine", engine]) == 2
     good, failed = map(json.loads, capsys.readouterr().out.splitlines())
     assert good == {
         "query": "x",

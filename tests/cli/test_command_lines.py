@@ -32,6 +32,7 @@ COMMANDS = (
     ("explain", "q.sql", "--catalog", "streams.yml"),
     ("witness", "q.sql", "--catalog", "streams.yml", "--size", "2"),
     ("run", "q.sql", "--catalog", "streams.yml", "--engine", "onepass", "--input", "."),
+    ("run", "q.sql", "--catalog", "streams.yml", "--engine", "local", "--input", "."),
     ("run", "--corpus", "lines.jsonl", "--engine", "reference"),
     ("cache", "simulate", "--trace", "trace.csv", "--column", "item", "--policy", "lru", "--size", "2"),
 )

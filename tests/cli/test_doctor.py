@@ -18,8 +18,8 @@ from tests.spark.histories import Registered
 
 from streambound.cli import main
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import load_catalog
-from streambound.spark.executor import SparkExecutor
 
 CATALOG = """streams:
   S: &stream
@@ -71,7 +71,7 @@ def refused(folder: Path) -> bool:
     """Whether a run refuses the query."""
     os.environ["STREAMBOUND_STREAMS"] = str(folder / "streams")
     catalog, sql = load_catalog(folder / "streams.yml"), (folder / "q.sql").read_text()
-    (answer,) = evaluate_history(SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out")  # type: ignore[arg-type]
+    (answer,) = evaluate_history(LocalExecutor(1), [Registered("q", sql)], catalog, output=folder / "out")  # type: ignore[arg-type]
     return answer.error is not None or not answer.evaluated
 
 
@@ -147,7 +147,6 @@ def test_a_file_that_cannot_be_read_is_counted(folder: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.startswith("S: 3 partitions, 3 files, ")
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_a_run_refuses_is_found(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -183,13 +182,11 @@ def test_an_invalid_query_is_2(sql: str, told: str, folder: Path, capsys: pytest
     assert f"q: {told}" in capsys.readouterr().out
 
 
-def test_what_is_checkpointed_need_not_be_read(
-    folder: Path, capsys: pytest.CaptureFixture[str], in_process: None
-) -> None:
+def test_what_is_checkpointed_need_not_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.environ["STREAMBOUND_STREAMS"] = str(folder / "streams")
     catalog, checkpoints = load_catalog(folder / "streams.yml"), str(folder / "home" / "checkpoints")
     evaluate_history(
-        SparkExecutor(None), [Registered("q", SQL)], catalog, output=folder / "out", checkpoints=checkpoints
+        LocalExecutor(1), [Registered("q", SQL)], catalog, output=folder / "out", checkpoints=checkpoints
     )  # type: ignore[arg-type]
     newest(folder, rows(DAYS[-1], A=pa.array([3, 4])))
     assert doctor(folder, "--format", "json") == 0
@@ -232,14 +229,3 @@ def test_streams_with_different_keys_are_told_by_check_and_before_spark_starts(
     assert told in json.loads(capsys.readouterr().out)["refused"]
     assert main(["run", *query, "--input", str(folder / "streams"), *live]) == 2
     assert told in capsys.readouterr().err
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's tasks run in this process."""
-    from tests.spark.conftest import run_here
-
-    from streambound.spark import executor
-
-    monkeypatch.setattr(executor, "run_tasks", run_here)
-    monkeypatch.setattr(executor, "cores", lambda session: 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.approximate.nights import USUAL, night
-from tests.spark.conftest import run_here
 
 from streambound import settings
 from streambound.approximate.nightly.night import write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
+from streambound.history.recent import plan_for
 from streambound.query.registry import load_registry
-from streambound.spark import executor, session
-from streambound.spark.recent import plan_for
 
 CATALOG = """streams:
   S: {columns: {A: int, ts: int}, timestamp: ts, history: {path: S, partition_by: date}}
@@ -53,8 +50,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path / "registry"))
     monkeypatch.delenv("STREAMBOUND_CHECKPOINTS", raising=False)
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)
-    monkeypatch.setattr(session, "session", lambda name: nullcontext(None))
-    monkeypatch.setattr(executor, "run_tasks", run_here)
     return tmp_path
 
 
@@ -72,7 +67,7 @@ def found(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_a_memory_for_everything_gives_the_exact_answer(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", "q", "--memory", "8"]) == 0
+    assert main(["run", "--engine", "local", "q", "--memory", "8"]) == 0
     answer = found(capsys)
     assert answers(home) == [1, 1, 2, 3] and answer["answer_count"] == "4"
     assert answer["verdict"] == "unbounded" and answer["units"] == 8 * 6
@@ -83,7 +78,7 @@ def test_a_memory_for_everything_gives_the_exact_answer(
 
 
 def test_a_small_one_gives_a_part_and_says_how_large(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "q", "--memory", "2", "--policy", "fifo"]) == 0
+    assert main(["run", "--engine", "local", "q", "--memory", "2", "--policy", "fifo"]) == 0
     memory = found(capsys)["memory"]
     # T is never cached, since nothing that comes later joins it; 3 and 4 push out 1 and 2.
     assert answers(home) == [1, 2, 3]
@@ -95,15 +90,15 @@ def test_the_policy_is_that_of_the_last_benchmark(home: Path, capsys: pytest.Cap
     plan = plan_for("q", QUERIES["q"], load_registry(settings.registry()).catalog, 1)
     mark = fingerprint(plan.query, plan.streams, {})
     write(settings.caches_root(), night(*USUAL, fingerprint=mark))
-    assert main(["run", "q", "--memory", "1500"]) == 0
+    assert main(["run", "--engine", "local", "q", "--memory", "1500"]) == 0
     assert found(capsys)["memory"]["why"] == "fifo was chosen"
     write(settings.caches_root(), night(*USUAL, fingerprint="of another query"))
-    assert main(["run", "q", "--memory", "1500"]) == 0
+    assert main(["run", "--engine", "local", "q", "--memory", "1500"]) == 0
     assert found(capsys)["memory"]["policy"] == "lru"
 
 
 def test_a_bounded_query_is_evaluated_exactly(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "bounded", "--memory", "1"]) == 0
+    assert main(["run", "--engine", "local", "bounded", "--memory", "1"]) == 0
     printed = capsys.readouterr()
     assert "bounded is bounded: it was evaluated exactly" in printed.err
     answer = json.loads(printed.out)

@@ -10,16 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.conftest import run_here
 
 from streambound import settings
 from streambound.checkpoint import fingerprint, kept
 from streambound.checkpoint.inspection import CHANGED_PLAN, DAMAGED
 from streambound.cli import main
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.registry import load_registry
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks import emit
 
 CATALOG = """streams:
@@ -41,7 +39,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path / "registry"))
     monkeypatch.delenv("STREAMBOUND_CHECKPOINTS", raising=False)
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)
-    monkeypatch.setattr(executor, "run_tasks", run_here)
     for number, day in enumerate(DAYS):
         arrive(tmp_path, day, [number + 1, 1])
     return tmp_path
@@ -60,7 +57,7 @@ def evaluate() -> list[str]:
     registry = load_registry(settings.registry())
     told: list[str] = []
     for answer in evaluate_history(
-        SparkExecutor(None),
+        LocalExecutor(1),
         registry.queries,
         registry.catalog,
         checkpoints=settings.checkpoints_of(None),
@@ -142,7 +139,7 @@ def test_answers_that_another_evaluation_has_written_do_not_count(
 ) -> None:
     evaluate()
     registry = load_registry(settings.registry())
-    evaluate_history(SparkExecutor(None), registry.queries, registry.catalog)
+    evaluate_history(LocalExecutor(1), registry.queries, registry.catalog)
     code, found = lines(capsys)
     assert code == 1 and {one["why"] for one in found} == {"its answers are not where they belong"}
 

@@ -26,11 +26,11 @@ from streambound import settings as places
 from streambound.compiler import check, compile
 from streambound.errors import StreamboundError
 from streambound.examination.__main__ import _uncached
+from streambound.history.recent import plan_for
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import read_query
 from streambound.results import Results
 from streambound.spark.application import memories
-from streambound.spark.recent import plan_for
 from streambound_airflow import caches, selection
 from streambound_airflow.pages import detail, triggering
 from streambound_airflow.pages.examination import EXAMINERS

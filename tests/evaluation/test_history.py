@@ -19,6 +19,7 @@ from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
 from streambound.query.parse import statement
@@ -30,8 +31,6 @@ from streambound.query.partitions import (
     find_partitions,
     partitions_in,
 )
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 
 DAYS = ["2013-01-01", "2013-01-02", "2013-01-03"]
 SQL = "SELECT DISTINCT S.a FROM S, T WHERE S.a = T.b AND S.a IN (1, 2, 3)"
@@ -59,9 +58,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 @pytest.fixture(params=["one machine", "spark"])
-def days(
-    request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path, in_process: None
-) -> Callable[..., int]:
+def days(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Callable[..., int]:
     """How many days of S are read, by either engine; an error is raised."""
 
     def local(first: str | None = None, last: str | None = None) -> int:
@@ -70,7 +67,7 @@ def days(
 
     def spark(first: str | None = None, last: str | None = None) -> int:
         (answer,) = evaluate_history(
-            SparkExecutor(None),
+            LocalExecutor(1),
             [Registered("q", SQL)],
             catalog,
             first=first,
@@ -83,14 +80,6 @@ def days(
         return len(answer.partitions)
 
     return local if request.param == "one machine" else spark
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's tasks run in this process."""
-    from tests.spark.conftest import run_here
-
-    monkeypatch.setattr(executor, "run_tasks", run_here)
 
 
 @pytest.mark.parametrize(
@@ -163,11 +152,11 @@ def test_a_folder_in_which_nothing_lies_is_a_partition_without_rows(
     assert days(emptied[0], emptied[0]) == 0
 
 
-def test_of_one_stream_a_partition_may_be_empty(catalog: Catalog, tmp_path: Path, in_process: None) -> None:
+def test_of_one_stream_a_partition_may_be_empty(catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet").unlink()
     found = [batch for batch in history_batches(statement(SQL, catalog, "q"))]
     (answer,) = evaluate_history(
-        SparkExecutor(None), [Registered("q", SQL)], catalog, output=tmp_path / "answers"
+        LocalExecutor(1), [Registered("q", SQL)], catalog, output=tmp_path / "answers"
     )
     assert answer.error is None
     assert answer.rows_read == sum(len(rows) for b in found for rows in b.tuples.values()) == 5
@@ -248,9 +237,7 @@ def ticks(
 def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
     """How many answers there are, with their multiplicities; an error is raised."""
     if engine == "spark":
-        (answer,) = evaluate_history(
-            SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out"
-        )
+        (answer,) = evaluate_history(LocalExecutor(1), [Registered("q", sql)], catalog, output=folder / "out")
         if answer.error is not None:
             raise answer.error
         return answer.answer_count
@@ -259,7 +246,6 @@ def evaluated(engine: str, sql: str, catalog: Catalog, folder: Path) -> int:
     return sum(a.count for answers in evaluation.run(history_batches(found)) for a in answers)
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("moment", [3, 5], ids=["earlier", "equal"])
 def test_partitions_that_do_not_follow_each_other_in_time_are_refused(
@@ -271,14 +257,12 @@ def test_partitions_that_do_not_follow_each_other_in_time_are_refused(
         evaluated(engine, LATER, catalog, tmp_path)
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_that_do_not_count_have_no_place_in_time(engine: str, tmp_path: Path) -> None:
     catalog = ticks(tmp_path, [[("S", 1, 5), ("T", 0, 9)], [("T", 0, 3), ("T", 1, 7)]])
     assert evaluated(engine, LATER, catalog, tmp_path) == 1
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_conditions_on_no_timestamps_need_no_order(engine: str, tmp_path: Path) -> None:
     catalog = ticks(tmp_path, [[("S", 1, 5)], [("T", 1, 3)]])

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.nights import from_scratch, left, night
 from tests.strategies import cases, events, static
 
 from streambound.query.catalog import catalog_from_mapping
-from streambound.spark import executor
 
 Rows = list[dict[str, Any]]
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean")]
@@ -32,8 +30,7 @@ def test_partitions_in_any_order_as_one_evaluation(types: tuple[str, ...], data:
     statics = data.draw(static(case))
     histories.plan_of(case, statics)
     query = Registered("q", case.sql)
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = histories.placed(case.catalog, folder)
         for static_name, rows in statics.items():
@@ -84,8 +81,7 @@ def test_every_kind_of_state_night_by_night(data: st.DataObject) -> None:
     t_row = st.fixed_dictionaries({"D": values, "E": values})
     plain = catalog_from_mapping(COLUMNS)
     order = data.draw(st.permutations(range(4)))
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = histories.placed(plain, folder)
         for part in order:

@@ -17,7 +17,7 @@ import pytest
 from scripts.comparison import compared
 from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
@@ -93,7 +93,7 @@ def cluster() -> Iterator[LocalSpark]:
 
 def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[HistoryAnswer]:
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
-    memory = {"memory": Memory(5, choice=Choice("lfu"))}
+    memory = {"memory": Memory(5, choice=PolicyChoice("lfu"))}
     answers = evaluate_history(
         SparkExecutor(spark),
         queries,

@@ -13,30 +13,46 @@ SELECT A FROM S, U
 SELECT Q FROM S, T
 -- the alias S is used twice @ 18
 SELECT 1 FROM S, S
--- SELECT * is not supported @ 1
-SELECT * FROM S
--- SELECT * is not supported @ 1
-SELECT S.* FROM S
 -- the aggregate COUNT(*) @ 8
 SELECT COUNT(*) FROM S
--- the function call UPPER(S.K) @ 8
+-- the function call upper(S.K) @ 8
 SELECT upper(S.K) FROM S
 -- the expression S.A + 1 @ 8
 SELECT S.A + 1 FROM S
 -- LEFT JOIN is not supported yet @ 19
 SELECT S.A FROM S LEFT JOIN T ON S.A = T.D
--- USING is not supported yet @ 26
-SELECT S.A FROM S JOIN U USING (A)
 -- GROUP BY is not supported yet @ 17
 SELECT A FROM S GROUP BY A
--- ORDER BY is not supported yet @ 17
-SELECT A FROM S ORDER BY A
 -- LIMIT is not supported yet @ 17
 SELECT A FROM S LIMIT 3
+-- top-n (ORDER BY ... LIMIT) is not supported yet @ 28
+SELECT A FROM S ORDER BY A LIMIT 3
+-- unknown stream or alias x @ 8
+SELECT x.* FROM S
+-- no stream in FROM has a column A @ 33
+SELECT S.A FROM S JOIN T USING (A)
+-- no stream in FROM has a column Z @ 35
+SELECT x.A FROM S x JOIN U USING (Z)
+-- no stream in FROM has a column Q @ 8
+SELECT Q FROM (SELECT A FROM S) x
+-- x has no column K @ 8
+SELECT x.K FROM (SELECT A FROM S) x
+-- the column A is ambiguous @ 8
+SELECT A FROM (SELECT A FROM S) x, (SELECT A FROM U) y
+-- the aggregate COUNT(*) @ 23
+SELECT n FROM (SELECT COUNT(*) AS n FROM S) x
+-- DISTINCT in a sub-query is not supported yet @ 15
+SELECT A FROM (SELECT DISTINCT A, K FROM S) x
+-- WITH RECURSIVE is not supported yet @ 1
+WITH RECURSIVE x AS (SELECT A FROM S UNION SELECT x.A FROM x JOIN U ON x.A = U.A) SELECT A FROM x
+-- NOT EXISTS, an anti-join, is not supported yet @ 23
+SELECT A FROM S WHERE NOT EXISTS (SELECT 1 FROM U WHERE U.A = S.A)
+-- EXISTS, a semi-join, is not supported yet @ 23
+SELECT A FROM S WHERE EXISTS (SELECT 1 FROM U WHERE U.A = S.A)
+-- the window function ROW_NUMBER is not supported yet @ 11
+SELECT A, ROW_NUMBER() OVER (PARTITION BY A ORDER BY K) AS n FROM S
 -- HAVING is not supported yet @ 17
 SELECT A FROM S HAVING A > 1
--- WITH is not supported yet @ 1
-WITH x AS (SELECT 1) SELECT A FROM S
 -- EXCEPT is not supported yet @ 17
 SELECT A FROM S EXCEPT SELECT D FROM T
 -- UNION BY NAME is not supported yet @ 17
@@ -47,16 +63,12 @@ SELECT A FROM S UNION SELECT D, E FROM T
 SELECT A FROM S x UNION SELECT S.K FROM S
 -- LIMIT is not supported yet @ 42
 (SELECT A FROM S) UNION (SELECT D FROM T LIMIT 3)
--- ORDER BY is not supported yet @ 39
-SELECT A FROM S UNION SELECT D FROM T ORDER BY 1
--- SELECT * is not supported @ 27
+-- UNION of 1 and 2 columns @ 34
 SELECT A FROM S UNION ALL SELECT * FROM T
 -- no stream in FROM has a column Q @ 49
 SELECT A FROM S UNION ALL SELECT D FROM T WHERE Q > 1
 -- only static relations are queried, so the answer never changes @
 SELECT A FROM S UNION ALL SELECT K FROM R
--- a sub-query in FROM @
-SELECT 1 FROM (SELECT A FROM S) x
 -- A IS TRUE is not supported yet @ 23
 SELECT A FROM S WHERE A IS TRUE
 -- LIKE is not supported yet @

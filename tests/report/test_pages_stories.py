@@ -56,8 +56,8 @@ def test_every_registered_query_has_a_story(query: RegisteredQuery) -> None:
     told = witness_story(job, seconds=ENOUGH)
     root = read(told.markup())
     assert names(root) <= MADE
-    assert told.found is not job.verdict.bounded
-    if told.found:
+    assert told.has_example is not job.verdict.bounded
+    if told.has_example:
         told_apart(job, told)
     else:
         assert root.findtext("p[@class='missing']") == told.story.missing
@@ -113,9 +113,9 @@ def test_the_histories_of_any_query_are_told_apart(case: Case) -> None:
     job = compile(case.sql, case.catalog, "q")
     told = witness_story(job, seconds=ENOUGH)
     read(told.markup())
-    if told.found:
+    if told.has_example:
         told_apart(job, told)
-    assert told.found is (job.verdict.outcome.value == "unbounded")
+    assert told.has_example is (job.verdict.outcome.value == "unbounded")
 
 
 @settings(max_examples=40)
@@ -132,5 +132,5 @@ def test_names_and_values_stay_text(name: str, column: str, value: str) -> None:
         # Not every text is a name.
         assume(False)
     told = witness_story(job, seconds=ENOUGH)
-    assert told.found
+    assert told.has_example
     assert names(read(told.markup())) <= MADE

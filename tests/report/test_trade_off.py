@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
+import pytest
 from tests.approximate.nights import USUAL, night, of_size
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.benchmark import Fit
 from streambound.approximate.nightly.compared import Compared
+from streambound.errors import StorageError
 from streambound.report.cache_tables import kept, trade_off
 from streambound.report.trade_off import draw
 from streambound.results import CacheAnswer
@@ -81,7 +83,7 @@ def test_how_much_of_the_exact_answer_there_is() -> None:
 
 
 def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
-    stands = replace(USUAL[0], choice=Choice("rand"), chosen=None, kept=600)
+    stands = replace(USUAL[0], choice=PolicyChoice("rand"), chosen=None, kept=600)
     draw(night(stands), tmp_path / "q.svg")
     assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
 
@@ -103,3 +105,9 @@ def test_many_sizes_and_another_format(tmp_path: Path) -> None:
 def test_without_results_it_says_so(tmp_path: Path) -> None:
     draw(night(*USUAL, results=0), tmp_path / "q.svg")
     assert "<!-- nothing to keep: there were no results -->" in text_of(tmp_path / "q.svg")
+
+
+def test_a_disk_that_refuses_is_an_outside_cause(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=r"q\.svg"):
+        draw(night(*USUAL), tmp_path / "file" / "q.svg")

@@ -1,4 +1,4 @@
-"""One Spark session for the tests of a module, and a way to run its tasks without Spark."""
+"""One Spark session for the tests of a module, and simulations of caches without it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streambound.approximate.nightly.benchmark import Case
-from streambound.spark import cache_benchmark, distribute, executor, recent
 from streambound.spark.session import session
 from streambound.spark.simulations import Piece, result_of, simulated
-from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,31 +24,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             yield running
 
 
-def run_here(
-    session: Any,
-    tasks: Sequence[Task],
-    readings: Mapping[str, Reading],
-    progress: distribute.Progress,
-    memory_mb: int = 256,
-    groups_per_core: int = 2,
-) -> list[Summary]:
-    """What ``distribute.run_tasks`` does, in this process; what tasks return still goes through Arrow."""
-    groups = distribute.balanced(distribute.batched(tasks, 10**6), groups_per_core)
-    batches = (b for g in groups for b in distribute.summarise_group(g, readings, 256))
-    return [distribute.summary_of(row) for batch in batches for row in batch.to_pylist()]
-
-
-def simulate_here(
-    session: Any, cases: Mapping[str, Case], pieces: Sequence[Piece], sizes: Sequence[int]
-) -> list[Any]:
-    """What ``simulations.worked`` does, in this process."""
+def simulate_here(cases: Mapping[str, Case], pieces: Sequence[Piece], sizes: Sequence[int]) -> list[Any]:
+    """What ``simulations.worked`` does, without Spark."""
     return [result_of(piece, simulated(cases[piece.query], piece, tuple(sizes))) for piece in pieces]
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks run in this process."""
-    monkeypatch.setattr(executor, "run_tasks", run_here)
-    monkeypatch.setattr(executor, "cores", lambda session: 2)
-    monkeypatch.setattr(recent, "run_tasks", run_here)
-    monkeypatch.setattr(cache_benchmark, "worked", simulate_here)

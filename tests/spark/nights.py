@@ -13,19 +13,24 @@ from tests.spark.histories import Registered
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import Executor
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog
-from streambound.spark.executor import SparkExecutor
 
 # What a run says of itself, and not of the answers.
 OF_THE_RUN = ("rows_read", "read_partitions", "started_after", "seconds")
 
 
 def night(
-    queries: Sequence[Registered], catalog: Catalog, home: Path, session: Any = None, **options: Any
+    queries: Sequence[Registered],
+    catalog: Catalog,
+    home: Path,
+    executor: Executor | None = None,
+    **options: Any,
 ) -> dict[str, HistoryAnswer]:
-    """One evaluation with checkpoints below ``home``, by query."""
+    """One evaluation with checkpoints below ``home``, by query; without an executor in this process."""
     found = evaluate_history(
-        SparkExecutor(session),
+        executor or LocalExecutor(1),
         queries,
         catalog,
         output=home / "answers",

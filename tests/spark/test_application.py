@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from spark_apps import evaluate_history as application
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.demo.abstract import Shape, generate
+from streambound.history.local import LocalExecutor
+from streambound.history.recent import plan_for
 from streambound.query.catalog import load_catalog
-from streambound.spark.recent import plan_for
 
 CATALOG = """
 streams:
@@ -34,7 +35,7 @@ QUERIES = {
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry and histories of their own; no Spark."""
     registry = tmp_path / "registry"
     (registry / "queries").mkdir(parents=True)
@@ -43,7 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> P
         (registry / "queries" / f"{name}.sql").write_text(sql)
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
-    monkeypatch.setattr("streambound.spark.application.session", lambda name: nullcontext())
+    monkeypatch.setattr(
+        "streambound.spark.application.spark_executor", lambda name: nullcontext(LocalExecutor(1))
+    )
     generate(tmp_path / "streams", Shape(rows=400, partitions=2))
     return tmp_path
 
@@ -152,7 +155,7 @@ def test_the_choice_of_the_last_benchmark_is_used(moments: Path) -> None:
     register(moments, "cached", f"-- cache size: 4\n{JOIN}")
     catalog = load_catalog(moments / "registry" / "streams.yml")
     plan = plan_for("cached", JOIN, catalog, 4)
-    chosen = OfSize(4, 28, 9, (), Choice("fifo", why="it won"), 9)
+    chosen = OfSize(4, 28, 9, (), PolicyChoice("fifo", why="it won"), 9)
     key = fingerprint(plan.query, plan.streams, {})
     write(moments / "caches", Night("cached", JOIN, key, ("0", "1"), 1, 40, 9, (chosen,), ()))
     assert run(moments, "--queries", "cached") == 0

@@ -18,6 +18,8 @@ from streambound.evaluation.events import Answer
 from streambound.history.answer import HistoryAnswer
 from streambound.history.book import Book
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import Executor
+from streambound.history.local import LocalExecutor
 from streambound.history.prepare import Job
 from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -25,11 +27,12 @@ from streambound.query.model import Attribute
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
-from streambound.spark.distribute import balanced, batched, cores
+from streambound.spark.distribute import cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import dumps
 from streambound.tasks import emit
+from streambound.tasks.groups import balanced, batched
 from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
 
@@ -67,12 +70,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def evaluated(folder: Path, session: Any = None) -> dict[str, HistoryAnswer]:
+def evaluated(folder: Path, executor: Executor | None = None) -> dict[str, HistoryAnswer]:
     queries = [Registered(name, sql) for name, sql in QUERIES.items()]
     catalog = histories.placed(CATALOG, folder)
     return {
         a.query: a
-        for a in evaluate_history(SparkExecutor(session), queries, catalog, output=folder / "answers")
+        for a in evaluate_history(executor or LocalExecutor(1), queries, catalog, output=folder / "answers")
     }
 
 
@@ -127,7 +130,6 @@ SPOILT = {
 }
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_bad_partition_fails_the_queries_that_read_it(name: str, folder: Path) -> None:
     spoil, failing, message = SPOILT[name]
@@ -147,13 +149,12 @@ def test_a_bad_partition_fails_the_queries_that_read_it(name: str, folder: Path)
 @pytest.mark.spark
 def test_errors_come_back_from_spark_as_data(spark: Any, folder: Path) -> None:
     truncated(folder / "S" / "part=2" / "part-00000.parquet")
-    answers = evaluated(folder, spark)
+    answers = evaluated(folder, SparkExecutor(spark))
     assert {name for name, a in answers.items() if a.error} == {"a", "b", "c"}
     assert "part=2/part-00000.parquet: not a readable Parquet file" in answers["a"].error.one_line()
     assert answers["r"].answer_rows == 1
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_static_relation_that_is_missing(folder: Path) -> None:
     for file in (folder / "R").iterdir():
         file.unlink()
@@ -161,7 +162,6 @@ def test_a_static_relation_that_is_missing(folder: Path) -> None:
     assert "has no Parquet files" in str(answers["r"].error) and answers["t"].error is None
 
 
-@pytest.mark.usefixtures("in_process")
 def test_streams_with_different_partition_keys(folder: Path) -> None:
     found = histories.placed(CATALOG, folder)
     s, t, r = found.relations
@@ -170,9 +170,7 @@ def test_streams_with_different_partition_keys(folder: Path) -> None:
     catalog = Catalog((s, other, r))
     (folder / "T" / "date=2026-01-01").mkdir()
     histories.write(t, [{"D": 1}], folder, 0)
-    (answer,) = evaluate_history(
-        SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "answers"
-    )
+    (answer,) = evaluate_history(LocalExecutor(1), [Registered("q", sql)], catalog, output=folder / "answers")
     assert "partitioned differently: S by part, T by date" in str(answer.error)
 
 

@@ -28,8 +28,6 @@ from tests.spark.test_timed import WITHIN, row, two, write
 from streambound.checkpoint.table import COMPACT_EVERY
 from streambound.errors import DataError
 
-pytestmark = pytest.mark.usefixtures("in_process")
-
 PAST, FUTURE = 10**9, 4 * 10**9
 
 

@@ -21,16 +21,14 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyarrow import orc
-from tests.spark.conftest import run_here
 
 from scripts.airflow_layout import free_port
 from streambound.errors import PlatformError
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import RegisteredQuery
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 pytestmark = pytest.mark.spark
@@ -146,10 +144,9 @@ def expected(home: Path) -> dict[str, Any]:
     catalog = load_catalog(home / "registry" / "streams.yml")
     queries = [RegisteredQuery(name, sql, Path()) for name, sql in QUERIES.items()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
         patch.setenv("STREAMBOUND_HOME", str(home))
         memory = {"cached": Memory(4)}
-        found = evaluate_history(SparkExecutor(None), queries, catalog, output=home / "here", memory=memory)  # type: ignore[arg-type]
+        found = evaluate_history(LocalExecutor(1), queries, catalog, output=home / "here", memory=memory)  # type: ignore[arg-type]
     return {answer.query: answer.to_json() for answer in found}
 
 

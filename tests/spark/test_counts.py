@@ -16,10 +16,10 @@ from streambound.errors import CountOverflow
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.history.stored import Reading, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import statement
-from streambound.spark.executor import SparkExecutor
 
 NAMES = "STUVWXYZ"
 # One column, so that equal tuples are sent once; the last stream completes every match.
@@ -47,12 +47,11 @@ def written(folder: Path, names: str, rows: int, parts: int = 2) -> Catalog:
 
 
 def on_spark(sql: str, catalog: Catalog, folder: Path) -> Any:
-    (answer,) = evaluate_history(SparkExecutor(None), [Registered("q", sql)], catalog, output=folder / "out")
+    (answer,) = evaluate_history(LocalExecutor(1), [Registered("q", sql)], catalog, output=folder / "out")
     return answer
 
 
 # 512^7 = 2^63 and 256^8 = 2^64.
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("streams", "rows"), [(7, 511), (7, 512), (8, 255), (8, 256)])
 @pytest.mark.parametrize("union", ["", "UNION ALL SELECT 1 FROM S WHERE ts < 0"], ids=["chain", "statement"])
 def test_products_around_64_bits_are_exact(streams: int, rows: int, union: str, tmp_path: Path) -> None:
@@ -68,7 +67,6 @@ def test_products_around_64_bits_are_exact(streams: int, rows: int, union: str, 
 
 
 # The largest number of tuples of 8 streams whose product has 38 digits, and one more.
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("rows", [56_234, 56_235])
 @pytest.mark.parametrize("union", ["", "UNION ALL SELECT 1 FROM S WHERE ts < 0"], ids=["chain", "statement"])
 def test_answers_of_more_than_38_digits_are_refused(rows: int, union: str, tmp_path: Path) -> None:

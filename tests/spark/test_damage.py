@@ -20,11 +20,9 @@ from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.live.answers import NOTE, epoch_path, note_epoch, require_written
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks import emit
-
-pytestmark = pytest.mark.usefixtures("in_process")
 
 
 @pytest.fixture
@@ -184,7 +182,7 @@ def test_a_disk_that_refuses_one_query_costs_no_other(world: World, monkeypatch:
 
     def night() -> dict[str, Any]:
         places = {"output": world.home / "answers", "checkpoints": str(world.home / "checkpoints")}
-        return {a.query: a.error for a in evaluate_history(SparkExecutor(None), ALL, world.catalog, **places)}  # type: ignore[arg-type]
+        return {a.query: a.error for a in evaluate_history(LocalExecutor(1), ALL, world.catalog, **places)}  # type: ignore[arg-type]
 
     world.arrive(DAYS[6])
     for name, broken in (("replace", replacing), ("listdir", listing)):

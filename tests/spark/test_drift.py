@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.spark import histories
+from tests.spark.conftest import simulate_here
 from tests.spark.moments import Rows, write
 from tests.spark.test_k_memory import CATALOG, JOIN, case_of
 
 from streambound.approximate.nightly.advice import advice
 from streambound.approximate.nightly.benchmark import DRIFT
 from streambound.approximate.nightly.night import Night, read
+from streambound.history.local import LocalExecutor
 from streambound.query.parse import statement
 from streambound.report.advice import advice_text
 from streambound.spark.cache_benchmark import Wanted, benchmark_caches
@@ -47,7 +49,13 @@ class Nights:
             write(case_of(query), number, rows, self.folder)
         catalog = histories.placed(CATALOG, self.folder)
         found = benchmark_caches(
-            None, [("q", JOIN)], catalog, self.folder / "caches", self.wanted, progress=self.told.append
+            LocalExecutor(1),
+            simulate_here,
+            [("q", JOIN)],
+            catalog,
+            self.folder / "caches",
+            self.wanted,
+            progress=self.told.append,
         )
         assert isinstance(found[0], Night), found
         return found[0]
@@ -55,7 +63,7 @@ class Nights:
 
 @pytest.mark.parametrize(("policies", "chosen"), [(("lru", "heeb"), "heeb"), (("fifo", "lru"), "lru")])
 def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
-    tmp_path: Path, in_process: None, policies: tuple[str, ...], chosen: str
+    tmp_path: Path, policies: tuple[str, ...], chosen: str
 ) -> None:
     days, night = trending([0.5] * 10 + [-0.5] * 4), Nights(tmp_path, policies)
     calm = night(days[:10])
@@ -74,7 +82,7 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
     assert why in changed.to_json()["sizes"][0]["why"]
     text = advice_text(advice(changed, 0.5))
     assert "its streams had drifted from what was known of them, and models were learned anew" in text
-    assert changed.drifts[0].told() in text
+    assert changed.drifts[0].sentence() in text
     # Learned anew, the models explain what comes: nothing is told, and the choice stands.
     after = night(days)
     assert not after.drifted and len(after.drifts) == 2 and after.sizes[0].choice.policy == chosen
@@ -82,7 +90,7 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
     assert read(tmp_path / "caches", "q") == after
 
 
-def test_a_trend_that_goes_on_is_no_drift(tmp_path: Path, in_process: None) -> None:
+def test_a_trend_that_goes_on_is_no_drift(tmp_path: Path) -> None:
     days, night = trending([0.5] * 14), Nights(tmp_path, ("lru", "heeb"))
     for known in (10, 12, 14):
         found = night(days[:known])

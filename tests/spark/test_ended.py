@@ -16,7 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from streambound.errors import DataError, StorageError
 from streambound.spark import ended
-from streambound.spark.ended import stop, told
+from streambound.spark.ended import stop, translated_errors
 
 FAILURES = [
     PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={}),
@@ -49,7 +49,7 @@ def test_a_java_process_that_was_killed_says_so_whatever_its_client_raises(
     failure: Exception, java: Java
 ) -> None:
     java("os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(StorageError) as caught, told("while tasks ran"):
+    with pytest.raises(StorageError) as caught, translated_errors("while tasks ran"):
         raise failure
     assert caught.value.message == "Spark has ended while tasks ran: its Java process was ended by SIGKILL"
     assert caught.value.exit_code == 3 and caught.value.__suppress_context__
@@ -65,7 +65,7 @@ def test_a_java_process_that_was_killed_says_so_whatever_its_client_raises(
 )
 def test_how_it_ended(java: Java, how: str, words: str) -> None:
     java(how)
-    with pytest.raises(StorageError, match=words), told("while it started"):
+    with pytest.raises(StorageError, match=words), translated_errors("while it started"):
         raise EOFError
 
 
@@ -73,8 +73,8 @@ def test_the_first_word_stands(java: Java) -> None:
     java("os._exit(137)")
     with (
         pytest.raises(StorageError, match="while tasks ran"),
-        told("while it was in use"),
-        told("while tasks ran"),
+        translated_errors("while it was in use"),
+        translated_errors("while tasks ran"),
     ):
         raise Py4JError("gone")
 
@@ -84,14 +84,17 @@ def test_a_failure_of_a_spark_that_goes_on_is_told(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    with pytest.raises(StorageError, match=r"^Spark failed while tasks ran: .{20}"), told("while tasks ran"):
+    with (
+        pytest.raises(StorageError, match=r"^Spark failed while tasks ran: .{20}"),
+        translated_errors("while tasks ran"),
+    ):
         raise failure
 
 
 @pytest.mark.parametrize("failure", FAILURES[6:] + FAILURES[4:5], ids=lambda one: type(one).__name__)
 def test_what_is_not_sparks_stays(failure: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    with pytest.raises(type(failure)) as caught, told("while tasks ran"):
+    with pytest.raises(type(failure)) as caught, translated_errors("while tasks ran"):
         raise failure
     assert caught.value is failure
 

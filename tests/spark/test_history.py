@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered, compact_pass
 from tests.strategies import Case, cases, events, static
 
@@ -23,9 +22,9 @@ from streambound.errors import DataError, PlanError, QueryError, StreamboundErro
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark import executor
 from streambound.spark.executor import SparkExecutor
 
 MIXES = [
@@ -71,12 +70,11 @@ def test_answers_equal_one_pass_and_plain_sql(types: tuple[str, ...], data: st.D
     statics = data.draw(static(case))
     histories.plan_of(case, statics)
     parts = [data.draw(events(case, 8)) for _ in range(data.draw(st.integers(1, 4)))]
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = written(case, parts, statics, folder)
         (answer,) = evaluate_history(
-            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+            LocalExecutor(1), [Registered("q", case.sql)], catalog, output=folder / "out"
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
@@ -97,12 +95,11 @@ def test_any_cut_into_partitions_gives_the_same_answer(data: st.DataObject) -> N
     histories.plan_of(case, statics)
     seen = set()
     for cut in ([rows], [rows[:3], rows[3:]], [[row] for row in rows] or [[]]):
-        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executor, "run_tasks", run_here)
+        with TemporaryDirectory() as name:
             folder = Path(name)
             catalog = written(case, cut, statics, folder)
             (answer,) = evaluate_history(
-                SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+                LocalExecutor(1), [Registered("q", case.sql)], catalog, output=folder / "out"
             )
             seen.add((answer.digest, answer.answer_rows, answer.answer_count, answer.rows_read))
     assert len(seen) == 1
@@ -163,9 +160,8 @@ def test_many_queries_in_one_application(spark: Any, abstract: tuple[Catalog, Pa
     assert schema.names == ["A", "C", "A_2", "count"]
 
 
-@pytest.mark.spark
 def test_the_same_bytes_again_and_nothing_left_of_another_run(
-    spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path
+    abstract: tuple[Catalog, Path], tmp_path: Path
 ) -> None:
     catalog, _ = abstract
     queries = [Registered("q1", QUERIES["q1"]), Registered("q5", QUERIES["q5"])]
@@ -173,21 +169,20 @@ def test_the_same_bytes_again_and_nothing_left_of_another_run(
     def files() -> dict[str, bytes]:
         return {str(f.relative_to(tmp_path)): f.read_bytes() for f in sorted(tmp_path.rglob("*.parquet"))}
 
-    evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path)
     whole = files()
     assert {name for name in whole if "=" not in name} == {"q5/_total.parquet"}
-    evaluate_history(SparkExecutor(spark), queries, catalog, first="00001", last="00001", output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, first="00001", last="00001", output=tmp_path)
     assert {Path(name).parent.name for name in files() if "=" in name} == {"part=00001"}
-    evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path)
     assert files() == whole and len(whole) == 7
 
 
-@pytest.mark.spark
-def test_partitions_kept_out_are_named(spark: Any, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
+def test_partitions_kept_out_are_named(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
     catalog, _ = abstract
     reasons = {"S": {"00001": "rows outside the day", "99999": "not there"}}
     (answer,) = evaluate_history(
-        SparkExecutor(spark), [Registered("q5", QUERIES["q5"])], catalog, excluded=reasons, output=tmp_path
+        LocalExecutor(1), [Registered("q5", QUERIES["q5"])], catalog, excluded=reasons, output=tmp_path
     )
     assert answer.to_json()["missing_partitions"] == [
         {"stream": "S", "partition": "00001", "reason": "rows outside the day"}
@@ -195,13 +190,12 @@ def test_partitions_kept_out_are_named(spark: Any, abstract: tuple[Catalog, Path
     assert answer.rows_read == 5_000 and answer.partitions == ("00000", "00001", "00002")
 
 
-@pytest.mark.usefixtures("in_process")
 def test_the_final_answer_of_a_stateful_query(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
     catalog, _ = abstract
     total_of = {n: tmp_path / n / "_total.parquet" for n in ("q1", "q5")}
     queries = [Registered(name, QUERIES[name]) for name in total_of]
     told: list[str] = []
-    answers = evaluate_history(SparkExecutor(None), queries, catalog, output=tmp_path, progress=told.append)
+    answers = evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path, progress=told.append)
     assert not total_of["q1"].exists() and answers[0].answer_rows > 0
     query = parse(QUERIES["q5"], catalog, "q5")
     written = pq.ParquetFile(total_of["q5"]).read()
@@ -212,19 +206,18 @@ def test_the_final_answer_of_a_stateful_query(abstract: tuple[Catalog, Path], tm
     assert found == total(histories.read_answers(tmp_path / "q5", query))
     assert total_of["q5"] not in [*(tmp_path / "q5").glob("*/*.parquet")]
     first = total_of["q5"].read_bytes()
-    evaluate_history(SparkExecutor(None), queries, catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path)
     assert total_of["q5"].read_bytes() == first
-    evaluate_history(SparkExecutor(None), queries, catalog, first="9", output=tmp_path)
+    evaluate_history(LocalExecutor(1), queries, catalog, first="9", output=tmp_path)
     assert total_of["q5"].read_bytes() == first, "a query that is not evaluated leaves its answers"
-    evaluate_history(SparkExecutor(None), [Registered("q5", QUERIES["q1"])], catalog, output=tmp_path)
+    evaluate_history(LocalExecutor(1), [Registered("q5", QUERIES["q1"])], catalog, output=tmp_path)
     assert not total_of["q5"].exists()
 
 
-@pytest.mark.usefixtures("in_process")
 def test_one_is_told_in_the_singular(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
     told: list[str] = []
     evaluate_history(
-        SparkExecutor(None),
+        LocalExecutor(1),
         [Registered("one", "SELECT DISTINCT 1 FROM S")],
         abstract[0],
         first="00001",
@@ -247,15 +240,13 @@ class Unreadable(Registered):
     error: StreamboundError | None = None
 
 
-@pytest.mark.usefixtures("in_process")
 def test_an_unreadable_file_fails_alone(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
     queries = [Unreadable("noise", "", QueryError("not UTF-8 text")), Registered("q1", QUERIES["q1"])]
-    noise, q1 = evaluate_history(SparkExecutor(None), queries, abstract[0], output=tmp_path)
+    noise, q1 = evaluate_history(LocalExecutor(1), queries, abstract[0], output=tmp_path)
     assert (noise.verdict, str(noise.error)) == ("invalid", "noise: not UTF-8 text")
     assert q1.error is None and q1.answer_rows > 0
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
     plain = catalog_from_mapping(
         {n: {"timestamp": "ts", "columns": {"ts": "timestamp", "A": "int"}} for n in ("S", "T")}
@@ -269,7 +260,7 @@ def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
         "plain": "SELECT DISTINCT A FROM S WHERE A IN (1, 2)",
     }
     answers = evaluate_history(
-        SparkExecutor(None),
+        LocalExecutor(1),
         [Registered(n, text) for n, text in sql.items()],
         catalog,
         output=tmp_path / "out",
@@ -280,11 +271,10 @@ def test_a_bounded_query_without_a_plan_fails_alone(tmp_path: Path) -> None:
     assert str(forgetful.error).startswith("forgetful: bounded, but it cannot be evaluated yet: ")
 
 
-@pytest.mark.usefixtures("in_process")
 class TestRange:
     def answer(self, catalog: Catalog, folder: Path, **ends: str) -> HistoryAnswer:
         return evaluate_history(
-            SparkExecutor(None), [Registered("q1", QUERIES["q1"])], catalog, output=folder, **ends
+            LocalExecutor(1), [Registered("q1", QUERIES["q1"])], catalog, output=folder, **ends
         )[0]
 
     def test_days_do_not_choose_partitions_of_another_key(
@@ -299,7 +289,7 @@ class TestRange:
 
     def test_everything_in_the_range_kept_out(self, abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
         (found,) = evaluate_history(
-            SparkExecutor(None),
+            LocalExecutor(1),
             [Registered("q1", QUERIES["q1"])],
             abstract[0],
             first="00001",
@@ -341,21 +331,18 @@ def test_table_1_at_every_partition(data: st.DataObject) -> None:
     )
     parts = data.draw(st.lists(st.lists(row, min_size=1, max_size=5), min_size=1, max_size=8))
     drawn = {name: Case({}, sql, catalog, parse(sql, catalog, name)) for name, sql in TABLE_1.items()}
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         there = written(drawn["q3"], parts, {}, folder)
         queries = [Registered(name, sql) for name, sql in TABLE_1.items()]
-        answers = evaluate_history(SparkExecutor(None), queries, there, output=folder / "out")
+        answers = evaluate_history(LocalExecutor(1), queries, there, output=folder / "out")
         for answer in answers:
             case = drawn[answer.query]
             found = histories.read_answers(folder / "out" / answer.query, case.query)
             assert found == one_pass(case, parts, {}), case.sql
 
 
-def test_a_comparison_that_follows_from_others_still_wants_its_static_side(
-    tmp_path: Path, in_process: None
-) -> None:
+def test_a_comparison_that_follows_from_others_still_wants_its_static_side(tmp_path: Path) -> None:
     """``S.A < R.A`` follows from ``S.A <= 0`` and the domain of R.A, and is never true of a NULL."""
     streams = {
         "S": {"columns": {"A": "int"}},
@@ -365,7 +352,7 @@ def test_a_comparison_that_follows_from_others_still_wants_its_static_side(
     case = Case(streams, sql, catalog, parse(sql, catalog, "q"))
     rows, statics = [{"stream": "S", "A": -1}], {"R": [{"A": 1}, {"A": None}]}
     placed = written(case, [rows], statics, tmp_path)
-    (answer,) = evaluate_history(SparkExecutor(None), [Registered("q", sql)], placed, output=tmp_path / "out")
+    (answer,) = evaluate_history(LocalExecutor(1), [Registered("q", sql)], placed, output=tmp_path / "out")
     assert answer.error is None and answer.answer_count == 1
     found = histories.read_answers(tmp_path / "out" / "q", parse(sql, catalog, "q"))
     assert found == one_pass(case, [rows], encode_static(parse(sql, catalog, "q"), statics))

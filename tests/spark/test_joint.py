@@ -1,4 +1,4 @@
-"""Partitions that are summarised over all streams together: nights, late shares, one real session."""
+"""Partitions that are summarised over all streams together: nights, late shares."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.nights import from_scratch, left, night
 from tests.strategies import Case
 
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
-from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.partitions import Range
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks.joint import SegmentJoint
 
 SQL = (
@@ -70,7 +68,7 @@ class World:
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None) -> Any:
+def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path / "quarantined"))
 
     def made(**allowed: str) -> World:
@@ -169,7 +167,6 @@ def test_a_damaged_file_names_its_stream_and_partition(worlds: Any) -> None:
     world.equals_one_evaluation()
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_stream_under_two_names(tmp_path: Path) -> None:
     body = {"S": {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}}
     sql = "SELECT y.A FROM S x, S y WHERE x.ts < y.ts AND x.A = 1"
@@ -179,7 +176,7 @@ def test_a_stream_under_two_names(tmp_path: Path) -> None:
     histories.write(relation, [{"A": 1, "ts": 1}, {"A": 1, "ts": 2}], tmp_path, 0)
     histories.write(relation, [{"A": 7, "ts": 3}], tmp_path, 1)
     (answer,) = evaluate_history(
-        SparkExecutor(None),
+        LocalExecutor(1),
         [Registered("q", sql)],
         histories.placed(catalog, tmp_path),
         output=tmp_path / "out",
@@ -187,16 +184,3 @@ def test_a_stream_under_two_names(tmp_path: Path) -> None:
     assert answer.error is None and answer.rows_read == 3
     found = histories.read_answers(tmp_path / "out" / "q", case.query)
     assert found == {"0": {(1,): 1}, "1": {(7,): 2}}
-
-
-@pytest.mark.spark
-def test_in_a_session(spark: Any, tmp_path: Path) -> None:
-    world = World(tmp_path, {})
-    catalog: Catalog = world.catalog
-    (answer,) = evaluate_history(SparkExecutor(spark), [QUERY], catalog, output=tmp_path / "out")
-    assert answer.error is None
-    here = tmp_path / "here"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
-        (expected,) = evaluate_history(SparkExecutor(None), [QUERY], catalog, output=here)
-    assert (answer.digest, answer.rows) == (expected.digest, expected.rows)

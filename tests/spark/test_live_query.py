@@ -16,7 +16,6 @@ from tests.live.test_live import row, two
 from tests.seeded import static_rows, timed_case, timed_streams
 from tests.spark import histories
 from tests.spark.arrivals import Rows, by_marker, cut, flat, write, written
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.nights import night
 from tests.strategies import Case
@@ -27,6 +26,7 @@ from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.live.answers import (
     NOTE,
     LiveAnswer,
@@ -36,8 +36,6 @@ from streambound.live.answers import (
     write_epoch,
 )
 from streambound.query.catalog import Catalog
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.plan import Plan
@@ -90,8 +88,7 @@ def test_timed_answers_at_every_marker(
     answered = written(tmp_path / "live" / "q", case.query, timed=True)
     assert answered == by_marker(case, rows, encode_static(case.statement, statics)), case.sql
     assert_bounded(answer)
-    monkeypatch.setattr(executor, "run_tasks", run_here)
-    (whole,) = evaluate_history(SparkExecutor(None), [query], catalog, output=tmp_path / "history")
+    (whole,) = evaluate_history(LocalExecutor(1), [query], catalog, output=tmp_path / "history")
     assert (whole.error, whole.answer_count) == (None, answer.answer_count)
 
 
@@ -123,8 +120,7 @@ def test_answers_without_time_are_those_of_history(
         arrive(case, catalog, part, seed=5, first=first)
         answer = live(spark, query, catalog, output=tmp_path / "live")
     found = sum((rows for _, rows in written(tmp_path / "live" / "q", case.query, timed=False)), Counter())
-    monkeypatch.setattr(executor, "run_tasks", run_here)
-    (whole,) = evaluate_history(SparkExecutor(None), [query], catalog, output=tmp_path / "history")
+    (whole,) = evaluate_history(LocalExecutor(1), [query], catalog, output=tmp_path / "history")
     assert whole.error is None and whole.answer_count == answer.answer_count == found.total() > 0
     assert whole.answer_rows == len(found)
     assert answer.rows == sum(e["stream"] in {o.relation.name for o in case.query.streams} for e in EVENTS)
@@ -173,7 +169,6 @@ def test_a_restart_goes_on_and_writes_the_same_files(
 def test_it_begins_at_the_boundary_of_the_nightly_evaluation(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "run_tasks", run_here)
     case, query = two(), Registered("q", two().sql)
     catalog = histories.placed(case.catalog, tmp_path)
     parts = [EVENTS[:8], EVENTS[8:16], EVENTS[16:]]
@@ -240,7 +235,7 @@ def test_files_of_one_time_may_come_in_any_order_and_the_error_says_so(spark: An
 
 def test_every_damage_to_a_file_of_answers_or_its_note_is_found(tmp_path: Path) -> None:
     query = two(PAIRS).query
-    portion = json.dumps({"marker": None, "rows": [[[1], 2], [[3], 4]]})
+    portion = json.dumps([[None, [1], 2], [None, [3], 4]])
     path, file = epoch_path(tmp_path, 0), write_epoch(tmp_path, query, False, 0, [portion])
     # Long ago, whatever the clock's step is.
     os.utime(path, (0, 0))

@@ -23,10 +23,8 @@ from streambound.checkpoint.holder import read_holder, write_holder
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, StorageError
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.spark.executor import SparkExecutor
-
-pytestmark = pytest.mark.usefixtures("in_process")
 
 JOIN = Registered("join", "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5")
 DISTINCT = Registered("distinct", "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 9")
@@ -206,7 +204,7 @@ def test_a_changed_query_reads_everything_and_no_other_does(world: World) -> Non
 def test_answers_written_without_checkpoints_are_written_again(world: World) -> None:
     world.night()
     output = world.home / "answers"
-    evaluate_history(SparkExecutor(None), ALL, world.catalog, first=DAYS[2], output=output)
+    evaluate_history(LocalExecutor(1), ALL, world.catalog, first=DAYS[2], output=output)
     found = world.night()
     assert [a.rows_read for a in found.values()] == [0, 0, 120], "tasks write the answers of a filter"
     world.equals_one_evaluation()
@@ -443,10 +441,10 @@ def test_two_folders_of_answers_do_not_mislead_each_other(world: World) -> None:
     other = world.folder / "other"
     tables = str(world.home / "checkpoints")
     options: dict[str, Any] = {"output": other / "answers", "checkpoints": tables}
-    (there,) = evaluate_history(SparkExecutor(None), [JOIN], world.catalog, **options)
+    (there,) = evaluate_history(LocalExecutor(1), [JOIN], world.catalog, **options)
     assert there.rows_read == 0 and there.started_after is None
     world.arrive(DAYS[0], seed=1)
-    evaluate_history(SparkExecutor(None), [JOIN], world.catalog, **options)
+    evaluate_history(LocalExecutor(1), [JOIN], world.catalog, **options)
     assert world.night()["join"].rows_read == 0
     world.equals_one_evaluation()
     table = CheckpointTable(address_of(tables, "join"), "join")

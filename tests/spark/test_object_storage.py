@@ -18,9 +18,7 @@ from tests.spark.test_nights import ALL, DAYS, World
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError
 from streambound.history.evaluate import evaluate_history
-from streambound.spark.executor import SparkExecutor
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from streambound.history.local import LocalExecutor
 
 BUCKET = "streambound-tests"
 ROOT = f"s3://{BUCKET}/some/checkpoints"
@@ -75,7 +73,7 @@ def night(world: World, told: list[str] | None = None, **options: Any) -> dict[s
     """One evaluation of all queries, its answers on disk and its checkpoints in the bucket."""
     progress = (lambda _: None) if told is None else told.append
     places: dict[str, Any] = {"output": world.home / "answers", "checkpoints": ROOT}
-    found = evaluate_history(SparkExecutor(None), ALL, world.catalog, **places, progress=progress, **options)
+    found = evaluate_history(LocalExecutor(1), ALL, world.catalog, **places, progress=progress, **options)
     assert all(answer.error is None for answer in found), found
     return {answer.query: answer for answer in found}
 
@@ -179,5 +177,5 @@ def test_another_run_in_between_is_an_outside_cause(world: World) -> None:
 def test_no_bucket_is_an_outside_cause_of_every_query(world: World, bucket: Any) -> None:
     shutil.rmtree(world.home, ignore_errors=True)
     places: dict[str, Any] = {"output": world.home / "answers", "checkpoints": "s3://nowhere-at-all/x"}
-    found = evaluate_history(SparkExecutor(None), ALL, world.catalog, **places)
+    found = evaluate_history(LocalExecutor(1), ALL, world.catalog, **places)
     assert all(isinstance(answer.error, StorageError) for answer in found), found

@@ -8,14 +8,14 @@ import pytest
 from tests.spark import histories
 from tests.spark.histories import Registered
 
+from streambound.history import local
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
 from streambound.query import partitions
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.partitions import Range
-from streambound.spark import frames
-from streambound.spark.executor import SparkExecutor
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:
@@ -28,7 +28,6 @@ def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path)
     assert [name for name in "0123456" if job.gone(name)] == ["3"]
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_history_is_listed_once_for_all_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = catalog_from_mapping({"S": {"A": "int"}})
     catalog = histories.placed(plain, tmp_path)
@@ -40,8 +39,8 @@ def test_a_history_is_listed_once_for_all_queries(tmp_path: Path, monkeypatch: p
         listed.append(relation.name)
         return found(relation)
 
-    monkeypatch.setattr(frames, "find_partitions", counted)
+    monkeypatch.setattr(local, "find_partitions", counted)
     queries = [Registered(f"q{n}", f"SELECT A FROM S WHERE A > {n}") for n in range(3)]
-    answers = evaluate_history(SparkExecutor(None), queries, catalog, output=tmp_path / "answers")
+    answers = evaluate_history(LocalExecutor(1), queries, catalog, output=tmp_path / "answers")
     assert [answer.answer_rows for answer in answers] == [1, 0, 0]
     assert listed == ["S"]

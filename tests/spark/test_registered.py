@@ -1,4 +1,4 @@
-"""Every bounded registered query over the whole year: the Spark answer is that of the plain SQL."""
+"""Every bounded registered query over the whole year: the answer is that of the plain SQL."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streambound.compiler import check
 from streambound.demo import abstract, flights
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import local_executor
 from streambound.query.model import Kind, Relation
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.executor import SparkExecutor
 
 REGISTRY = load_registry(settings.registry())
 # Rows, answers and digests of the year as ./demo gave them before the house was rebuilt.
@@ -38,13 +38,13 @@ class Evaluated:
 
 
 @pytest.fixture(scope="module")
-def year(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
+def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
     folder = tmp_path_factory.mktemp("year")
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as plain:
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as plain, local_executor() as executor:
         patch.setenv("STREAMBOUND_STREAMS", str(folder / "streams"))
         flights.ingest(settings.streams_root())
         abstract.generate(settings.streams_root())
-        found = evaluate_history(SparkExecutor(spark), BOUNDED, REGISTRY.catalog, output=folder / "answers")
+        found = evaluate_history(executor, BOUNDED, REGISTRY.catalog, output=folder / "answers")
         for relation in REGISTRY.catalog.relations:
             plain.execute(view(relation))
         yield Evaluated(folder / "answers", {a.query: a for a in found}, plain)
@@ -63,7 +63,6 @@ def plain_sql(query: RegisteredQuery, plain: duckdb.DuckDBPyConnection) -> Count
     return Counter({row[:-1]: row[-1] for row in rows})
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("query", BOUNDED, ids=[query.name for query in BOUNDED])
 def test_the_answer_is_that_of_plain_sql(query: RegisteredQuery, year: Evaluated) -> None:
     answer = year.answers[query.name]
@@ -82,7 +81,6 @@ def test_bounded_and_unbounded_are_both_registered() -> None:
     assert len(BOUNDED) >= 12 and len(REGISTRY.queries) > len(BOUNDED)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("query", BEFORE)
 def test_answers_and_digests_are_those_of_before(query: str, year: Evaluated) -> None:
     said = year.answers[query].to_json()

@@ -20,7 +20,7 @@ from streambound.errors import DataError, StorageError
 from streambound.history.prepare import draft, prepare, readings_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Partition, Range
-from streambound.spark import framed, spool
+from streambound.spark import dataframe_tasks, spool
 from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.frames import NAME
 from streambound.tasks.engine import translated
@@ -53,7 +53,7 @@ def mapped(reading: Reading, rows: int = 3) -> list[Summary]:
             "0 A": pa.array([1] * rows, pa.int32()),
         }
     )
-    found = framed._mapper({"1": TASK}, "S", reading, 64)((pa.scalar("1"),), iter([batch]))
+    found = dataframe_tasks._mapper({"1": TASK}, "S", reading, 64)((pa.scalar("1"),), iter([batch]))
     return [summary_of(row) for one in found for row in one.to_pylist()]
 
 
@@ -72,7 +72,7 @@ def full_disk(folder: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_with_its_place(
     reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(framed, "scratch", lambda: full_disk(tmp_path))
+    monkeypatch.setattr(dataframe_tasks, "scratch", lambda: full_disk(tmp_path))
     (found,) = mapped(reading, rows)
     error = found.error
     assert isinstance(error, StorageError) and found.query == "counts" and found.partition == "1"
@@ -150,12 +150,12 @@ def test_spark_that_has_ended_is_one_error_of_the_run(
     def failing(*_: Any) -> Any:
         raise failure
 
-    monkeypatch.setattr(framed, "_read", failing)
+    monkeypatch.setattr(dataframe_tasks, "_read", failing)
     ended, lasting = SESSIONS[kind]
     with pytest.raises(StorageError, match=f"Spark has ended .*{failure}") as caught:
-        framed.run_framed(ended, [TASK], {"S": reading}, 64)
+        dataframe_tasks.run_dataframe_tasks(ended, [TASK], {"S": reading}, 64)
     assert caught.value.exit_code == 3
-    (alone,) = framed.run_framed(lasting, [TASK], {"S": reading}, 64)
+    (alone,) = dataframe_tasks.run_dataframe_tasks(lasting, [TASK], {"S": reading}, 64)
     assert alone.error is failure
 
 

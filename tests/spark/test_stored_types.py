@@ -10,7 +10,6 @@ import datetime as dt
 import json
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,21 +18,20 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 
 from streambound.cli import main
 from streambound.errors import DataError
 from streambound.evaluation.history import rows_of
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.quality.metrics import measure
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.values import NAN, parse_type
-from streambound.spark import executor, session
-from streambound.spark.executor import SparkExecutor
+from streambound.spark import session
 from streambound.tasks import ordered
 from streambound.tasks.engine import Query, opened
 from streambound.tasks.statements import TUPLES
@@ -199,9 +197,8 @@ def values_of(engine: Any, described: Relation) -> list[Any]:
     return [NAN if isinstance(v, float) and math.isnan(v) else v for v in found]
 
 
-@pytest.mark.spark
-def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_queries(
-    spark: Any, tmp_path: Path
+def test_history_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_queries(
+    tmp_path: Path,
 ) -> None:
     streams: dict[str, Any] = {}
     sql: dict[str, str] = {}
@@ -222,7 +219,7 @@ def test_spark_reads_each_type_that_is_accepted_and_a_bad_stream_costs_its_own_q
         sql[name] = f"SELECT c FROM {name}"
     queries = [Registered(name, text) for name, text in sql.items()]
     found = evaluate_history(
-        SparkExecutor(spark),
+        LocalExecutor(1),
         queries,
         catalog_from_mapping(streams),
         output=tmp_path / "answers",
@@ -295,7 +292,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("more", [[], ["--engine", "onepass"], ["--live", "--available-now"]])
+@pytest.mark.parametrize(
+    "more", [[], ["--engine", "local"], ["--engine", "onepass"], ["--live", "--available-now"]]
+)
 def test_nanoseconds_are_refused_before_spark_starts(more: list[str], home: Path, capsys: Any) -> None:
     assert main(["run", "q", *more]) == 2
     told = capsys.readouterr().err
@@ -323,8 +322,5 @@ def test_a_column_that_no_query_needs_may_be_of_any_type(
 ) -> None:
     (home / "streams" / "S" / "date=2026-01-01" / "f.parquet").unlink()
     (home / "streams" / "S" / "date=2026-01-01").rmdir()
-    monkeypatch.setattr(session, "session", lambda name: nullcontext(None))
-    monkeypatch.setattr(executor, "run_tasks", run_here)
-    monkeypatch.setattr(executor, "cores", lambda session: 2)
-    assert main(["run", "q"]) == 0
+    assert main(["run", "q", "--engine", "local"]) == 0
     assert json.loads(capsys.readouterr().out)["answer_rows"] == 1

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.conftest import run_here
 from tests.spark.nights import digests, left, night
 from tests.spark.test_nights import ALL, DAYS, World
 
@@ -19,10 +17,7 @@ from streambound.errors import DataError, StorageError
 from streambound.history import evaluate, waves
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from streambound.history.local import LocalExecutor
 
 
 @pytest.fixture
@@ -76,9 +71,7 @@ def test_published_answers_stay_as_they_are(world: World) -> None:
 
 def test_without_checkpoints_there_is_nothing_to_keep(world: World) -> None:
     with pytest.raises(DataError, match="no checkpoints are kept"):
-        evaluate_history(
-            SparkExecutor(None), ALL, world.catalog, output=world.home / "answers", publish=False
-        )
+        evaluate_history(LocalExecutor(1), ALL, world.catalog, output=world.home / "answers", publish=False)
 
 
 def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,14 +79,14 @@ def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pyte
     monkeypatch.setattr(evaluate, "SMALL_WAVE", 4)
     calls = iter(range(100))
 
-    def failing(session: Any, tasks: Sequence[Any], *rest: Any) -> Any:
-        if next(calls) == 2:
-            raise StorageError("Spark lost the job")
-        return run_here(session, tasks, *rest)
+    class Failing(LocalExecutor):
+        def summaries(self, *given: Any, **options: Any) -> Any:
+            if next(calls) == 2:
+                raise StorageError("the executor lost the tasks")
+            return super().summaries(*given, **options)
 
-    monkeypatch.setattr(executor, "run_tasks", failing)
     with pytest.raises(StorageError):
-        world.night(publish=False)
+        world.night(publish=False, executor=Failing(1))
     assert sorted(digests(world.home, "join")) == DAYS[:4]
     found = world.night(publish=False)
     assert found["join"].read_partitions == (DAYS[4], DAYS[5]) and found["join"].started_after == DAYS[3]

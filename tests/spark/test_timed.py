@@ -15,7 +15,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.moments import Rows, cut, expected, last_boundary, write, write_statics
 from tests.spark.nights import from_scratch, left, night
@@ -24,13 +23,13 @@ from tests.strategies import Case, static, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
+from streambound.history.corpus import run_corpus
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import Executor
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
-from streambound.spark import executor
-from streambound.spark.corpus import run_corpus
-from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -53,14 +52,13 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
 def test_answers_are_those_of_the_definition(types: tuple[str, ...], data: st.DataObject) -> None:
     case, rows, statics = drawn(data, types)
     parts = cut(data, rows)
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = write_statics(case, statics, folder)
         for number, part in enumerate(parts):
             write(case, number, part, folder)
         (answer,) = evaluate_history(
-            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+            LocalExecutor(1), [Registered("q", case.sql)], catalog, output=folder / "out"
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
@@ -79,8 +77,7 @@ def test_any_cut_into_partitions_and_nights(types: tuple[str, ...], data: st.Dat
     query = Registered("q", case.sql)
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
-        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executor, "run_tasks", run_here)
+        with TemporaryDirectory() as name:
             folder = Path(name)
             catalog = write_statics(case, statics, folder)
             for number, part in enumerate(parts):
@@ -109,7 +106,6 @@ def row(stream: str, ts: int, a: int = 1) -> dict[str, Any]:
     return {"stream": stream, "A": a, "B": 0, "ts": ts}
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("moment", [3, 5], ids=["earlier", "equal"])
 def test_a_partition_that_is_not_later_is_refused(moment: int, tmp_path: Path) -> None:
     case = two(WITHIN)
@@ -126,19 +122,17 @@ def test_a_partition_that_is_not_later_is_refused(moment: int, tmp_path: Path) -
     assert (mended.error, mended.started_after, mended.answer_count) == (None, "0", 2)
 
 
-@pytest.mark.usefixtures("in_process")
 def test_rows_that_do_not_count_may_be_anywhere(tmp_path: Path) -> None:
     case = two(WITHIN + " AND T.A > 0")
     write(case, 0, [row("S", 5)], tmp_path)
     write(case, 1, [row("T", 3, a=0), row("T", 7)], tmp_path)
     catalog = histories.placed(case.catalog, tmp_path)
     (answer,) = evaluate_history(
-        SparkExecutor(None), [Registered("q", case.sql)], catalog, output=tmp_path / "out"
+        LocalExecutor(1), [Registered("q", case.sql)], catalog, output=tmp_path / "out"
     )
     assert (answer.error, answer.answer_count) == (None, 1)
 
 
-@pytest.mark.usefixtures("in_process")
 def test_an_earlier_partition_that_changes_is_evaluated_again(tmp_path: Path) -> None:
     case, query = two(WITHIN), Registered("q", WITHIN)
     catalog = histories.placed(case.catalog, tmp_path)
@@ -151,7 +145,6 @@ def test_an_earlier_partition_that_changes_is_evaluated_again(tmp_path: Path) ->
     assert left(tmp_path / "nightly", "q") == from_scratch([query], catalog, tmp_path / "whole")["q"]
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_stream_without_timestamps_is_refused(tmp_path: Path) -> None:
     bodies = {**TWO, "U": {"columns": {"A": "int"}}}
     catalog = catalog_from_mapping(bodies)
@@ -159,7 +152,7 @@ def test_a_stream_without_timestamps_is_refused(tmp_path: Path) -> None:
     for relation in catalog.relations:
         histories.write(relation, [{"A": 1, "B": 1, "ts": 1}], tmp_path, 0)
     (answer,) = evaluate_history(
-        SparkExecutor(None),
+        LocalExecutor(1),
         [Registered("q", sql)],
         histories.placed(catalog, tmp_path),
         output=tmp_path / "out",
@@ -171,23 +164,17 @@ def timed_lines() -> list[CorpusLine]:
     return [line for line in read_corpus(CORPUS) if "ts" in str(line.sql)]
 
 
-def compared(session: Any, lines: list[CorpusLine]) -> int:
+def compared(executor: Executor, lines: list[CorpusLine]) -> int:
     """How many lines were evaluated, to the answers that the corpus gives."""
     raw = {body["id"]: body for body in map(json.loads, CORPUS.read_text().splitlines())}
     evaluated = 0
-    for line, (found, code) in zip(lines, run_corpus(session, lines), strict=True):
+    for line, (found, code) in zip(lines, run_corpus(executor, lines), strict=True):
         assert code == 0, found
         evaluated += 1
         assert found["answers"] == raw[line.id]["answers"], line.id
     return evaluated
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_corpus_with_timestamps() -> None:
     lines = timed_lines()
-    assert compared(None, lines) == len(lines) > 30
-
-
-@pytest.mark.spark
-def test_a_corpus_with_timestamps_in_a_session(spark: Any) -> None:
-    assert compared(spark, timed_lines()[::15]) >= 2
+    assert compared(LocalExecutor(1), lines) == len(lines) > 30

@@ -1,6 +1,6 @@
 """Statements with OR and UNION, and streams that end, over partitions: the answers of the definition.
 
-Groups: random statements; timestamps; streams that end; nights; one real session.
+Groups: random statements; timestamps; streams that end; nights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import Registered
 from tests.spark.moments import Rows, cut, expected, last_boundary, write, write_statics
 from tests.spark.nights import from_scratch, left, night
@@ -25,11 +24,10 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.statement import statement_pass
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.spark import executor
-from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.statement import planned_parts
 from streambound.tasks.plans import statement_plan
 
@@ -76,14 +74,13 @@ def planned(case: Case, statics: dict[str, list[Encoded]]) -> Statement:
 
 def agrees(case: Case, parts: list[Rows], statics: dict[str, Rows]) -> None:
     """The answers of each partition are those of the definition."""
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
+    with TemporaryDirectory() as name:
         folder = Path(name)
         catalog = write_statics(case, statics, folder)
         for number, part in enumerate(parts):
             write(case, number, part, folder)
         (answer,) = evaluate_history(
-            SparkExecutor(None), [Registered("q", case.sql)], catalog, output=folder / "out"
+            LocalExecutor(1), [Registered("q", case.sql)], catalog, output=folder / "out"
         )
         assert answer.error is None, answer.error
         found = histories.read_answers(folder / "out" / "q", case.query)
@@ -122,8 +119,7 @@ def test_any_cut_into_partitions_and_nights(sql: str, data: st.DataObject) -> No
     rows = data.draw(timed_events(case))
     boundaries = []
     for parts in (cut(data, rows), cut(data, rows)):
-        with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executor, "run_tasks", run_here)
+        with TemporaryDirectory() as name:
             folder = Path(name)
             catalog = histories.placed(case.catalog, folder)
             for number, part in enumerate(parts):
@@ -183,7 +179,6 @@ def test_other_columns_are_another_answer() -> None:
     assert len(set(fingerprints[:3])) == 3
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> None:
     case = timed_case(UNITED[1])
     query = Registered("q", case.sql)
@@ -197,7 +192,6 @@ def test_a_changed_partition_of_one_part_is_evaluated_again(tmp_path: Path) -> N
     assert left(tmp_path / "nightly", "q") == from_scratch([query], catalog, tmp_path / "whole")["q"]
 
 
-@pytest.mark.usefixtures("in_process")
 def test_the_parts_of_a_statement_share_the_order_of_time(tmp_path: Path) -> None:
     case = timed_case(UNITED[4])
     write(case, 0, [row("S", 2), row("T", 5)], tmp_path)
@@ -207,28 +201,9 @@ def test_the_parts_of_a_statement_share_the_order_of_time(tmp_path: Path) -> Non
     assert "partition 1 of U has a row of 3, but the partitions before it reach 5" in str(found.error)
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_statement_without_answers(tmp_path: Path) -> None:
     case = timed_case("SELECT A FROM S WHERE A > 2 AND A < 1 UNION SELECT B FROM T WHERE B <> B")
     write(case, 0, [row("S", 2)], tmp_path)
     catalog = histories.placed(case.catalog, tmp_path)
     found = night([Registered("q", case.sql)], catalog, tmp_path / "home")["q"]
     assert (found.error, found.answer_count, found.peak_units) == (None, 0, 0)
-
-
-@pytest.mark.spark
-def test_in_a_session(spark: Any, tmp_path: Path) -> None:
-    sqls = {"union": UNITED[1], "ending": ENDING[1]}
-    rows = [[row("S", 1), row("T", 2)], [row("S", 3), row("T", 4)], [row("S", 5), row("T", 6)]]
-    cases = {name: timed_case(sql) for name, sql in sqls.items()}
-    for number, part in enumerate(rows):
-        write(cases["union"], number, part, tmp_path)
-    catalog = histories.placed(cases["union"].catalog, tmp_path)
-    queries = [Registered(name, sql) for name, sql in sqls.items()]
-    answers = {
-        a.query: a for a in evaluate_history(SparkExecutor(spark), queries, catalog, output=tmp_path / "out")
-    }
-    for name, case in cases.items():
-        assert answers[name].error is None, answers[name].error
-        found = histories.read_answers(tmp_path / "out" / name, case.query)
-        assert found == expected(case, rows, {}), name

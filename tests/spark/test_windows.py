@@ -98,7 +98,6 @@ def rows_of(name: str, *rows: tuple[str, int, int]) -> list[dict[str, Any]]:
     return [{"stream": stream, name: value, "ts": ts} for stream, value, ts in rows]
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("distinct", ["", "DISTINCT "], ids=["bag", "distinct"])
 @pytest.mark.parametrize(
     "name",
@@ -144,7 +143,6 @@ def test_names_of_users_are_none_of_ours(name: str, distinct: str, tmp_path: Pat
     assert left(tmp_path / "nightly", "q") == from_scratch([query], placed, tmp_path / "whole")["q"]
 
 
-@pytest.mark.usefixtures("in_process")
 def test_moments_that_an_offset_would_take_out_of_64_bits_are_refused(tmp_path: Path) -> None:
     sql = f"SELECT S.A FROM S, T WHERE {WITHIN}"
     streams = {name: {**STREAM, "columns": {**STREAM["columns"], "ts": "bigint"}} for name in "ST"}

@@ -100,3 +100,14 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
             engine.connection.execute(f"COPY (SELECT {value} AS a) TO '{path}' (FORMAT parquet)")
         with opened(64) as engine:
             assert one(engine, f"SELECT a FROM read_parquet('{path}')") == value
+
+
+def test_nothing_is_printed_of_how_far_a_task_is() -> None:
+    """DuckDB takes a process without a main file, as workers are, for a person's own."""
+    program = (
+        "from streambound.tasks.engine import Query, opened\n"
+        "shown = Query(\"SELECT current_setting('enable_progress_bar')\")\n"
+        "with opened() as engine: print(*engine.rows(shown))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "(False,)\n", done.stderr

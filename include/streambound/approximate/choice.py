@@ -16,7 +16,7 @@ LEARNED = ("prob", "life", "heeb")
 
 
 @dataclass(frozen=True)
-class Choice:
+class PolicyChoice:
     """A policy for a query in a memory.
 
     Args:
@@ -53,7 +53,7 @@ class Choice:
         return dict(vars(self), models=models)
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Choice:
+    def of_json(cls, found: Mapping[str, Any]) -> PolicyChoice:
         """The choice in an object that ``to_json`` made."""
         models = found["models"]
         made = None if models is None else tuple(KeyModel.of_json(model) for model in models)

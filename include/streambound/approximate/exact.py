@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple
 from streambound.approximate.kernels.online import Arrivals
 from streambound.approximate.plan import MemoryPlan
@@ -20,7 +20,7 @@ def exact_results(plan: MemoryPlan, rows: Sequence[Tuple]) -> int:
     """
     if not rows:
         return 0
-    engine = MemoryPass(replace(plan, size=len(rows), choice=Choice("fifo")))
+    engine = MemoryPass(replace(plan, size=len(rows), choice=PolicyChoice("fifo")))
     if plan.join.rest:
         return len(engine.joined(list(rows)).left)
     return _counted(engine.arrivals(list(rows)))

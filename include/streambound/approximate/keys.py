@@ -112,8 +112,8 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
         numbers: the keys as whole numbers, where they are such.
     """
     cut = max(int(len(keys) * TRAINING_SHARE), 1)
-    by_shares = _shares(keys[:cut], rate).likelihood(keys[cut:])
-    found = _shares(keys, rate, by_shares)
+    by_shares = _model_of_shares(keys[:cut], rate).likelihood(keys[cut:])
+    found = _model_of_shares(keys, rate, by_shares)
     if numbers is None or len(numbers) < LEAST_STEPS or not _close(numbers[-LATEST:]):
         return found
     latest = numbers[-LATEST:]
@@ -139,7 +139,7 @@ def _moving(found: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
     return None
 
 
-def _shares(keys: Sequence[str], rate: float, held_out: float | None = None) -> KeyModel:
+def _model_of_shares(keys: Sequence[str], rate: float, held_out: float | None = None) -> KeyModel:
     """Shares with half an observation more for each key, and for one that has not been seen."""
     counts = Counter(keys)
     kept = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_KEYS]

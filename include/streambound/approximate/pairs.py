@@ -46,7 +46,7 @@ class Columns:
             np.array([rank.get(value, NULL) for value in theirs], np.int64)[right],
         )
 
-    def codes(self, attribute: Attribute, rows: Rows) -> tuple[Rows, list[Any]]:
+    def dictionary_encoded(self, attribute: Attribute, rows: Rows) -> tuple[Rows, list[Any]]:
         """A number for each different value of a column in some rows, and the values."""
         found: dict[Any, int] = {}
         coded = np.array([found.setdefault(v, len(found)) for v in self.values[attribute]], np.int64)
@@ -66,7 +66,10 @@ def meeting(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> NDArra
 def answer_rows(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> dict[Row, int]:
     """The answer rows (encoded) of pairs of rows, with how many pairs give each."""
     query = join.query
-    coded = {a: columns.codes(a, left if a.occurrence == join.left else right) for a in query.projected}
+    coded = {
+        a: columns.dictionary_encoded(a, left if a.occurrence == join.left else right)
+        for a in query.projected
+    }
     combined = np.zeros(len(left), np.int64)
     span = 1
     for codes, values in coded.values():

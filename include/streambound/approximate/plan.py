@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.equijoin import Equijoin, equijoin
 from streambound.errors import PlanError, QueryError
 from streambound.query.model import Query
@@ -30,7 +30,7 @@ class MemoryPlan:
     join: Equijoin
     streams: tuple[StreamSynopsis, StreamSynopsis]
     size: int
-    choice: Choice
+    choice: PolicyChoice
     sampled: int = SAMPLED
     timed: ClassVar[bool] = True
     stateless: ClassVar[bool] = False
@@ -56,7 +56,7 @@ class MemoryPlan:
         return self.size * self.width
 
 
-def memory_plan(statement: Statement, size: int, choice: Choice | None = None) -> MemoryPlan:
+def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = None) -> MemoryPlan:
     """The plan of a statement in ``size`` tuples.
 
     Raises:
@@ -70,4 +70,4 @@ def memory_plan(statement: Statement, size: int, choice: Choice | None = None) -
     if facts is None:
         raise PlanError("no tuples can meet its conditions together", subject=statement.name)
     left, right = (stream_synopsis(facts, alias) for alias in (join.left, join.right))
-    return MemoryPlan(join, (left, right), size, choice or Choice())
+    return MemoryPlan(join, (left, right), size, choice or PolicyChoice())

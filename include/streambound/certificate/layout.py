@@ -69,7 +69,7 @@ class Layout:
         return [a for a in self.numbers if space.family(a) is family and a not in nulls]
 
     def _fill(self, family: Family, attributes: list[Attribute], found: list[Copy]) -> bool:
-        known = self._known(family, attributes)
+        known = self._fixed_values(family, attributes)
         if known is None:
             return False
         loose = [a for a in attributes if self.numbers[a] not in known]
@@ -80,7 +80,7 @@ class Layout:
             copy.update({a: known[self.numbers[a]] for a in attributes if self.numbers[a] in known})
         return True
 
-    def _known(self, family: Family, attributes: list[Attribute]) -> dict[Fraction, Value] | None:
+    def _fixed_values(self, family: Family, attributes: list[Attribute]) -> dict[Fraction, Value] | None:
         """The values that are the same in each copy, by number; None if a gap has no room."""
         space = self.time.facts.space
         constants = {Fraction(c): space.value(family, c) for c in space.constants(family)}

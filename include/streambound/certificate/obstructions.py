@@ -42,7 +42,7 @@ class Suffix(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class TurnZone:
     """A zone in which the attributes from ``turn.low`` up to ``turn.high`` take the turn."""
 
     turn: Turn
@@ -63,14 +63,14 @@ class Obstruction:
 
     query: Query
     pivot: str
-    places: tuple[Place, ...]
+    turn_zones: tuple[TurnZone, ...]
     further: tuple[Difference, ...] = ()
     suffix: Suffix = Suffix.REST
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns that copies take."""
-        return tuple(place.turn for place in self.places)
+        return tuple(turn_zone.turn for turn_zone in self.turn_zones)
 
     def wishes(self, space: Space, room: int) -> Iterator[Wish]:
         """What the assignment shall meet, best first.
@@ -79,7 +79,7 @@ class Obstruction:
         """
         on_grid = any(space.step(a) is not None for turn in self.turns for a in (turn.low, turn.high))
         for by in (room, 0) if on_grid else (0,):
-            parts = [place.wish(by) for place in self.places]
+            parts = [turn_zone.wish(by) for turn_zone in self.turn_zones]
             literals = (literal for part in parts for literal in part.literals)
             yield Wish((*literals, *self.further), tuple(c for part in parts for c in part.choices))
 
@@ -114,14 +114,14 @@ def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
 def _projections(time: TimeOrder) -> Iterator[Obstruction]:
     query = time.facts.query
     for _, attribute, zone in unbounded_projections(time):
-        place = Place(Turn(attribute, attribute, True), zone)
-        places = () if query.is_timestamp(attribute) else (place,)
+        turn_zone = TurnZone(Turn(attribute, attribute, True), zone)
+        turn_zones = () if query.is_timestamp(attribute) else (turn_zone,)
         suffixes = [Suffix.AGAIN if time.completes(attribute.occurrence) else Suffix.REST]
         if query.ring.idempotent and self_joined(query):
             # A tuple that was its own partner has been answered: its row must be remembered.
             suffixes = [*suffixes, Suffix.AGAIN]
         for suffix in dict.fromkeys(suffixes):
-            yield Obstruction(query, attribute.occurrence, places, (), suffix)
+            yield Obstruction(query, attribute.occurrence, turn_zones, (), suffix)
 
 
 def _equalities(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
@@ -134,7 +134,7 @@ def _equalities(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]
 
 def _counted(time: TimeOrder, crossing: Crossing, zone: Zone, pivot: str) -> Obstruction:
     turn = Turn(crossing.low, crossing.high, True)
-    return Obstruction(time.facts.query, pivot, (Place(turn, zone),), crossing.if_)
+    return Obstruction(time.facts.query, pivot, (TurnZone(turn, zone),), crossing.if_)
 
 
 def _unequal(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
@@ -151,8 +151,8 @@ def _probed(time: TimeOrder, crossing: Crossing, without: list[Join]) -> Iterato
     for zone in crossing.zones:
         for pivot in _pivots(time, one, other):
             for ascending in (True, False):
-                place = Place(Turn(one, other, ascending), zone)
-                yield Obstruction(relaxed, pivot, (place,), (), Suffix.PROBE)
+                turn_zone = TurnZone(Turn(one, other, ascending), zone)
+                yield Obstruction(relaxed, pivot, (turn_zone,), (), Suffix.PROBE)
 
 
 def _equated(query: Query, one: Attribute, other: Attribute, without: list[Join]) -> Query:
@@ -182,6 +182,6 @@ def _pair(time: TimeOrder, pivot: str, clash: Clash) -> Iterator[Obstruction]:
     own, other, zone, other_zone = clash
     first = Turn(own.low, own.high, own.low.occurrence == pivot)
     second = Turn(other.low, other.high, other.high.occurrence in time.down(pivot))
-    places = (Place(first, zone), Place(second, other_zone))
+    turn_zones = (TurnZone(first, zone), TurnZone(second, other_zone))
     for way in apart(time.facts, own, other) if first.ascending != second.ascending else [None]:
-        yield Obstruction(time.facts.query, pivot, places, () if way is None else (way,))
+        yield Obstruction(time.facts.query, pivot, turn_zones, () if way is None else (way,))

@@ -75,7 +75,12 @@ class Hints:
                 low, known_low = min(lows), True
             if highs and not known_high and max(highs) > low:
                 high, known_high = max(highs), True
-        return Range(_held(kind, low, math.ceil), _held(kind, high, math.floor), known_low, known_high)
+        return Range(
+            _nearest_value(kind, low, math.ceil),
+            _nearest_value(kind, high, math.floor),
+            known_low,
+            known_high,
+        )
 
     def listed(self, attribute: Attribute, linked: Iterable[Attribute]) -> tuple[tuple[Value, ...], bool]:
         """A few values of a dense column, and whether the catalog declares them."""
@@ -164,7 +169,7 @@ def _domain_ends(domain: Domain | None) -> Ends:
     return [] if low is None else [low], [] if high is None else [high]
 
 
-def _held(kind: Type, value: Value, rounded: Callable[[Fraction], int]) -> Value:
+def _nearest_value(kind: Type, value: Value, rounded: Callable[[Fraction], int]) -> Value:
     """The nearest value of a discrete type, with fewer digits if it has too many."""
     if kind.family is not Family.NUMBER or kind.step is None:
         return value

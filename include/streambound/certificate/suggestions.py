@@ -105,17 +105,17 @@ def suggestions(
     if verdict.bounded or any(reason.code == "search-limit" for reason in verdict.reasons):
         return ()
     search = _Search(statement, catalog, stages)
-    found = search.bounded(_State((), Draft.of(statement.sql), verdict.reasons))
+    found = search.bounded(_State((), Draft.of(statement.bare or statement.sql), verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
-    told = (search.told(state, size) for size, state in _chosen(sized))
-    return tuple(suggestion for suggestion in told if suggestion is not None)
+    made = (search.suggestion_of(state, size) for size, state in _chosen(sized))
+    return tuple(suggestion for suggestion in made if suggestion is not None)
 
 
 class _Search:
     """The search for bounded drafts of a statement, with the number of decisions that are left."""
 
     def __init__(self, statement: Statement, catalog: Catalog, stages: Stages) -> None:
-        self._sql = statement.sql
+        self._sql = statement.bare or statement.sql
         self._catalog = catalog
         self._stages = stages
         selects = [replace(s.base, where=tuple(atoms_of(s.formula))) for s in statement.selections]
@@ -199,7 +199,7 @@ class _Search:
                 state = smaller
         return state
 
-    def told(self, state: _State, size: Size) -> Suggestion | None:
+    def suggestion_of(self, state: _State, size: Size) -> Suggestion | None:
         """A bounded draft in words, with domains that would do the same; None if its text is not bounded."""
         if state.draft.sql != state.draft.plain:
             again = self._stages(state.draft.sql, self._catalog)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from streambound.query.partitions import Partition
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,8 @@ def identity(files: Iterable[Path]) -> str:
         else:
             found.append([file.name, about.st_size, about.st_mtime_ns, about.st_ctime_ns])
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]
+
+
+def identified(parts: Iterable[Partition]) -> tuple[Partition, ...]:
+    """Partitions in files, each with its identity; once for all queries, since there may be many."""
+    return tuple(replace(part, content=identity(part.files)) for part in parts)

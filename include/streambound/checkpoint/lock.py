@@ -7,7 +7,6 @@ committed.
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from streambound.errors import StorageError
+from streambound.locks import taken
 
 NAME = "_running"
 # A night that takes longer than this is not waited for.
@@ -48,12 +48,9 @@ def alone(folder: Path, tell: Callable[[], None], wait: float = WAIT_SECONDS) ->
 
 def _taken(file: IO[bytes]) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return taken(file)
     except OSError as error:
         raise _refused(Path(file.name), error) from None
-    return True
 
 
 def _opened(path: Path) -> IO[bytes]:

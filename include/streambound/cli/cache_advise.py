@@ -58,7 +58,7 @@ def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     from streambound.approximate.nightly.night import read
     from streambound.checkpoint.fingerprint import fingerprint
     from streambound.checkpoint.inspection import CHANGED_PLAN
-    from streambound.spark.recent import plan_for
+    from streambound.history.recent import plan_for
 
     plan = plan_for(query.name, query.sql, catalog, 1)
     night = read(settings.caches_root(), query.name)

@@ -6,11 +6,11 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.cli.options import command, exit_code, refuse_ignored
+from streambound.cli.options import add_dialect, command, exit_code, refuse_ignored
 from streambound.errors import CatalogError, PlatformError, StreamboundError
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
 
@@ -25,6 +25,7 @@ def add_parser(commands: Any) -> None:
     parser = command(commands, "check", _check, text)
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=".sql files or folders of them")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
+    add_dialect(parser)
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
     parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
     parser.add_argument(
@@ -56,6 +57,9 @@ class _Asked:
     path: Path
     catalog: str | Mapping[str, Any]
     error: StreamboundError | None
+    dialect: str | None = None
+    # Which query of a text of several.
+    query: str | None = None
 
 
 # A verdict, and what is printed of it.
@@ -67,6 +71,7 @@ def _check(options: argparse.Namespace) -> int:
         given = {
             "PATH": bool(options.paths),
             "--catalog": options.catalog is not None,
+            "--dialect": options.dialect is not None,
             f"--format {options.format}": options.format in ("text", "sarif"),
         }
         refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
@@ -76,35 +81,40 @@ def _check(options: argparse.Namespace) -> int:
         if options.corpus is not None:
             asked, form = _lines(options.corpus), "json"
         else:
-            asked, form = _files(options.paths, options.catalog), options.format or "text"
-        decided = (_decided(one, form, options, examiner) for one in asked)
+            asked = _files(options.paths, options.catalog, options.dialect)
+            form = options.format or "text"
+        decided = (found for one in asked for found in _decided(one, form, options, examiner))
         return exit_code(_PRINTED[form](decided))
 
 
-def _files(paths: list[Path], catalog_file: Path | None) -> Iterator[_Asked]:
+def _files(paths: list[Path], catalog_file: Path | None, dialect: str | None) -> Iterator[_Asked]:
     from streambound.cli.queries import queries
 
     found, catalog = queries(paths, catalog_file)
+    source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
     for query in found:
-        yield _Asked(query.name, query.sql, query.path, catalog.source, query.error)
+        yield _Asked(query.name, query.sql, query.path, source, query.error, dialect)
 
 
 def _lines(path: Path) -> Iterator[_Asked]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
-        yield _Asked(line.id, line.sql, path, line.streams, line.error)
+        yield _Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)
 
 
-def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> _Decided:
-    """The verdict on a query; unknown if it is not decided in time."""
+def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> Iterator[_Decided]:
+    """The verdict on a query, or on each of a text; unknown if it is not decided in time."""
     if one.error is not None:
-        return _undecided(one, form, options.criterion, one.error)
+        yield _undecided(one, form, options.criterion, one.error)
+        return
     question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
+    question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
     try:
-        found = examiner.ask({**question, "form": form, "path": str(one.path)}, options.timeout)
+        found = examiner.ask(question, options.timeout)
     except NotDecided as error:
-        return _undecided(one, form, options.criterion, error)
+        yield _undecided(one, form, options.criterion, error)
+        return
     except Unanswered as error:
         raise PlatformError(str(error), subject=one.name, fix="run it again") from None
     if "defect" in found:
@@ -112,7 +122,12 @@ def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Exam
     if "refused" in found:
         # The catalog was read before: it has been changed, or is gone.
         raise CatalogError(found["refused"]["message"])
-    return found["answer"]["verdict"], found["answer"]["formed"]
+    answer = found["answer"]
+    if "queries" in answer:
+        for name in answer["queries"]:
+            yield from _decided(replace(one, query=name), form, options, examiner)
+        return
+    yield answer["verdict"], answer["formed"]
 
 
 def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> _Decided:
@@ -120,13 +135,12 @@ def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError |
     from streambound.compiler import Report
     from streambound.examination.forms import formed
 
+    name = one.name if one.query is None else f"{one.name}/{one.query}"
     if isinstance(error, StreamboundError):
-        report = Report(one.name, "invalid", criterion, error=error)
+        report = Report(name, "invalid", criterion, error=error)
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
-        report = Report(
-            one.name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),)
-        )
+        report = Report(name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
     return report.verdict, formed(form, report, one.path, one.sql)
 
 

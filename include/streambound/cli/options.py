@@ -50,6 +50,28 @@ def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], 
     return parser
 
 
+def add_dialect(parser: Any) -> None:
+    """The option that says which SQL the texts are in."""
+    parser.add_argument(
+        "--dialect",
+        metavar="NAME",
+        type=_dialect,
+        help="spark, flink, ksql, risingwave, materialize, feldera, sqrl, arroyo, azure, timeplus, postgres"
+        " or duckdb"
+        " (default: what a line '-- dialect: NAME' of the file says, or a guess)",
+    )
+
+
+def _dialect(text: str) -> str:
+    from streambound.query.guess import language
+
+    try:
+        return language(text).name
+    except QueryError as error:
+        hint = f"; {error.fix}" if error.fix else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {error.accepted}{hint}") from None
+
+
 def refuse_ignored(given: dict[str, bool], why: str) -> None:
     """Refuse options that ``--corpus`` makes meaningless; ``given`` says of each whether it is there.
 

@@ -19,7 +19,7 @@ def queries(paths: list[Path], catalog_file: Path | None) -> tuple[tuple[Registe
     if not paths and catalog_file is None:
         registry = load_registry(settings.registry())
         return registry.queries, registry.catalog
-    catalog = load_catalog(catalog_file or settings.registry() / "streams.yml")
+    catalog = _catalog(catalog_file)
     found = read_queries(paths or [settings.registry() / "queries"])
     if not found:
         places = ", ".join(map(str, paths))
@@ -37,7 +37,7 @@ def one(name: str, catalog_file: Path | None) -> tuple[RegisteredQuery, Catalog]
     """
     if name.endswith(".sql"):
         query = read_query(Path(name))
-        catalog = load_catalog(catalog_file or settings.registry() / "streams.yml")
+        catalog = _catalog(catalog_file)
     else:
         registry = load_registry(settings.registry())
         (query,) = registry.chosen([name])
@@ -45,3 +45,11 @@ def one(name: str, catalog_file: Path | None) -> tuple[RegisteredQuery, Catalog]
     if query.error is not None:
         raise query.error
     return query, catalog
+
+
+def _catalog(file: Path | None) -> Catalog:
+    """The catalog of a file, or the registry's; empty where there is none: a script may declare its own."""
+    default = settings.registry() / "streams.yml"
+    if file is None and not default.exists():
+        return Catalog(())
+    return load_catalog(file or default)

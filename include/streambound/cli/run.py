@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,15 @@ from streambound.cli.options import command, refuse_file, refuse_ignored
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
+    from streambound.history.executor import Executor
     from streambound.history.k_memory import Memory
     from streambound.query.catalog import Catalog
     from streambound.query.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
 
-ENGINES = ("spark", "onepass", "reference")
+# The engines that evaluate partitions, keep checkpoints and write answers; the others print them.
+EXECUTORS = ("spark", "local")
+ENGINES = (*EXECUTORS, "onepass", "reference")
 
 
 def add_parser(commands: Any) -> None:
@@ -81,13 +85,17 @@ def _run(options: argparse.Namespace) -> int:
         _use_input(options.input)
         return live.run_live(query, catalog, options)
     _refuse_recompute(options)
-    if options.engine == "spark":
-        return _run_spark(query, catalog, options)
-    return _run_local(query, catalog, options)
+    if options.engine in EXECUTORS:
+        return _run_history(query, catalog, options)
+    return _run_in_order(query, catalog, options)
 
 
 def _refuse_recompute(options: argparse.Namespace) -> None:
-    alone = {"--engine": options.engine != "spark", "--input": options.input, "--output": options.output}
+    alone = {
+        "--engine": options.engine not in EXECUTORS,
+        "--input": options.input,
+        "--output": options.output,
+    }
     if options.recompute and (given := [name for name, is_given in alone.items() if is_given]):
         raise QueryError(
             f"--recompute cannot be given with {', '.join(given)}: no checkpoints are kept then",
@@ -101,8 +109,9 @@ def _refuse_memory(options: argparse.Namespace) -> None:
     given = {"--live": options.live, "--relations": options.relations is not None}
     if options.memory is not None and (others := [name for name, is_given in given.items() if is_given]):
         raise QueryError(f"--memory is not for {', '.join(others)}", fix="evaluate the history alone")
-    if options.memory is not None and options.engine != "spark":
-        raise QueryError(f"--memory is not for --engine {options.engine}", accepted="--engine spark")
+    if options.memory is not None and options.engine not in EXECUTORS:
+        accepted = " or ".join(f"--engine {name}" for name in EXECUTORS)
+        raise QueryError(f"--memory is not for --engine {options.engine}", accepted=accepted)
 
 
 def _run_corpus(path: Path, engine: str) -> int:
@@ -116,37 +125,48 @@ def _run_corpus(path: Path, engine: str) -> int:
 
 
 def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[dict[str, Any], int]]:
-    if engine != "spark":
+    if engine not in EXECUTORS:
         from streambound.evaluation.corpus import run_line
 
         yield from (run_line(line, engine) for line in lines)
         return
-    from streambound.spark.corpus import run_corpus
-    from streambound.spark.session import session
+    from streambound.history.corpus import run_corpus
 
-    with session("streambound run --corpus") as spark:
-        yield from run_corpus(spark, lines)
+    with _executor(engine, "streambound run --corpus") as executor:
+        yield from run_corpus(executor, lines)
 
 
-def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+def _executor(engine: str, name: str) -> AbstractContextManager[Executor]:
+    """What summarises partitions under an engine; Spark shows the name in its pages and logs."""
+    if engine == "local":
+        from streambound.history.local import local_executor
+
+        return local_executor()
+    from streambound.spark.executor import spark_executor
+
+    return spark_executor(name)
+
+
+def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.history.evaluate import evaluate_history
     from streambound.history.prepare import draft_of, require_fitting
     from streambound.query.partitions import Range, choose_partitions
-    from streambound.spark.executor import SparkExecutor
-    from streambound.spark.session import require_installed, session
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
     # Of histories and answers that lie elsewhere no checkpoints are kept.
     checkpoints = None if options.input else settings.checkpoints_of(options.output)
-    require_installed()
+    if options.engine == "spark":
+        from streambound.spark.session import require_installed
+
+        require_installed()
     chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
     found = draft_of(query, catalog, memory)
     require_fitting(found, lambda relation: choose_partitions(relation, chosen))
-    with session(f"streambound run {query.name}") as spark:
+    with _executor(options.engine, f"streambound run {query.name}") as executor:
         (answer,) = evaluate_history(
-            SparkExecutor(spark),
+            executor,
             [found],
             catalog,
             first=options.first,
@@ -169,13 +189,13 @@ def _run_spark(query: RegisteredQuery, catalog: Catalog, options: argparse.Names
 
 
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
-    from streambound.approximate.choice import Choice
+    from streambound.approximate.choice import PolicyChoice
     from streambound.approximate.nightly.night import read
     from streambound.history.k_memory import Memory
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")
-    choice = None if options.policy is None else Choice(options.policy, why="chosen by --policy")
+    choice = None if options.policy is None else PolicyChoice(options.policy, why="chosen by --policy")
     return Memory(options.memory, read(settings.caches_root(), query.name), choice)
 
 
@@ -183,7 +203,7 @@ def _tell(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _run_local(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
+def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.compiler import parsed
     from streambound.evaluation.corpus import document
     from streambound.evaluation.history import history_batches, static_history

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
 
 # A query's id, its SQL and catalog; the error says why there are none.
-Given = tuple[str, str, "Catalog | None", StreamboundError | None]
+Given = tuple[str, str, "Catalog | None", StreamboundError | None, str | None]
 
 
 def add_parser(commands: Any) -> None:
@@ -60,14 +60,14 @@ def _one(options: argparse.Namespace) -> Given:
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
     query, catalog = one(options.query, options.catalog)
-    return query.name, query.sql, catalog, None
+    return query.name, query.sql, catalog, None, None
 
 
 def _lines(path: Path) -> Iterator[Given]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
-        yield line.id, line.sql, line.catalog, line.error
+        yield line.id, line.sql, line.catalog, line.error, line.dialect
 
 
 def _shown(given: Given, options: argparse.Namespace) -> int:
@@ -77,10 +77,10 @@ def _shown(given: Given, options: argparse.Namespace) -> int:
     from streambound.certificate.verification import verify
     from streambound.query.parse import statement
 
-    name, sql, catalog, error = given
+    name, sql, catalog, error, dialect = given
     if error is not None or catalog is None:
         raise error or QueryError("the line has no catalog")
-    query = statement(sql, catalog, name)
+    query = statement(sql, catalog, name, dialect)
     found = statement_witness(query, decide(query), options.size)
     verification = verify(query, found) if options.verify else None
     slots = (json.dumps(slot, ensure_ascii=False) for slot in found.to_json())

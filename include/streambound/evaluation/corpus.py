@@ -38,7 +38,7 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     """
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id)
+    query = statement(line.sql, line.catalog, line.id, line.dialect)
     _refuse_unknown(line.events, line.catalog)
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from streambound.approximate.equijoin import equijoin
-from streambound.compiler import Decided, Planned, compile, invalid, reported
+from streambound.compiler import Decided, Planned, compile, invalid, named_queries, reported
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
-from streambound.report.pages import plan_picture, published_table, sql_markup, witness_story
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
@@ -33,11 +32,13 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Of a query that is not bounded ``uncached`` says why no cache answers a part of it; None if one does.
 
     Args:
-        question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), and
-            either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are variants wanted).
+        question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
+            ``dialect``, and either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are
+            variants wanted). Of a text of several queries ``query`` says which one.
 
     Returns:
-        ``verdict`` and ``formed``; for a page what ``check --format json`` prints, and ``shown``: the same
+        ``verdict`` and ``formed``; of a text of several their names, ``queries``; for a page what
+        ``check --format json`` prints, and ``shown``: the same
         as markup.
 
     Raises:
@@ -45,15 +46,24 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     """
     catalog = _catalog(question["catalog"])
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
+    dialect, chosen = question.get("dialect"), question.get("query")
+    if "form" in question and chosen is None:
+        (chosen, *others) = named_queries(sql, catalog, dialect)
+        if others:
+            return {"queries": [chosen, *others]}
+    name = name if chosen is None else f"{name}/{chosen}"
     job: Planned | None = None
     try:
-        job = compile(sql, catalog, name, criterion, compared=True)
+        job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=chosen)
         report = reported(job, suggest=question.get("suggest", True))
     except StreamboundError as error:
         report = invalid(name, criterion, error)
     if "form" in question:
         found = formed(question["form"], report, Path(question["path"]), sql)
         return {"verdict": report.verdict, "formed": found}
+    # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
+    from streambound.report.pages import published_table, sql_markup
+
     marked = report.reasons if report.error is None else (report.error,)
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
     if job is not None:
@@ -80,6 +90,8 @@ def _uncached(job: Decided) -> str | None:
 
 def _drawn(job: Planned) -> dict[str, Any]:
     """The plan of a bounded query; of another the witness, or why none was found."""
+    from streambound.report.pages import plan_picture, witness_story
+
     if job.verdict.bounded:
         return {"plan": plan_picture(job), "plan_text": plan_text(job)}
     return {"story": witness_story(job).markup()}
@@ -87,7 +99,7 @@ def _drawn(job: Planned) -> dict[str, Any]:
 
 def _catalog(given: str | Mapping[str, Any]) -> Catalog:
     if not isinstance(given, str):
-        return catalog_from_mapping(given)
+        return catalog_from_mapping(given) if given else Catalog(())
     # The content, because a file's time tells no two changes of a moment apart.
     return _loaded(given, Path(given).read_bytes())
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack, closing
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from threading import Event
 
 from streambound import settings
 from streambound.checkpoint.inspection import CHANGED_PLAN
@@ -244,8 +245,9 @@ def _evaluate(
     size = wave_size(len(tasks), most, 0 if few else executor.cores())
     in_waves = size < len(tasks)
 
-    def summarised(wave: Iterable[Step]) -> list[Summary]:
-        return executor.summaries(tasks_of(wave), readings, progress, memory_mb, in_waves=in_waves)
+    def summarised(wave: Iterable[Step], ended: Event) -> list[Summary]:
+        tasks = tasks_of(wave)
+        return executor.summaries(tasks, readings, progress, memory_mb, in_waves=in_waves, ended=ended)
 
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:

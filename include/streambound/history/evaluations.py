@@ -51,8 +51,18 @@ class Evaluation(Protocol):
     def peak_units(self) -> int:
         """The most that was ever stored."""
 
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted; None where there is no time."""
+
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share."""
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The same by the moment at which answers are new, from a relation an occurrence that steps in time.
+
+        All steps are to be taken, in their order (see ``tasks.relations``).
+        """
 
     def dump(self) -> bytes:
         """The state as checkpoints hold it."""
@@ -63,9 +73,6 @@ class Evaluation(Protocol):
 
 class PartEvaluation(Evaluation, Protocol):
     """The evaluation of one conjunction, which may be part of a statement."""
-
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
-        """What ``advance`` does, step by step in order of time; each is to be taken."""
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
@@ -89,6 +96,11 @@ class ByEngine(Generic[E]):
     def peak_units(self) -> int:
         """The most that was ever stored."""
         return self.engine.peak_units
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted; None where there is no time."""
+        return self.engine.order.latest
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived."""
@@ -160,6 +172,7 @@ class Filtered:
     """A part of a statement that keeps nothing: tasks have computed its answers."""
 
     total: states.Total | None = None
+    latest: int | None = None
     units = peak_units = 0
 
     def __init__(self, plan: Plan) -> None:

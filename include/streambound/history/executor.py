@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from typing import Protocol
 
 from streambound.query.partitions import Listing
@@ -44,6 +45,7 @@ class Executor(Protocol):
         memory_mb: int,
         *,
         in_waves: bool,
+        ended: Event,
     ) -> list[Summary]:
         """The summaries of all tasks, in no particular order.
 
@@ -52,6 +54,7 @@ class Executor(Protocol):
             progress: told what has been read.
             memory_mb: what each task's engine may use before it spills.
             in_waves: other tasks are waiting for the same cores.
+            ended: set when nobody waits for them any more; then they may come to nothing.
 
         Raises:
             StorageError: the executor has lost the tasks.

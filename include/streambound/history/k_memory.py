@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, by_time
 from streambound.approximate.nightly.night import Night, choice_for
 from streambound.approximate.plan import MemoryPlan
@@ -35,9 +35,9 @@ class Memory:
 
     size: int
     night: Night | None = None
-    choice: Choice | None = None
+    choice: PolicyChoice | None = None
 
-    def choice_of(self, plan: MemoryPlan) -> Choice:
+    def choice_of(self, plan: MemoryPlan) -> PolicyChoice:
         """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
         if self.choice is not None:
             return self.choice
@@ -62,6 +62,11 @@ class KMemory:
     def peak_units(self) -> int:
         """Stored values of the cache when it was fullest, at most."""
         return self.engine.peak_units
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.order.latest
 
     def holds(self, row: Row) -> bool:
         """Never asked: the answers of such a query are not united with others."""

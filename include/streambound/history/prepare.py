@@ -30,14 +30,11 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.segments import segment_plan
 from streambound.synopsis.statement import PlannedPart, planned_parts
-from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name
+from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name, joint_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import Reading, Task
-from streambound.tasks.windows import window_plan
 
 
 class Registered(Protocol):
@@ -189,17 +186,8 @@ def prepare(
     if growing:
         return Job(name, sql, verdict, plan, one_key(statement), static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
-    joint = _joint(plan)
+    joint = joint_of(plan)
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, joint)
-
-
-def _joint(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
-    """How partitions are summarised over all streams together; None if it is stream by stream."""
-    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    if isinstance(alone, Plan) and (segments := segment_plan(alone)) is not None:
-        return SegmentJoint(segments)
-    windows = window_plan(plan)
-    return None if windows is None else WindowJoint(windows)
 
 
 def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:

@@ -6,15 +6,24 @@ follows from tables whose size does not depend on the partition's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
 
 from streambound.evaluation.order import Order
-from streambound.history.evaluations import Compact
+from streambound.history.evaluations import Compact, Step
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.match_join import Matches, Row, standing
+from streambound.synopsis.match_join import Matches, Row, project, standing
 from streambound.synopsis.plan import Streams
-from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources
+from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, with_moments
+from streambound.synopsis.timed_serial import HeldRow
+from streambound.tasks import ordered
+from streambound.tasks.codes import Coder, Share
 from streambound.tasks.joint import JOINT
+from streambound.tasks.relations import rows_of
+from streambound.tasks.segments import EXACT, Completed, completed
 
 
 class Segmented(Compact):
@@ -24,6 +33,11 @@ class Segmented(Compact):
         super().__init__(segments.plan, {}, Order())
         self.segments = segments
         self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.engine.order.latest
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.
@@ -35,13 +49,46 @@ class Segmented(Compact):
         if segment.first is None or segment.until is None:
             return {}
         self._follow(partition, segment.first, segment.until)
-        before = {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
+        before = self._before()
         inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
             self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
         self._enter(segment.until, before, inside)
         return found
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The new answers at each moment, from a relation an occurrence; all are computed at once.
+
+        Raises:
+            DataError: a tuple is not later than all of the partitions before.
+        """
+        marked = with_moments(self.segments)
+        rows = {s.alias: rows_of(given[s.alias]) if s.alias in given else [] for s in self.plan.streams}
+        shares = {alias: _share(marked, alias, tuples) for alias, tuples in rows.items()}
+        segment, apart = completed(self.segments, shares)
+        if segment.first is None or segment.until is None:
+            return
+        self._follow(partition, segment.first, segment.until)
+        by_match = {id(one.match): one for matches in apart.values() for one in matches}
+        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+        inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
+        before = self._before()
+        found: dict[Row, list[tuple[Completed, int]]] = {}
+        for split in self.plan.answers:
+            for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
+                last = by_match[id(owners[self.segments.last or ""])]
+                found.setdefault(project(self.plan.query, owners), []).append((last, weight))
+        self._enter(segment.until, before, inside)
+        answers: dict[int, dict[Row, int]] = {}
+        for row, parts in found.items():
+            for moment, count in _added_up(parts):
+                answers.setdefault(moment, {})[row] = count
+        yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
+
+    def _before(self) -> dict[Streams, Matches]:
+        """What is kept of each set of streams."""
+        return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first
@@ -60,3 +107,32 @@ class Segmented(Compact):
                 slices.add(match, until)
         self.engine.state.now = until
         self.engine.peak_units = max(self.engine.peak_units, self.units)
+
+
+def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
+    """The tuples of an occurrence as codes."""
+    coder, relation = Coder(plan, alias), plan.plan.query.occurrence(alias).relation
+    if not tuples:
+        return coder.nothing
+    *columns, moments, counts = zip(*tuples, strict=True)
+    times = np.array(counts, np.int64)
+    kinds = [relation.column(attribute.column).type for attribute in coder.carried]
+    arrays = [
+        ordered.array_of(kind, column, ordered.arrow_type(kind))
+        for kind, column in zip(kinds, columns, strict=True)
+    ]
+    each = pa.array(np.repeat(np.arange(len(tuples)), times))
+    return coder.share(pa.array(moments, pa.int64()).take(each), [array.take(each) for array in arrays])
+
+
+def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:
+    """How many matches are complete at each moment, of some that stand for so many each."""
+    most = sum(int(one.counts.sum()) * weight for one, weight in parts)
+    kind = np.int64 if most < EXACT else object
+    moments = np.concatenate([one.moments for one, _ in parts])
+    counts = np.concatenate([one.counts.astype(kind) * weight for one, weight in parts])
+    order = np.argsort(moments, kind="stable")
+    starts = np.flatnonzero(np.diff(moments[order], prepend=moments[order][0] - 1))
+    yield from zip(
+        moments[order][starts].tolist(), np.add.reduceat(counts[order], starts).tolist(), strict=True
+    )

@@ -43,5 +43,5 @@ def with_total(state: bytes, total: Total) -> bytes:
 
 
 def total_of(document: Any) -> Total:
-    """The final answer in what such bytes hold as JSON."""
-    return {tuple(value_of(v) for v in row): int(count) for row, count in document["total"]}
+    """The final answer in what such bytes hold as JSON; empty where nothing is said of it."""
+    return {tuple(value_of(v) for v in row): int(count) for row, count in document.get("total", ())}

@@ -7,8 +7,8 @@ together, since they forget rows that cannot come again; a part that does not ta
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from heapq import merge
 from itertools import groupby
 
@@ -23,7 +23,7 @@ from streambound.history.segmented import Segmented
 from streambound.history.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
-from streambound.tasks.joint import SegmentJoint, WindowJoint
+from streambound.tasks.joint import SegmentJoint, WindowJoint, joint_of
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
 
@@ -36,6 +36,15 @@ def history_evaluation(
     if isinstance(joint, WindowJoint):
         return Windowed(joint.windows)
     return statement_evaluation(plan, static)
+
+
+def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | Windowed:
+    """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
+    joint = joint_of(plan)
+    if isinstance(joint, SegmentJoint) and joint.segments.last is None:
+        # Nothing tells the moment at which a match is complete.
+        joint = None
+    return history_evaluation(plan, static, joint)
 
 
 def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
@@ -62,7 +71,7 @@ class United:
     total: states.Total | None = None
 
     def __init__(self, plan: StatementPlan, static: Static) -> None:
-        order = Order()
+        self.order = order = Order()
         self.parts = {part.label: part for part in plan.parts}
         self.evaluations = {p.label: _evaluation(p, static, order, alone=False) for p in plan.parts}
         self.peak_units = 0
@@ -72,25 +81,33 @@ class United:
         """What is stored now."""
         return sum(evaluation.units for evaluation in self.evaluations.values())
 
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.order.latest
+
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        found: Counter[Row] = Counter()
-        for steps in self._in_step(partition, given):
-            new = {label: step.take() for label, step in steps}
-            for block in dict.fromkeys(part.block for part in self.parts.values()):
-                found.update(self._block(block, new))
-            self.peak_units = max(self.peak_units, self.units)
-        return found
+        return summed(step.take() for step in self.steps(partition, given))
 
-    def _in_step(self, partition: str, given: Mapping[str, bytes]) -> Iterator[list[tuple[str, Step]]]:
-        """The steps of all parts with the same moment, in order of time."""
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The steps of all parts with the same moment as one, in order of time."""
         named = [self._steps(label, partition, given) for label in self.parts]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
-            yield list(tied)
+            found = dict(tied)
+            moment = next(iter(found.values())).moment
+            yield Step(moment, partial(self._take, found))
+
+    def _take(self, steps: Mapping[str, Step]) -> Mapping[Row, int]:
+        new = {label: step.take() for label, step in steps.items()}
+        blocks = dict.fromkeys(part.block for part in self.parts.values())
+        found = summed(self._block(block, new) for block in blocks)
+        self.peak_units = max(self.peak_units, self.units)
+        return found
 
     def _steps(self, label: str, partition: str, given: Mapping[str, bytes]) -> Iterator[tuple[str, Step]]:
         own = self.parts[label].own(given)

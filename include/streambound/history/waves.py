@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TypeVar
 
 from streambound.history.book import Book
@@ -142,16 +143,19 @@ def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
         yield wave
 
 
-def ahead(given: Iterable[Given], make: Callable[[Given], Made]) -> Generator[tuple[Given, Made], None, None]:
+def ahead(
+    given: Iterable[Given], make: Callable[[Given, Event], Made]
+) -> Generator[tuple[Given, Made], None, None]:
     """Each with what is made of it, in order; what follows is made in threads while one is consumed.
 
-    To be closed: then nothing is being made any more.
+    To be closed: then nothing is being made any more. ``make`` is told by an event that nobody waits for it.
     """
+    ended = Event()
     threads = ThreadPoolExecutor(AHEAD, "streambound-wave")
     pending: deque[tuple[Given, Future[Made]]] = deque()
     try:
         for one in given:
-            pending.append((one, threads.submit(make, one)))
+            pending.append((one, threads.submit(make, one, ended)))
             if len(pending) > AHEAD:
                 first, made = pending.popleft()
                 yield first, made.result()
@@ -159,4 +163,5 @@ def ahead(given: Iterable[Given], make: Callable[[Given], Made]) -> Generator[tu
             first, made = pending.popleft()
             yield first, made.result()
     finally:
+        ended.set()
         threads.shutdown(cancel_futures=True)

@@ -1,14 +1,18 @@
 """The state of a query within windows from one partition to the next, by summaries of partitions (``edges``).
 
 It is the state of ``evaluation.onepass``, byte for byte. The tuples that are held are joined with the head
-of a partition; the answers inside it were computed by a task.
+of a partition; the answers inside it were computed by a task. Where answers are asked for by moment, all
+tuples of a partition are joined here, and each match is told with the moment at which it is complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,13 +20,34 @@ import pyarrow.compute as pc
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.history import states
+from streambound.history.evaluations import Step
 from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
 from streambound.tasks import emit, engine, ordered
-from streambound.tasks.edges import FOUND, Edges, answer_rows, load_edges, may_come_again, query_of
+from streambound.tasks.edges import (
+    FOUND,
+    Edges,
+    Moments,
+    answer_rows,
+    load_edges,
+    may_come_again,
+    query_of,
+    require_near,
+)
 from streambound.tasks.engine import Engine, opened
 from streambound.tasks.joint import JOINT
+from streambound.tasks.relations import rows_of
 from streambound.tasks.statements import PART
-from streambound.tasks.windows import HELD, WEIGHT, WindowPart, WindowPlan, across, added_up
+from streambound.tasks.windows import (
+    EARLIER,
+    HELD,
+    WEIGHT,
+    WindowPart,
+    WindowPlan,
+    across,
+    added_up,
+    completed,
+    first_answered,
+)
 
 # Where no table of an occurrence is known, and in SQL text, so that they need no quotes.
 BEFORE, INSIDE, ADDED, REMOVED, KNOWN = "before", "inside", "added", "removed", "answered"
@@ -44,24 +69,28 @@ class _PartState:
         kept = (len(table) * widths.get(alias, 0) for alias, table in self.held.items())
         return sum(kept) + (0 if self.answered is None else len(self.answered))
 
-    def take(self, session: Engine, edges: Edges, across: pa.Table | None) -> None:
-        """Go on to the end of a partition; its answers are inside it and ``across`` its edge."""
-        part, label = self.part, self.part.label
-        if label not in edges.moments:
-            return
-        self.now = until = edges.moments[label][2]
+    def before(self, alias: str) -> pa.Table:
+        """The tuples of an occurrence that are held."""
+        return self.held[alias] if alias in self.held else _table([], self.part, alias)
+
+    def take(
+        self, session: Engine, until: int, new: Mapping[str, pa.Table], answered: Sequence[pa.Table]
+    ) -> None:
+        """Go on to a moment.
+
+        Args:
+            new: by name, the tuples since then that may match later ones; others may be among them.
+            answered: the rows that were answered since then and may come again; others may be among them.
+        """
+        part = self.part
+        self.now = until
         for alias, name in part.tables.items():
-            # What had left the window is gone; tails come after what is held.
-            old = self.held.get(alias, edges.tails[name].slice(0, 0))
-            stays = pc.greater(old.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
-            self.held[alias] = pa.concat_tables([old.filter(stays), edges.tails[name]])
+            # What has left the window goes; new tuples come after what is held.
+            whole = pa.concat_tables([self.before(alias), new[name]])
+            stays = pc.greater(whole.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
+            self.held[alias] = whole.filter(stays)
         if part.plan.query.ring.idempotent:
-            rows = [
-                self.answered,
-                edges.remembered[label],
-                None if across is None else across.drop_columns(PART),
-            ]
-            known = pa.concat_tables(table for table in rows if table is not None)
+            known = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
             known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
             with session.known(KNOWN, known):
                 self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
@@ -82,6 +111,11 @@ class Windowed:
         """What is stored now."""
         return sum(state.units for state in self.parts.values())
 
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.order.latest
+
     def advance(self, partition: str, given: Mapping[str, bytes]) -> emit.NewRows:
         """The new answers of a partition.
 
@@ -89,18 +123,86 @@ class Windowed:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
         edges = load_edges(given[JOINT])
-        self._follow(partition, edges)
+        self._follow(partition, edges.moments)
         with opened() as session:
             found = {label: self._across(session, state, edges) for label, state in self.parts.items()}
             new = self._new(session, edges, [table for table in found.values() if table is not None])
-            for label, state in self.parts.items():
-                state.take(session, edges, found[label])
+            for label, (_, _, until) in edges.moments.items():
+                here = found[label]
+                rows = [edges.remembered[label]] if self.plan.ring.idempotent else []
+                rows += [] if here is None else [here.drop_columns(PART)]
+                self.parts[label].take(session, until, edges.tails, rows)
         self.peak_units = max(self.peak_units, self.units)
         return new
 
-    def _follow(self, partition: str, edges: Edges) -> None:
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The new answers at each moment, from a relation an occurrence; all are computed at once.
+
+        Raises:
+            DataError: a tuple is not later than all of the partitions before, or too far from zero.
+        """
+        new = {
+            name: _table(rows_of(given[name]) if name in given else [], state.part, alias)
+            for state in self.parts.values()
+            for alias, name in state.part.tables.items()
+        }
+        moments = {label: at for label, s in self.parts.items() if (at := _moments(s.part, new)) is not None}
+        self._follow(partition, moments)
+        if not moments:
+            return
+        with opened() as session:
+            rows = {label: list(self._completed(session, self.parts[label], new)) for label in moments}
+            none = _numbered(emit.answer_schema(self.plan.statement.outputs).empty_table(), EARLIER)
+            found = self._first(session, [table for tables in rows.values() for table in tables])
+            for label, (_, _, until) in moments.items():
+                answered = [table.drop_columns(PART) for table in (*rows[label], none)]
+                self.parts[label].take(session, until, new, answered)
+        self.peak_units = max(self.peak_units, self.units)
+        kinds = [kind for _, kind in self.plan.statement.outputs]
+        columns = [column.to_pylist() for column in found.columns]
+        encoded = [list(map(kind.encode, column)) for kind, column in zip(kinds, columns[1:-1], strict=True)]
+        answers = zip(columns[0], zip(*encoded, strict=True), map(int, columns[-1]), strict=True)
+        for moment, own in groupby(answers, key=itemgetter(0)):
+            yield Step(moment, partial(dict, [(row, count) for _, row, count in own]))
+
+    def _completed(
+        self, session: Engine, state: _PartState, new: Mapping[str, pa.Table]
+    ) -> Iterator[pa.Table]:
+        """The matches with a new tuple, as rows of the answer by the moment at which they are complete."""
+        part, names = state.part, list(state.part.tables.items())
+        for place in range(len(names)):
+            # The first new tuple of a match tells the ways apart in which it can be made.
+            tables = {
+                name: state.before(alias)
+                if at < place
+                else new[name]
+                if at == place
+                else pa.concat_tables([state.before(alias), new[name]])
+                for at, (alias, name) in enumerate(names)
+            }
+            if all(map(len, tables.values())):
+                with ExitStack() as known:
+                    for name, table in tables.items():
+                        known.enter_context(session.known(name, table))
+                    found = session.table(query_of(completed(part)))
+                yield answer_rows(part.plan.query, self.plan.statement, found)
+
+    def _first(self, session: Engine, tables: Sequence[pa.Table]) -> pa.Table:
+        """Answer rows by moment, in order; of a distinct statement those that were not answered before."""
+        plan, schema = self.plan, emit.answer_schema(self.plan.statement.outputs)
+        schema = schema.insert(0, pa.field(PART, pa.int64()))
+        if plan.ring.idempotent:
+            states = self.parts.values()
+            known = [state.answered for state in states if state.answered is not None]
+            tables = [*tables, *(_numbered(table, EARLIER) for table in known)]
+            with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+                tables = [session.table(query_of(first_answered(plan, ordered.table(FOUND)))).cast(schema)]
+        with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+            return session.table(query_of(added_up(plan, ordered.table(FOUND)))).cast(schema)
+
+    def _follow(self, partition: str, found: Mapping[str, Moments]) -> None:
         moments = []
-        for label, (first, alias, until) in edges.moments.items():
+        for label, (first, alias, until) in found.items():
             relation = self.parts[label].part.plan.query.occurrence(alias).relation
             moments += [(first, relation), (until, relation)]
         for moment, relation in sorted(moments, key=lambda found: found[0]):
@@ -142,7 +244,7 @@ class Windowed:
             # Of a set each row is there once, so ALL only spares looking for equal ones.
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
-        with session.known(FOUND, both.add_column(0, PART, pa.array([0] * len(both), pa.int64()))):
+        with session.known(FOUND, _numbered(both, 0)):
             table = _added_up(session, plan, FOUND)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
@@ -175,6 +277,24 @@ class Windowed:
             state.held = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
             self.order.resume(state.now)
         self.peak_units = peak_units
+
+
+def _moments(part: WindowPart, new: Mapping[str, pa.Table]) -> Moments | None:
+    """The first and the last moment of new tuples, and an occurrence that has the first."""
+    found: list[tuple[int, str, int]] = []
+    for alias, name in part.tables.items():
+        if len(new[name]):
+            ends = pc.min_max(new[name].column(part.stamp(alias))).as_py()
+            require_near(part, alias, ends["min"], ends["max"])
+            found.append((ends["min"], alias, ends["max"]))
+    if not found:
+        return None
+    first, alias, _ = min(found, key=itemgetter(0))
+    return first, alias, max(until for _, _, until in found)
+
+
+def _numbered(table: pa.Table, number: int) -> pa.Table:
+    return table.add_column(0, PART, pa.array([number] * len(table), pa.int64()))
 
 
 def _marked(table: pa.Table, held: bool) -> pa.Table:

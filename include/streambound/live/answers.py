@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,15 @@ from streambound.errors import StorageError
 from streambound.evaluation.events import Answer, answers
 from streambound.query.statement import Statement
 from streambound.query.values import Type
-from streambound.synopsis.serial import value_of
+from streambound.synopsis.serial import decoded
 from streambound.tasks import emit
 
 EPOCH = "epoch"
 MARKER = "marker"
 # Beside the answers of a micro-batch: what was written.
 NOTE = "_written.json"
+# Rows of an answer file that are written at once.
+GROUP = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -155,28 +158,25 @@ def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portion
         CountOverflow: a multiplicity has more than 38 digits.
     """
     found: dict[Any, dict[tuple[Any, ...], int]] = {}
-    for body in map(json.loads, portions):
-        rows = found.setdefault(body["marker"], {})
-        rows.update((tuple(map(value_of, row)), count) for row, count in body["rows"])
+    for marker, row, count in chain.from_iterable(map(json.loads, portions)):
+        found.setdefault(marker, {})[decoded(row)] = count
     schema = live_schema(query, timed)
-    tables = (_table(query, schema, timed, at, rows) for at, rows in sorted(found.items(), key=_in_time))
-    batches = (batch for table in tables for batch in table.to_batches())
-    return emit.write_answers(epoch_path(folder, epoch), schema, batches)[1]
+    listed = [one for at in sorted(found, key=_in_time) for one in answers(query, at, found[at])]
+    table = _table(query, schema, timed, listed)
+    batches = table.to_batches(GROUP)
+    # A digest of rows is of use where histories are compared.
+    return emit.write_answers(epoch_path(folder, epoch), schema, batches, known=emit.Digest())[1]
 
 
-def _in_time(found: tuple[int | None, Any]) -> tuple[bool, int]:
+def _in_time(marker: int | None) -> tuple[bool, int]:
     # New answers of parts that compare no timestamps come first: they have no marker.
-    return (found[0] is not None, found[0] or 0)
+    return (marker is not None, marker or 0)
 
 
-def _table(
-    query: Statement, schema: pa.Schema, timed: bool, marker: Any, rows: dict[tuple[Any, ...], int]
-) -> pa.Table:
-    listed: Sequence[Answer] = answers(query, marker, rows)
+def _table(query: Statement, schema: pa.Schema, timed: bool, listed: Sequence[Answer]) -> pa.Table:
     table = emit.answer_table(query, listed)
     if not timed:
         return table
-    at = len(schema) - 2
-    decoded = None if marker is None else marker_type(query).decode(marker)
-    markers = pa.array([decoded] * len(listed), schema.field(at).type)
-    return table.add_column(at, schema.field(at), markers)
+    at, kind = len(schema) - 2, marker_type(query)
+    moments = [None if one.marker is None else kind.decode(one.marker) for one in listed]
+    return table.add_column(at, schema.field(at), pa.array(moments, schema.field(at).type))

@@ -6,17 +6,16 @@ there are at most as many as the state has units, and one more for each part of 
 part whose streams end, all of it.
 The final answer so far, which grows with the answers, is left out: new answers do not depend on it.
 
-Law: after ``load_entries(evaluation, entries_of(other))`` both dump the same, but for the final answer.
+Law: an evaluation that loads ``state_of(entries_of(state))`` dumps ``state``, but for the final answer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streambound.history.evaluations import Compact, Evaluation
-from streambound.history.united import United
+from streambound.history.states import segment, tables_of
 from streambound.synopsis.serial import compact_text
 
 Entries = dict[str, str]
@@ -24,36 +23,36 @@ Entries = dict[str, str]
 KEY, HELD, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
 
 
-def entries_of(evaluation: Evaluation) -> Entries:
-    """The state of an evaluation as entries; of one that is not known in parts there is a single entry."""
-    if isinstance(evaluation, United):
-        parts = evaluation.evaluations.items()
+def entries_of(state: bytes, labels: Sequence[str] = ()) -> Entries:
+    """A state as entries; of one that is not known in parts there is a single entry.
+
+    Args:
+        labels: of the parts of its statement, if there are several.
+    """
+    if labels:
+        parts = tables_of(state)
         return {
-            compact_text([PART, label, n]): held
-            for label, one in parts
-            for n, held in entries_of(one).items()
+            compact_text([PART, label, name]): held
+            for label in labels
+            for name, held in entries_of(parts[label]).items()
         }
-    dump = evaluation.dump()
-    if isinstance(evaluation, Compact):
-        return dict(_named(json.loads(dump)))
-    return {compact_text([WHOLE]): dump.decode()}
+    document = json.loads(state)
+    if "tables" in document:
+        return dict(_named(document))
+    return {compact_text([WHOLE]): state.decode()}
 
 
-def load_entries(evaluation: Evaluation, entries: Mapping[str, str], peak_units: int) -> None:
-    """Take up a state from its entries."""
-    if isinstance(evaluation, United):
-        parts: dict[str, Entries] = {label: {} for label in evaluation.evaluations}
+def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
+    """The state whose entries these are; of tables without entries nothing is said."""
+    if labels:
+        parts: dict[str, Entries] = {label: {} for label in labels}
         for name, held in entries.items():
             _, label, own = json.loads(name)
             parts[label][own] = held
-        for label, one in evaluation.evaluations.items():
-            load_entries(one, parts[label], 0)
-        evaluation.peak_units = peak_units
-    elif isinstance(evaluation, Compact):
-        aliases = [synopsis.alias for synopsis in evaluation.plan.streams]
-        evaluation.load(compact_text(_document(aliases, entries)).encode(), peak_units)
-    else:
-        evaluation.load(entries[compact_text([WHOLE])].encode(), peak_units)
+        return segment({label: state_of(own) for label, own in parts.items()})
+    if (whole := entries.get(compact_text([WHOLE]))) is not None:
+        return whole.encode()
+    return compact_text(_document(entries)).encode()
 
 
 def _keys(table_name: str, ages: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -99,16 +98,16 @@ def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
     return ((json.loads(row), weight) for row, weight in weights.items())
 
 
-def _document(aliases: Iterable[str], entries: Mapping[str, str]) -> dict[str, Any]:
+def _document(entries: Mapping[str, str]) -> dict[str, Any]:
     """What was dumped, as far as it is read; the final answer so far is left out."""
     slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
-    held: dict[str, list[Any]] = {alias: [] for alias in aliases}
-    found: dict[str, Any] = {"now": None, "answered": [], "total": []}
+    held: dict[str, list[Any]] = {}
+    found: dict[str, Any] = {"now": None, "answered": []}
     for (sort, *rest), value in _read(entries):
         if sort == NOW:
             found["now"] = value
         elif sort == HELD:
-            held[rest[0]].append([*rest[1], value])
+            held.setdefault(rest[0], []).append([*rest[1], value])
         elif sort == ANSWERED:
             found["answered"].append([*rest[0], value])
         else:

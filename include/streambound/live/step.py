@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.history.evaluations import ByEngine, Evaluation
-from streambound.history.united import United, statement_evaluation
-from streambound.live.entries import Entries, entries_of, load_entries
+from streambound.history.united import live_evaluation
+from streambound.live.entries import Entries, entries_of, state_of
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import compact_text
@@ -94,7 +93,9 @@ class Step:
 
     def __init__(self, beginning: Beginning, entries: Mapping[str, str]) -> None:
         self.beginning = beginning
-        self.evaluation: Evaluation = statement_evaluation(beginning.plan, beginning.static)
+        self.evaluation = live_evaluation(beginning.plan, beginning.static)
+        labels = [part.label for part in beginning.plan.parts]
+        self.labels = labels if len(labels) > 1 else []
         self.told = _told(
             entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
         )
@@ -102,10 +103,10 @@ class Step:
         self.waiting: Waiting = waiting_of(self.told.latest, waits)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
-            load_entries(self.evaluation, kept, self.told.peak_units)
+            self.evaluation.load(state_of(kept, self.labels), self.told.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
-            self.told = replace(self.told, reached=_reached(self.evaluation))
+            self.told = replace(self.told, reached=self.evaluation.latest)
 
     def take(self, arrivals: Iterable[Arrival]) -> New:
         """The new answers of a micro-batch, by marker.
@@ -137,7 +138,8 @@ class Step:
     def _untimed(self, arrivals: list[Arrival]) -> New:
         found: Counter[Row] = Counter()
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            found.update(self.evaluation.advance(file, {share.alias: share.table for share in shares}))
+            for step in self.evaluation.steps(file, {share.alias: share.table for share in shares}):
+                found.update(step.take())
         return [(None, found)] if found else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
@@ -150,14 +152,12 @@ class Step:
             moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
             if moment is not None:
                 raise too_many(relation, moment).about(arrival.file)
-        return list(self._markers(ended))
-
-    def _markers(self, ended: bool) -> Iterator[tuple[int, Mapping[Row, int]]]:
-        for moment, given in self.waiting.complete(ended):
-            rows = self.evaluation.advance("", given)
-            self.told = replace(self.told, markers=self.told.markers + 1, reached=moment)
-            if rows:
-                yield moment, rows
+        moments, given = self.waiting.complete(ended)
+        if not moments:
+            return []
+        found = [(step.moment, step.take()) for step in self.evaluation.steps("", given)]
+        self.told = replace(self.told, markers=self.told.markers + len(moments), reached=moments[-1])
+        return [(moment, rows) for moment, rows in found if rows]
 
     def _refuse_late(self, arrival: Arrival, first: int | None) -> None:
         if first is None or self.told.reached is None or first > self.told.reached:
@@ -176,14 +176,11 @@ class Step:
     def entries(self) -> Entries:
         """The state after it, as entries."""
         about = compact_text(asdict(self.told))
-        return {ABOUT: about, **dict(self.waiting.entries()), **entries_of(self.evaluation)}
-
-
-def _reached(evaluation: Evaluation) -> int | None:
-    """The last timestamp that an evaluation has stepped to."""
-    parts = evaluation.evaluations.values() if isinstance(evaluation, United) else [evaluation]
-    orders = [part.engine.order for part in parts if isinstance(part, ByEngine)]
-    return max((order.latest for order in orders if order.latest is not None), default=None)
+        return {
+            ABOUT: about,
+            **dict(self.waiting.entries()),
+            **entries_of(self.evaluation.dump(), self.labels),
+        }
 
 
 def _told(about: str | None, streams: Iterable[str]) -> Told:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
-from streambound.synopsis.serial import compact_text
+from streambound.synopsis.serial import canonical, compact_text
 
-Rows = dict[str, int]
+# Carried columns with their multiplicity, by their text: equal ones are one.
+Rows = dict[str, tuple[list[Any], int]]
 # What the names of its entries begin with.
 PREFIX = '["waiting",'
 
@@ -26,8 +25,8 @@ PREFIX = '["waiting",'
 class Waiting:
     """The tuples of incomplete timestamps, and the latest timestamp that each stream has shown.
 
-    ``rows`` maps (timestamp, occurrence) to carried columns (as text) with their multiplicity; ``latest`` has
-    every stream that is read, None as long as it has shown nothing.
+    ``rows`` is by (timestamp, occurrence); ``latest`` has every stream that is read, None as long as it has
+    shown nothing.
     """
 
     latest: dict[str, int | None]
@@ -47,20 +46,25 @@ class Waiting:
         crowded = None
         for moment, columns, count in rows:
             held = self.rows.setdefault((moment, alias), {})
-            text = compact_text(columns)
-            held[text] = held.get(text, 0) + count
-            if crowded is None and most is not None and sum(held.values()) > most:
+            # Python's own text is made several times faster than JSON's.
+            text = repr(columns)
+            held[text] = columns, count + (held[text][1] if text in held else 0)
+            if crowded is None and most is not None and _more(held, text, most):
                 crowded = moment
         return crowded
 
-    def complete(self, ended: bool) -> Iterator[tuple[int, dict[str, bytes]]]:
-        """Take out the complete timestamps in order, with what counts of each occurrence."""
+    def complete(self, ended: bool) -> tuple[list[int], dict[str, bytes]]:
+        """Take out the complete timestamps; returns them in order, and what counts of each occurrence."""
         reached = [latest for latest in self.latest.values() if latest is not None]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
         done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
-        for moment, at in groupby(done, key=itemgetter(0)):
-            yield moment, {alias: _given(moment, self.rows.pop((moment, alias))) for _, alias in at}
+        found: dict[str, list[Any]] = {}
+        for moment, alias in done:
+            rows = self.rows.pop((moment, alias))
+            found.setdefault(alias, []).extend([moment, *rows[text]] for text in sorted(rows))
+        moments = list(dict.fromkeys(moment for moment, _ in done))
+        return moments, {alias: canonical(rows) for alias, rows in found.items()}
 
     @property
     def count(self) -> int:
@@ -70,8 +74,13 @@ class Waiting:
     def entries(self) -> Iterator[tuple[str, str]]:
         """An entry for each tuple that waits."""
         for (moment, alias), rows in self.rows.items():
-            for columns, count in rows.items():
-                yield compact_text(["waiting", moment, alias, json.loads(columns)]), str(count)
+            for columns, count in rows.values():
+                yield compact_text(["waiting", moment, alias, columns]), str(count)
+
+
+def _more(held: Rows, last: str, most: int) -> bool:
+    """Whether there are more than so many tuples, of which most often there is one alone."""
+    return (held[last][1] if len(held) == 1 else sum(count for _, count in held.values())) > most
 
 
 def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:
@@ -81,9 +90,3 @@ def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> 
         _, moment, alias, columns = json.loads(name)
         found.put(alias, [[moment, columns, int(count)]])
     return found
-
-
-def _given(moment: int, rows: Rows) -> bytes:
-    """What ``relations.by_time`` makes of one timestamp."""
-    made = ((columns, f"[{moment},{columns},{count}]") for columns, count in rows.items())
-    return f"[{','.join(text for _, text in sorted(made))}]".encode()

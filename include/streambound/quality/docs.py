@@ -7,7 +7,6 @@ copied into the site, and the links are rewritten to them.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -19,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
+from streambound.durable import replaced
 from streambound.errors import StorageError, StreamboundError
+from streambound.locks import taken
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.file_data_context import FileDataContext
@@ -77,7 +78,7 @@ def docs_context() -> Iterator[FileDataContext]:
     with _storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            taken(lock, wait=True)
             began = time.time()
             context = _open(root)
             yield context
@@ -161,7 +162,9 @@ def make_offline(site: Path, since: float = 0.0) -> None:
         # File systems round times, some to two seconds.
         if page.stat().st_mtime >= since - 2:
             depth = len(page.relative_to(site).parts) - 1
-            _replace(page, offline(page.read_text(encoding="utf-8"), "../" * depth + "static/"))
+            text = offline(page.read_text(encoding="utf-8"), "../" * depth + "static/")
+            with replaced(page, flush=False) as file:
+                file.write(text.encode())
 
 
 def offline(html: str, static: str) -> str:
@@ -179,9 +182,3 @@ def _local(path: str, static: str) -> str:
         tag = '<link rel="stylesheet" href="{}">' if is_style else '<script src="{}"></script>'
         made.append(tag.format(static + asset))
     return "\n    ".join(made)
-
-
-def _replace(page: Path, html: str) -> None:
-    draft = page.with_name(f".{page.name}.draft")
-    draft.write_text(html, encoding="utf-8")
-    draft.replace(page)

@@ -4,7 +4,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
 
     streams:
       departures:
-        kind: stream                       # stream (default), finite, static
+        kind: stream                       # stream (default), finite, static, versioned (with primary_key)
         timestamp: departed_at             # the application timestamp
         granularity: minute                # every timestamp is a whole minute (of UTC)
         columns: {departed_at: timestamp, origin: string, dep_delay: int}
@@ -32,6 +32,7 @@ import yaml
 from streambound.errors import CatalogError, DataError, Place, meant
 from streambound.query.histories import history_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
+from streambound.query.type_names import nested
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
 RELATION_KEYS = (
@@ -44,6 +45,7 @@ RELATION_KEYS = (
     "kind",
     "max_rows_per_timestamp",
     "not_null",
+    "primary_key",
     "timestamp",
 )
 # Values that aliases may stand for, each as often as it is said: a few lines can say billions.
@@ -270,7 +272,7 @@ def _relation(name: str, body: Any) -> Relation:
             accepted=", ".join(RELATION_KEYS),
             fix=meant(unknown[0], RELATION_KEYS),
         )
-    types = _types(name, described.get("columns"))
+    types, opaque = _types(name, described.get("columns"))
     kind = _choice(name, "kind", described.get("kind", "stream"), [k.value for k in Kind])
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
@@ -285,25 +287,47 @@ def _relation(name: str, body: Any) -> Relation:
         max_rows_per_timestamp=_positive(name, described.get("max_rows_per_timestamp")),
         allowed_lateness=_duration(name, "allowed_lateness", described.get("allowed_lateness")),
         history=_history(name, described),
+        primary_key=_primary_key(name, types, kind, described.get("primary_key")),
+        opaque=opaque,
     )
 
 
-def _types(name: str, columns: Any) -> dict[str, Type]:
+def _primary_key(name: str, types: dict[str, Type], kind: str, columns: Any) -> tuple[str, ...]:
+    if columns is None:
+        if kind == Kind.VERSIONED.value:
+            raise CatalogError(
+                f"stream {name}: it is versioned, and has no primary_key",
+                accepted="primary_key: [columns], of which the latest row is kept",
+            )
+        return ()
+    if not isinstance(columns, list) or not columns:
+        raise CatalogError(f"stream {name}: primary_key is {shown(columns)}", accepted="a list of columns")
+    _refuse_unknown(
+        name, "primary_key", [c for c in columns if not isinstance(c, str) or c not in types], types
+    )
+    return tuple(columns)
+
+
+def _types(name: str, columns: Any) -> tuple[dict[str, Type], tuple[tuple[str, str], ...]]:
+    """The types of columns, and apart from them the columns of types that are known and not supported."""
     if not isinstance(columns, Mapping) or not columns:
         raise CatalogError(
             f"stream {name}: columns is {shown(columns)}", accepted="a mapping of names to types"
         )
     _named(columns, f"stream {name}: column")
     _refuse_twins(list(columns), f"stream {name}: column")
-    types = {}
+    types, opaque = {}, []
     for column, text in columns.items():
+        if isinstance(text, str) and nested(text):
+            opaque.append((column, text))
+            continue
         try:
             types[column] = parse_type(text)
         except CatalogError as error:
             raise CatalogError(
                 f"stream {name}, column {column}: {error.message}", accepted=error.accepted, fix=error.fix
             ) from None
-    return types
+    return types, tuple(opaque)
 
 
 def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:

@@ -44,7 +44,7 @@ _HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
 }
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Like: "LIKE",
-    exp.NullSafeEQ: "<=>",
+    exp.NullSafeEQ: "<=> (IS NOT DISTINCT FROM)",
     exp.Exists: "EXISTS",
     exp.Between: "BETWEEN SYMMETRIC",
 }
@@ -70,11 +70,11 @@ def formula(node: exp.Expr, scope: Scope, positive: bool = True) -> Formula:
         node = node.this
     if isinstance(node, (exp.And, exp.Or)):
         join = all_of if isinstance(node, exp.And) is positive else any_of
-        return join(formula(part, scope, positive) for part in _operands(node))
+        return join(formula(part, scope, positive) for part in operands(node))
     return _condition(node, scope, positive)
 
 
-def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
+def operands(node: exp.Expr) -> Iterator[exp.Expr]:
     """The operands of a chain of one connective, from the left; a chain is no nesting."""
     pending, kind = [node], type(node)
     while pending:
@@ -110,7 +110,7 @@ def _condition(node: exp.Expr, scope: Scope, positive: bool) -> Formula:
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     raise UnsupportedError(
-        f"{_NAMES.get(type(node)) or describe(node)} is not supported yet",
+        f"{_NAMES.get(type(node)) or describe(node, scope.sql)} is not supported yet",
         place=place_of(node, scope.sql),
         accepted=ACCEPTED,
         fix=keyword_meant(node),

@@ -1,7 +1,8 @@
 """Corpus files: one query a line, with its streams, and for runs with its events.
 
 ``{"id": ..., "streams": {...}, "sql": ..., "events": [...], "static": {...}}``; further keys (such as
-``expected``) are ignored.
+``expected``) are ignored. ``statement``, the text as users have it, counts before ``sql``; ``dialect`` is
+that of both.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from streambound.errors import DataError, Place, StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.guess import language
 
 # Half of a pair that has no other half: no character, and nothing that UTF-8 could hold.
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -35,6 +37,7 @@ class CorpusLine:
     static: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     error: StreamboundError | None = None
     streams: Mapping[str, Any] = field(default_factory=dict)
+    dialect: str | None = None
 
 
 def read_corpus(path: Path) -> Iterator[CorpusLine]:
@@ -87,15 +90,21 @@ def _writable(document: Any) -> bool:
 
 
 def _entry(name: str, document: Any) -> CorpusLine:
-    if not isinstance(document, dict) or not isinstance(document.get("sql"), str):
+    text = document.get("statement", document.get("sql")) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(text, str):
         raise DataError("the line has no sql", accepted='{"id": ..., "streams": {...}, "sql": "SELECT ..."}')
-    catalog = catalog_from_mapping(document.get("streams"), source=name)
+    dialect, streams = document.get("dialect"), document.get("streams")
+    if dialect is not None:
+        language(dialect)
+    # A statement may declare its tables itself.
+    bare = streams is None and "statement" in document
+    catalog = Catalog((), name) if bare else catalog_from_mapping(streams, source=name)
     events, static = document.get("events", []), document.get("static", {})
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise DataError("events is no list of objects", accepted='[{"stream": "S", "ts": 0, ...}, ...]')
     if not isinstance(static, dict) or not all(_rows(rows) for rows in static.values()):
         raise DataError("static is no mapping to lists of objects", accepted='{"R": [{"K": 1}, ...]}')
-    return CorpusLine(name, document["sql"], catalog, tuple(events), static, streams=document["streams"])
+    return CorpusLine(name, text, catalog, tuple(events), static, streams=streams or {}, dialect=dialect)
 
 
 def _rows(rows: Any) -> bool:

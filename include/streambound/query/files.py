@@ -269,7 +269,7 @@ def declared_as(found: pa.DataType) -> str | None:
     value = found.value_type if types.is_dictionary(found) else found
     if types.is_integer(value):
         return "int" if value.bit_width < 64 else "bigint"
-    if _held(value):
+    if _is_held_decimal(value):
         return f"decimal({value.precision},{value.scale})"
     names = {"float": "float", "double": "double", "bool": "boolean", "date32[day]": "date"}
     if _text(value):
@@ -290,20 +290,25 @@ def _form(declared: Type) -> str:
     return "integer" if declared.name in INTEGERS else "decimal"
 
 
-def _held(found: pa.DataType) -> bool:
+def _is_held_decimal(found: pa.DataType) -> bool:
     """Whether it is a decimal that every engine holds: one of 256 bits is none, whatever its digits."""
     return bool(types.is_decimal(found) and not types.is_decimal256(found) and found.scale >= 0)
 
 
 def _decimal(declared: Type, found: pa.DataType) -> bool:
-    if not _held(found):
+    if not _is_held_decimal(found):
         return False
     precision, scale = digits_of(declared.name)
     return bool(found.scale <= scale and found.precision - found.scale <= precision - scale)
 
 
 def _double(declared: Type, found: pa.DataType) -> bool:
-    return bool(types.is_float32(found) or types.is_float64(found) or types.is_integer(found) or _held(found))
+    return bool(
+        types.is_float32(found)
+        or types.is_float64(found)
+        or types.is_integer(found)
+        or _is_held_decimal(found)
+    )
 
 
 def _text(found: pa.DataType) -> bool:

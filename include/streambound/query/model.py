@@ -24,6 +24,8 @@ class Kind(Enum):
     STREAM = "stream"
     FINITE = "finite"
     STATIC = "static"
+    # Keyed and changing: its latest row of each key is what it holds. Read, and refused by name.
+    VERSIONED = "versioned"
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ class Relation:
     max_rows_per_timestamp: int | None = None
     allowed_lateness: str | None = None
     history: History | None = None
+    primary_key: tuple[str, ...] = ()
+    # Columns of types that are not supported, with their types: a query that reads one is refused.
+    opaque: tuple[tuple[str, str], ...] = ()
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""

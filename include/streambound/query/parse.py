@@ -10,18 +10,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 
-from sqlglot import expressions as exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.errors import ErrorLevel
 
-from streambound.errors import CatalogError, QueryError, UnsupportedError
+from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
+from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.model import Query
+from streambound.query.script import Script, script
 from streambound.query.statement import Statement
-from streambound.query.syntax import refuse_gaps, syntax_error
-from streambound.query.tokens import MAX_NESTING, code, place_at, token_place, tokens, trees
-from streambound.query.union import outputs, united
+from streambound.query.union import blocks_of, outputs
 from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
@@ -30,14 +29,69 @@ MAX_SQL_CHARACTERS = 100_000
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
-def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
-    """The statement that ``sql`` makes over the relations of ``catalog``.
+@dataclass(frozen=True)
+class Read:
+    """A query as it was read: the statement, and its relations, those that its own text declares among them.
+
+    ``guessed`` is the sign by which the dialect was told, where it was not given.
+    """
+
+    statement: Statement
+    catalog: Catalog
+    dialect: str
+    guessed: str | None
+
+
+def read(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Read:
+    """The query of a text over the relations of ``catalog`` and of the text.
+
+    Args:
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several.
 
     Raises:
         QueryError: bad syntax, an unknown or ambiguous name, a type mismatch.
-        UnsupportedError: valid SQL outside the class that is decided, named with its place.
-        CatalogError: ``catalog`` is none.
+        UnsupportedError: valid SQL outside the class that is decided, every construct with its place.
+        CatalogError: ``catalog`` is none, or a declaration in the text cannot be read.
     """
+    text = read_script(sql, catalog, name, dialect)
+    try:
+        asked = text.chosen(query)
+        tree, known, unevaluated = text.written_out(asked)
+        blocks = blocks_of(tree, sql, known, name)
+        made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        if tree is not asked.tree or len(text.queries) > 1 or text.language.name != "spark":
+            made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+        return Read(made, known, text.language.name, text.guessed)
+    except StreamboundError as error:
+        raise _about(error, sql, name) from None
+    except RecursionError:
+        raise _too_deep(name) from None
+
+
+def statement(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Statement:
+    """The statement that ``sql`` makes over the relations of ``catalog``, to be evaluated; see ``read``.
+
+    Raises:
+        UnsupportedError: it is decided, and its answers cannot be computed.
+    """
+    found = read(sql, catalog, name, dialect, query).statement
+    if found.unevaluated is not None:
+        raise UnsupportedError(found.unevaluated, subject=name)
+    return found
+
+
+def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
+    """The names of the queries of a text, in its order; see ``read`` for the arguments and errors."""
+    return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
+
+
+def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
+    """The queries of a text and its catalog; see ``read`` for the arguments and errors."""
     if not isinstance(sql, str):
         raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
     if not isinstance(catalog, Catalog):
@@ -46,19 +100,31 @@ def statement(sql: str, catalog: Catalog, name: str = "query") -> Statement:
             subject=name,
             fix="make one with streambound.catalog(file or mapping)",
         )
-    try:
-        blocks = united(_parsed(sql, catalog), sql, catalog, name)
-        return Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql))
-    except QueryError as error:
-        error.text = error.text or sql
-        raise error.about(name) from None
-    except RecursionError:
+    if len(sql) > MAX_SQL_CHARACTERS:
         raise QueryError(
-            "the conditions are nested too deeply",
-            subject=name,
-            accepted=f"{MAX_NESTING} parentheses within each other",
-            fix="flatten them",
-        ) from None
+            f"the text has {len(sql):,} characters", subject=name, accepted=f"at most {MAX_SQL_CHARACTERS:,}"
+        )
+    try:
+        return script(sql, catalog, dialect, metadata(sql))
+    except StreamboundError as error:
+        raise _about(error, sql, name) from None
+    except RecursionError:
+        raise _too_deep(name) from None
+
+
+def _about(error: StreamboundError, sql: str, name: str) -> StreamboundError:
+    if isinstance(error, QueryError):
+        error.text = error.text or sql
+    return error.about(name)
+
+
+def _too_deep(name: str) -> QueryError:
+    return QueryError(
+        "the conditions are nested too deeply",
+        subject=name,
+        accepted=f"{MAX_NESTING} parentheses within each other",
+        fix="flatten them",
+    )
 
 
 def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
@@ -83,43 +149,3 @@ def metadata(sql: str) -> tuple[tuple[str, str], ...]:
         if match := _METADATA.match(line.strip()):
             pairs.append((match[1].lower(), match[2]))
     return tuple(pairs)
-
-
-def _parsed(sql: str, catalog: Catalog) -> exp.Expr:
-    if len(sql) > MAX_SQL_CHARACTERS:
-        raise QueryError(f"the text has {len(sql):,} characters", accepted=f"at most {MAX_SQL_CHARACTERS:,}")
-    found = tokens(sql)
-    refuse_gaps(sql, found)
-    _refuse_nesting(sql)
-    try:
-        statements = trees(sql, found)
-    except ParseError as error:
-        raise syntax_error(sql, found, error, catalog) from None
-    if len(statements) != 1:
-        raise _several(sql, found, len(statements))
-    return statements[0]
-
-
-def _refuse_nesting(sql: str) -> None:
-    depth = 0
-    for position, character in enumerate(code(sql)):
-        depth += (character == "(") - (character == ")")
-        if depth > MAX_NESTING:
-            raise QueryError(
-                "the conditions are nested too deeply",
-                place=place_at(sql, position, position + 1),
-                accepted=f"{MAX_NESTING} parentheses within each other",
-                fix="flatten them",
-            )
-
-
-def _several(sql: str, found: list[Token], count: int) -> QueryError:
-    """The error of a text of no or several statements; the second one is pointed to."""
-    ends = [i for i, token in enumerate(found) if token.token_type is TokenType.SEMICOLON]
-    after = next((found[i + 1] for i in ends[:-1] or ends if i + 1 < len(found)), None)
-    return QueryError(
-        f"found {count} statements",
-        place=None if after is None else token_place(sql, after),
-        accepted="one SELECT statement",
-        fix="put each into a file of its own" if count else "write a SELECT statement",
-    )

@@ -248,7 +248,7 @@ def folder_partitions(relation: Relation) -> tuple[Partition, ...]:
 
 
 def _chosen(relation: Relation, folder: Path, names: Sequence[str] | None) -> tuple[Partition, ...]:
-    found = _found(folder, relation)
+    found = _partitions_by_name(folder, relation)
     if not any(partition.files for partition in found.values()):
         kind = "Parquet files" if _suffix(relation) else "files"
         raise _error(relation, folder, f"has no {kind}: found {_there(folder)}", _layout(relation))
@@ -264,7 +264,7 @@ def present_partitions(relation: Relation) -> tuple[Partition, ...]:
     Raises:
         DataError: no history is declared, or its folder is missing.
     """
-    found = _found(history_folder(relation), relation)
+    found = _partitions_by_name(history_folder(relation), relation)
     return tuple(found[name] for name in sorted(found) if found[name].files)
 
 
@@ -303,7 +303,7 @@ def _located(relation: Relation) -> Path:
     return folder
 
 
-def _found(folder: Path, relation: Relation) -> dict[str, Partition]:
+def _partitions_by_name(folder: Path, relation: Relation) -> dict[str, Partition]:
     key = relation.history.partition_by if relation.history else None
     if key is None:
         return {WHOLE: Partition(WHOLE, _files(folder, _suffix(relation)))}

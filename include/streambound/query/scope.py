@@ -9,8 +9,10 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
+from streambound.query.dialects.grammar import span_of
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.tokens import code, first_place, place_at
 from streambound.query.values import NULL, Family, Type, parse_type
@@ -41,7 +43,7 @@ BOOLEAN = parse_type("boolean")
 
 def place_of(node: exp.Expr, sql: str) -> Place:
     """Where ``node`` stands in ``sql``; the whole text's start if it cannot be told."""
-    span = _span(node)
+    span = _span(node) or span_of(node)
     if span is not None:
         return place_at(sql, *span)
     # sqlglot records no position for markers, intervals and the like: their surroundings have one.
@@ -49,7 +51,7 @@ def place_of(node: exp.Expr, sql: str) -> Place:
     while parent is not None and _span(parent) is None:
         parent = parent.parent
     around = None if parent is None else _span(parent)
-    written = _FIRST_WORD.match(node.sql(dialect="spark"))
+    written = _FIRST_WORD.match(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
     if written is not None:
         plain = code(sql).upper()
         for start in (0 if around is None else around[0], 0):
@@ -86,7 +88,7 @@ class Scope:
         constant = self._literal(node)
         if constant is None:
             raise UnsupportedError(
-                f"{describe(node)} is not supported yet",
+                f"{describe(node, self.sql)} is not supported yet",
                 place=place_of(node, self.sql),
                 accepted="columns and constants",
                 fix=keyword_meant(node),
@@ -123,7 +125,9 @@ class Scope:
             self._refuse_unit(node)
         found = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
         if found is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
-            raise QueryError(
+            # A month, or a function that makes an interval, is valid SQL.
+            error = UnsupportedError if self._is_length(node) else QueryError
+            raise error(
                 f"{node.sql(dialect='spark')} cannot be added to a timestamp of type {kind.name}",
                 place=place_of(node, self.sql),
                 accepted="an integer number of ticks"
@@ -131,6 +135,12 @@ class Scope:
                 else "INTERVAL 10 MINUTES",
             )
         return found
+
+    def _is_length(self, node: exp.Expr) -> bool:
+        """Whether it is a length of time that has no number of microseconds here."""
+        if isinstance(node, exp.Interval):
+            return str(node.args.get("unit") or "").upper().rstrip("S") in _CALENDAR
+        return isinstance(node, exp.Func)
 
     def _refuse_unit(self, node: exp.Interval) -> None:
         """Refuse a unit that is none, as a misspelt one is."""
@@ -236,6 +246,8 @@ class Scope:
         )
 
     def _literal(self, node: exp.Expr) -> Constant | None:
+        if not isinstance(node, (exp.Neg, exp.Literal, exp.Boolean, exp.Null, exp.Cast)):
+            return None
         text = node.sql(dialect="spark")
         if isinstance(node, exp.Neg):
             inner = self._literal(node.this)
@@ -331,17 +343,22 @@ class Scope:
         raise QueryError(f"{text[:40]} is larger than any double", place=place_of(node, self.sql))
 
 
-def describe(node: exp.Expr) -> str:
-    """What an expression is that no query of the class has, in words."""
+def describe(node: exp.Expr, sql: str = "") -> str:
+    """What an expression is that no query of the class has, in words, as ``sql`` has it."""
+    span = span_of(node)
+    written = " ".join(sql[slice(*span)].split()) if span else ""
+    written = written or node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
     if isinstance(node, exp.AggFunc):
-        return f"the aggregate {node.sql(dialect='spark')}"
+        return f"the aggregate {written}"
+    if isinstance(node, exp.Case):
+        return f"the expression {written}"
     if isinstance(node, exp.Func):
-        return f"the function call {node.sql(dialect='spark')}"
+        return f"the function call {written}"
     if isinstance(node, exp.Binary):
-        return f"the expression {node.sql(dialect='spark')}"
+        return f"the expression {written}"
     if isinstance(node, (exp.Subquery, exp.Select)):
         return "a sub-query"
-    return node.sql(dialect="spark") or node.key.upper()
+    return written or node.key.upper()
 
 
 def keyword_meant(node: exp.Expr) -> str | None:

@@ -6,9 +6,9 @@ import re
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place, QueryError, UnsupportedError, meant
+from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
-from streambound.query.conditions import formula
+from streambound.query.conditions import formula, operands
 from streambound.query.formula import all_of
 from streambound.query.model import Occurrence, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
@@ -47,16 +47,26 @@ def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Sele
     occurrences, ons = _from(select, sql, catalog)
     scope = Scope(sql, occurrences)
     where = select.args.get("where")
-    conditions = [*ons, *([where.this] if where else [])]
+    missing: list[UnsupportedError] = []
+    outputs = _outputs(select, scope, missing)
+    formulas = []
+    for condition in [*ons, *([where.this] if where else [])]:
+        for part in operands(condition) if isinstance(condition, exp.And) else [condition]:
+            try:
+                formulas.append(formula(part, scope))
+            except UnsupportedError as error:
+                missing.append(error)
+    if missing:
+        raise together(missing)
     base = Query(
         name=name,
         sql=sql,
         ring=INTEGERS if select.args.get("distinct") is None else BOOLEANS,
-        select=_outputs(select, scope),
+        select=outputs,
         occurrences=occurrences,
         where=(),
     )
-    return Selection(base, all_of(formula(condition, scope) for condition in conditions))
+    return Selection(base, all_of(formulas))
 
 
 def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
@@ -83,7 +93,6 @@ def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -
             f"{what} is not supported yet",
             place=place or _select_place(node, sql),
             accepted=accepted,
-            fix=f"remove {what}",
         )
 
 
@@ -172,7 +181,7 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
     return Occurrence(table.alias or table.name, relation, place)
 
 
-def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
+def _outputs(select: exp.Select, scope: Scope, missing: list[UnsupportedError]) -> tuple[Output, ...]:
     outputs: list[Output] = []
     taken: set[str] = set()
     if not select.expressions:
@@ -189,7 +198,11 @@ def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
                 place=_select_place(select.args["from_"], scope.sql),
                 fix="name the columns",
             )
-        term = scope.term(inner)
+        try:
+            term = scope.term(inner)
+        except UnsupportedError as error:
+            missing.append(error)
+            continue
         name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
         outputs.append(Output(_unused(name, taken), term, place_of(inner, scope.sql)))
     return tuple(outputs)

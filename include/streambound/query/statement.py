@@ -55,13 +55,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Statement:
-    """A whole query text; ``outputs`` are the names and types of its answer columns."""
+    """A whole query text; ``outputs`` are the names and types of its answer columns.
+
+    ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise;
+    ``unevaluated`` says why its answers cannot be computed although it is decided.
+    """
 
     name: str
     sql: str
     blocks: tuple[Block, ...]
     outputs: tuple[tuple[str, Type], ...]
     metadata: tuple[tuple[str, str], ...] = ()
+    bare: str | None = None
+    unevaluated: str | None = None
 
     @classmethod
     def of(cls, query: Query) -> Statement:

@@ -15,7 +15,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import Place, QueryError, alike
 from streambound.query.catalog import Catalog
-from streambound.query.tokens import is_text, token_place, tokens, trees
+from streambound.query.dialects.reading import MAX_NESTING, SPARK, Language, statements
+from streambound.query.tokens import is_text, place_at, token_place, tokens
 
 ACCEPTED = "SELECT [DISTINCT] ... FROM ... [WHERE ...]"
 _FIX = "complete or remove what stands at this place"
@@ -75,12 +76,36 @@ _NAMING = {TokenType.ALIAS, TokenType.IN}
 _LITERAL = {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
 
 
-def refuse_gaps(sql: str, found: Sequence[Token]) -> None:
+# There a comma may stand before FROM, and a number after a dot.
+_LENIENT = ("duckdb", "timeplus")
+
+
+def refuse_nesting(sql: str, found: Sequence[Token]) -> None:
+    """Refuse parentheses deeper than the parser goes.
+
+    Raises:
+        QueryError: with the place of the first that is too deep.
+    """
+    depth = 0
+    for token in found:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth > MAX_NESTING:
+            raise QueryError(
+                "the conditions are nested too deeply",
+                place=place_at(sql, token.start, token.end + 1),
+                accepted=f"{MAX_NESTING} parentheses within each other",
+                fix="flatten them",
+            )
+
+
+def refuse_gaps(sql: str, found: Sequence[Token], language: Language = SPARK) -> None:
     """Refuse what the parser passes over in silence: nothing beside a comma, or after a dot.
 
     Raises:
         QueryError: naming what stands on both sides.
     """
+    if language.name in _LENIENT or (found and found[0].text.upper() == "CREATE"):
+        return
     for before, token, after in _windows(found):
         if token.token_type is TokenType.COMMA:
             if after is None or after.token_type in _ENDING:
@@ -108,12 +133,14 @@ def _windows(found: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Toke
     return zip((None, *found), found, (*found[1:], None), strict=False)
 
 
-def syntax_error(sql: str, found: Sequence[Token], error: ParseError, catalog: Catalog) -> QueryError:
+def syntax_error(
+    sql: str, found: Sequence[Token], error: ParseError, catalog: Catalog, language: Language = SPARK
+) -> QueryError:
     """The error of a text with these tokens, which the parser refused."""
     at = _stopped(found, error)
     return (
-        _misspelt(sql, found, at, catalog)
-        or _incomplete(sql, found, at)
+        _misspelt(sql, found, at, catalog, language)
+        or _incomplete(sql, found, at, language)
         or QueryError(
             f"syntax error: {_word(sql, found[at])} is not understood here",
             place=token_place(sql, found[at]),
@@ -130,13 +157,15 @@ def _stopped(found: Sequence[Token], error: ParseError) -> int:
     return next((i for i, token in enumerate(found) if (token.line, token.col) == where), len(found) - 1)
 
 
-def _misspelt(sql: str, found: Sequence[Token], at: int, catalog: Catalog) -> QueryError | None:
+def _misspelt(
+    sql: str, found: Sequence[Token], at: int, catalog: Catalog, language: Language
+) -> QueryError | None:
     """The error of the word without which the parser gets furthest, if there is one."""
     # Counted from the end, for a word in place of another may be longer.
     best, furthest = None, len(sql) - found[at].start
     tries = max(_TRIES, _WORK // len(sql))
     for first, last, instead in islice(_suspects(sql, found, at, catalog), tries):
-        left = _left(sql[: first.start] + instead + sql[last.end + 1 :])
+        left = _left(sql[: first.start] + instead + sql[last.end + 1 :], language)
         if left < furthest:
             best, furthest = (first, last, instead), left
     if best is None:
@@ -193,19 +222,18 @@ def _touch(sql: str, found: Sequence[Token], at: int) -> bool:
     return one.end + 1 == other.start and set(both) <= set(_SIGNS)
 
 
-def _left(sql: str) -> int:
+def _left(sql: str, language: Language) -> int:
     """How many characters are left where the parser stops; -1 if it reads all."""
     try:
-        found = tokens(sql)
-        trees(sql, found)
-    except ParseError as error:
-        return len(sql) - found[_stopped(found, error)].start
+        found = tokens(sql, language)
     except QueryError:
         return len(sql)
-    return -1
+    refused = (one for one in statements(found, sql, language) if isinstance(one, ParseError))
+    error = next(refused, None)
+    return -1 if error is None else len(sql) - found[_stopped(found, error)].start
 
 
-def _incomplete(sql: str, found: Sequence[Token], at: int) -> QueryError | None:
+def _incomplete(sql: str, found: Sequence[Token], at: int, language: Language) -> QueryError | None:
     """The error of a text in which something is missing."""
     opened: list[Token] = []
     for token in found:
@@ -241,7 +269,7 @@ def _incomplete(sql: str, found: Sequence[Token], at: int) -> QueryError | None:
             place=token_place(sql, opened[-1]),
             fix="close it with )",
         )
-    if at == len(found) - 1 and _left(f"{sql} {_MARK}") <= len(_MARK):
+    if at == len(found) - 1 and _left(f"{sql} {_MARK}", language) <= len(_MARK):
         return QueryError(
             f"syntax error: the statement ends too early, after {_word(sql, found[at])}",
             place=token_place(sql, found[at]),

@@ -1,4 +1,4 @@
-"""SQL text to tokens and trees, as Spark 4 reads it: the one place where text is read.
+"""SQL text to tokens and trees: of Spark 4, and tokens of every other dialect.
 
 Strings are in single quotes. Two that touch are one, with the quote that was doubled (``'it''s'``); others in
 a row are one as well (``'a' 'b'`` is ``'ab'``). Double quotes are a string in Spark, and a name in the
@@ -8,11 +8,9 @@ right.
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.dialect import Dialect
@@ -20,6 +18,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.query.dialects.reading import FRAMES, SPARK, Language, quiet
 
 _SPARK = Dialect.get_or_raise("spark")
 _MISSING = re.compile(r"Missing (.) from \d+:(\d+)")
@@ -27,12 +26,9 @@ _DIGITS = re.compile(r"Numeric string contains invalid characters from \d+:(\d+)
 # What a literal in quotes begins with: r'...' and the like have a letter.
 _QUOTED = re.compile(r"""[A-Za-z]{0,2}['"]""")
 _OPEN_COMMENT = "/*"
-# Parentheses within each other. sqlglot calls some thirty functions within each other for one.
-MAX_NESTING = 100
-FRAMES = 80 * MAX_NESTING
 
 
-def tokens(sql: str) -> list[Token]:
+def tokens(sql: str, language: Language = SPARK) -> list[Token]:
     """The tokens of a text.
 
     Raises:
@@ -40,9 +36,14 @@ def tokens(sql: str) -> list[Token]:
         UnsupportedError: a text in double quotes.
     """
     try:
-        found = _SPARK.tokenize(sql)
+        found = language.dialect.tokenize(sql)
     except TokenError as error:
         raise _endless(sql, error) from None
+    if language is not SPARK:
+        for token in found:
+            if token.token_type is TokenType.STRING and sql[token.end] == '"':
+                raise _double_quoted(sql, token)
+        return found
     joined: list[Token] = []
     for token in found:
         if is_text(sql, token) and sql[token.end] == '"':
@@ -66,13 +67,15 @@ def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:
     """
     # Never lowered again: another thread may be within a text.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
-    with _quiet():
+    with quiet():
         parsed = _SPARK.parser().parse(list(tokens(sql) if found is None else found), sql)
     return [tree for tree in parsed if tree is not None]
 
 
 def is_text(sql: str, token: Token) -> bool:
     """Whether a token is a literal in quotes."""
+    if token.token_type is TokenType.IDENTIFIER:
+        return False
     return sql[token.end] in "'\"" and _QUOTED.match(sql, token.start) is not None
 
 
@@ -97,22 +100,15 @@ def first_place(sql: str) -> Place | None:
 def code(sql: str) -> str:
     """The text with blanks for comments, literals and quoted names: a keyword in them is not one."""
     kept = [" "] * len(sql)
-    for token in tokens(sql):
+    try:
+        found = tokens(sql)
+    except QueryError:
+        # Another dialect: what is looked for is looked for in all of it.
+        return sql
+    for token in found:
         if not is_text(sql, token) and token.token_type is not TokenType.IDENTIFIER:
             kept[token.start : token.end + 1] = sql[token.start : token.end + 1]
     return "".join(kept)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the parser's warnings of statements that it passes on unread: they are refused by name."""
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _endless(sql: str, error: TokenError) -> QueryError:

@@ -38,6 +38,10 @@ _MOMENT = re.compile(
     r"(?:timestamp|timestamp_ntz|timestamp_ltz|timestamptz|datetime)(?:\((\d{1,4})\))?"
     r"(?: ?with(?:out)?(?: local)? time zone)?"
 )
+_NESTED = re.compile(
+    r"(?:array|map|struct|row|multiset|list|tuple|nested|object|record)(?:[<(].*)?|json|jsonb|variant|"
+    r".+\[\d*\]|.+ array"
+)
 _FIXES = {
     "decimal numeric dec number": "write its digits, such as decimal(10,2): engines differ in what they mean",
     "hugeint int128 uhugeint uint128": "write it to the files as decimal(38,0), and declare that",
@@ -60,6 +64,15 @@ def canonical(text: str) -> str | None:
         if 1 <= precision <= MOST_DIGITS and scale <= precision:
             return f"decimal({precision},{scale})"
     return None
+
+
+def nested(text: str) -> bool:
+    """Whether a type holds values within values, as arrays and structs do.
+
+    >>> nested("array<struct<t: string, x: double>>"), nested("INT[]"), nested("decimal(10,2)")
+    (True, True, False)
+    """
+    return _NESTED.fullmatch(_plain(text)) is not None
 
 
 def fix_of(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place, QueryError, UnsupportedError, meant
+from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
 from streambound.query.exactness import HELD, exactly
 from streambound.query.model import Column, Constant, Output, Query
@@ -21,7 +21,7 @@ ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
 _PARTS = {"this", "expression", "distinct"}
 
 
-def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
+def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
     """The blocks of a statement (see ``statement``).
 
     Raises:
@@ -33,7 +33,7 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
         return (Block(found.base.ring, (found,)),)
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
-        return united(node.this, sql, catalog, name)
+        return blocks_of(node.this, sql, catalog, name)
     if not isinstance(node, (exp.Query, exp.Command, exp.DDL, exp.DML)) and not keyword_place(
         sql, _named(node)
     ):
@@ -43,7 +43,15 @@ def united(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block
         place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
         raise UnsupportedError(f"{what} is not supported yet", place=place, accepted=ACCEPTED)
     refuse_clauses(node, _PARTS, ACCEPTED, sql)
-    members = (*united(node.this, sql, catalog, name), *united(node.expression, sql, catalog, name))
+    members: tuple[Block, ...] = ()
+    missing: list[UnsupportedError] = []
+    for side in (node.this, node.expression):
+        try:
+            members += blocks_of(side, sql, catalog, name)
+        except UnsupportedError as error:
+            missing.append(error)
+    if missing:
+        raise together(missing)
     if not node.args.get("distinct"):
         return members
     selections = (s for block in members for s in block.selections)

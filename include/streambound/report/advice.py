@@ -27,7 +27,7 @@ def _lines(advice: Advice) -> Iterator[str]:
     yield "  (what tuples from before these days would add is not counted)"
     if night.drifted:
         yield "  its streams had drifted from what was known of them, and models were learned anew"
-        yield from (f"    {fit.told()}" for fit in night.drifts if fit.drifted)
+        yield from (f"    {fit.sentence()}" for fit in night.drifts if fit.drifted)
     yield ""
     yield aligned(HEADINGS, [_row(share) for share in advice.shares], NUMBERS)
     yield ""
@@ -38,7 +38,7 @@ def _lines(advice: Advice) -> Iterator[str]:
         else:
             yield "  no policy keeps more"
         if share.of.estimate is not None:
-            yield f"  over the held-out days alone a pass {share.of.estimate.told()}"
+            yield f"  over the held-out days alone a pass {share.of.estimate.sentence()}"
 
 
 def _answer(advice: Advice) -> str:

@@ -49,10 +49,10 @@ def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
         yield "no policy keeps more than the chosen one at any size"
     for share in found:
         if share.of.estimate is not None:
-            yield f"k = {share.of.size:,}: over these days alone a pass {share.of.estimate.told()}"
+            yield f"k = {share.of.size:,}: over these days alone a pass {share.of.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
-            yield f"its streams have drifted: {fit.told()}"
+            yield f"its streams have drifted: {fit.sentence()}"
 
 
 def _row(share: Share, policies: list[str], possible: int) -> tuple[str, ...]:

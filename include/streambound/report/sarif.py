@@ -18,7 +18,7 @@ from urllib.parse import quote
 from streambound.boundedness.codes import CODES
 from streambound.certificate.suggestions import Suggestion
 from streambound.compiler import Report
-from streambound.errors import Place
+from streambound.errors import Place, UnsupportedError
 from streambound.report.codes import address, errors, meaning, page
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -79,14 +79,18 @@ def results(one: Checked) -> Iterator[Object]:
     """The results of one report."""
     report = one.report
     if report.error is not None:
-        text = report.error.one_line()
-        yield _result(one, report.error.code, text, report.error.place, ())
+        if isinstance(report.error, UnsupportedError) and report.error.others:
+            for blocker in report.error.blockers:
+                text = f"{report.query}: {blocker.message}"
+                yield _result(one, blocker.code, text, blocker.place, (blocker.message,))
+            return
+        yield _result(one, report.error.code, report.error.one_line(), report.error.place, ())
     elif report.verdict in LEVELS:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
             found = _result(one, reason.code, f"{reason.message}{where}", reason.place, names)
-            if number == 0 and report.suggestions:
+            if number == 0 and report.suggestions and not report.rewritten:
                 found["fixes"] = [_fix(one, suggestion) for suggestion in report.suggestions]
             yield found
 

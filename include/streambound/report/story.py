@@ -86,7 +86,7 @@ def story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) -> Story:
     judge = _Deadline(job.statement, seconds)
     try:
         found = statement_witness(job.statement, job.decision, slots, judge)
-        return _told(job, reason, found, judge)
+        return _story_of(job, reason, found, judge)
     except WitnessError as error:
         return Story(job.name, reason, missing=f"There is no example of {slots} slots: {error.message}.")
     except TimeoutError:
@@ -101,7 +101,7 @@ def _why_none(job: Decided, outcome: str) -> str:
     return "Neither a witness nor a plan of a fixed size was found, so no example is known."
 
 
-def _told(job: Decided, reason: str, found: Witness, judge: Evaluator) -> Story:
+def _story_of(job: Decided, reason: str, found: Witness, judge: Evaluator) -> Story:
     for one, other, suffix in _choices(found):
         answers = [_answers(job.statement, found, chosen, suffix, judge) for chosen in (one, other)]
         if _rows(answers[0]) != _rows(answers[1]):

@@ -13,6 +13,7 @@ from streambound.approximate.nightly.benchmark import Judged
 from streambound.approximate.nightly.compared import ERRORS
 from streambound.approximate.nightly.night import Night
 from streambound.approximate.nightly.offered import COLOURS
+from streambound.durable import replaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def draw(night: Night, path: Path) -> None:
     Of a benchmark without results on its held-out days the picture says so.
 
     Raises:
-        OSError: the disk refuses.
+        StorageError: the disk refuses.
     """
     # The object interface: no display is asked for.
     from matplotlib import rc_context
@@ -45,10 +46,10 @@ def draw(night: Night, path: Path) -> None:
     else:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "nothing to keep: there were no results", ha="center")
-    path.parent.mkdir(parents=True, exist_ok=True)
     # Without a date, and names of its parts by chance, the same benchmark is the same file.
-    with rc_context({"svg.hashsalt": night.query}):
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+    without = {"Date": None} if path.suffix == ".svg" else None
+    with rc_context({"svg.hashsalt": night.query}), replaced(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, metadata=without)
 
 
 def _estimated(night: Night) -> Iterator[str]:

@@ -27,6 +27,10 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
         else f"  {size_text(report.units, report.units_formula, report.unplanned)}"
     )
     lines = [f"{report.verdict:<10} {report.query}{size}"]
+    if report.guessed is not None and report.dialect is not None:
+        lines.append(
+            f"  read as {report.dialect}, since it has {report.guessed}; -- dialect: NAME says otherwise"
+        )
     for reason in report.reasons:
         lines.extend(_reason_lines(reason, sql))
         if report.verdict != "bounded":

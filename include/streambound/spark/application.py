@@ -15,8 +15,7 @@ from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
 from streambound.query.registry import RegisteredQuery, load_registry
-from streambound.spark.executor import SparkExecutor
-from streambound.spark.session import session
+from streambound.spark.executor import spark_executor
 from streambound.tasks.emit import write_json
 
 
@@ -54,9 +53,9 @@ def run_application(
     excluded = read_excluded(exclude)
     memory, refused = memories(queries)
     checkpoints = settings.checkpoints_of(output)
-    with session("streambound evaluate_history") as spark:
+    with spark_executor("streambound evaluate_history") as executor:
         evaluated = evaluate_history(
-            SparkExecutor(spark),
+            executor,
             [query for query in queries if query.name not in refused],
             registry.catalog,
             first=first or None,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from streambound import settings
 from streambound.approximate.nightly.benchmark import SIMPLEST_FIRST
 from streambound.approximate.nightly.offered import SIZES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
+from streambound.history.recent import plan_for
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
-from streambound.spark.recent import plan_for
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
+from streambound.spark.simulations import worked
 from streambound.tasks.emit import write_json
 
 
@@ -55,7 +58,8 @@ def run_benchmark(
         print(error.one_line(), flush=True)
     with session("streambound benchmark_caches") as spark:
         found = benchmark_caches(
-            spark,
+            SparkExecutor(spark),
+            partial(worked, spark),
             [(query.name, query.sql) for query in chosen],
             registry.catalog,
             settings.caches_root(),

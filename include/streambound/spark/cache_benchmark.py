@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
 from streambound.approximate.nightly.benchmark import (
     SIMPLEST_FIRST,
@@ -29,15 +29,11 @@ from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
-from streambound.history.executor import Progress
+from streambound.history.executor import Executor, Progress
+from streambound.history.recent import plan_for, recent_cases
 from streambound.query.catalog import Catalog
-from streambound.spark.recent import plan_for, recent_cases
-from streambound.spark.simulations import Piece, worked
+from streambound.spark.simulations import Piece, Simulate
 from streambound.tasks import emit
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 Models = tuple[KeyModel, KeyModel]
 
@@ -85,7 +81,8 @@ class Wanted:
 
 
 def benchmark_caches(
-    session: SparkSession,
+    executor: Executor,
+    simulate: Simulate,
     queries: Iterable[tuple[str, str]],
     catalog: Catalog,
     folder: Path,
@@ -97,12 +94,14 @@ def benchmark_caches(
     """Benchmark queries and write what was found; one result a query, in the given order.
 
     Args:
+        executor: where the recent past is read.
+        simulate: what does the pieces of work.
         queries: names and texts.
         folder: where the benchmarks lie (see ``night``).
         last: the last partition to look at; None: the newest.
 
     Raises:
-        StorageError: Spark lost the job, or the disk refuses.
+        StorageError: the executor lost the job, or the disk refuses.
     """
     found: dict[str, Night | Failed] = {}
     plans: dict[str, MemoryPlan] = {}
@@ -112,18 +111,18 @@ def benchmark_caches(
             plans[name] = plan_for(name, sql, catalog, max(wanted.sizes))
         except StreamboundError as error:
             found[name] = Failed(name, error.about(name))
-    cases = recent_cases(session, plans, wanted.days, wanted.held_out, last, progress)
+    cases = recent_cases(executor, plans, wanted.days, wanted.held_out, last, progress)
     sound = {name: case for name, case in cases.items() if isinstance(case, Case)}
     found |= {name: Failed(name, case) for name, case in cases.items() if not isinstance(case, Case)}
     if sound:
-        for name, night in _nights(session, sound, texts, folder, wanted, progress).items():
+        for name, night in _nights(simulate, sound, texts, folder, wanted, progress).items():
             write(folder, night)
             found[name] = night
     return [found[name] for name in texts]
 
 
 def _nights(
-    session: SparkSession,
+    simulate: Simulate,
     cases: Mapping[str, Case],
     texts: Mapping[str, str],
     folder: Path,
@@ -139,7 +138,7 @@ def _nights(
             choices = {size: night.choice(size) for size in wanted.sizes}
             pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
-    done = worked(session, cases, pieces, wanted.sizes)
+    done = simulate(cases, pieces, wanted.sizes)
     found = {}
     for name, case in cases.items():
         mine = [(piece, result) for piece, result in zip(pieces, done, strict=True) if piece.query == name]
@@ -159,15 +158,15 @@ def _nights(
             drifts=drifted[name],
             models=followed(case, before[name], sizes, everything),
         )
-    found = _compared(session, cases, found, models)
+    found = _compared(simulate, cases, found, models)
     for name, night in found.items():
-        for line in _told(night):
+        for line in _lines(night):
             progress(f"{name}: {line}")
     return found
 
 
 def _compared(
-    session: SparkSession,
+    simulate: Simulate,
     cases: Mapping[str, Case],
     nights: Mapping[str, Night],
     models: Mapping[str, Models],
@@ -178,7 +177,7 @@ def _compared(
         for name, night in nights.items()
         for one in night.sizes
     ]
-    done = worked(session, cases, pieces, ())
+    done = simulate(cases, pieces, ())
     found = {(p.query, p.size): Compared.of_json(result) for p, result in zip(pieces, done, strict=True)}
     return {
         name: replace(night, sizes=tuple(replace(one, estimate=found[name, one.size]) for one in night.sizes))
@@ -198,12 +197,12 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return found if same else None
 
 
-def _before(name: str, size: int, standing: Choice, models: Models) -> Piece:
+def _before(name: str, size: int, standing: PolicyChoice, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
     return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _fair(choice: Choice, models: Models) -> Choice:
+def _fair(choice: PolicyChoice, models: Models) -> PolicyChoice:
     """A choice as if it had not seen the held-out days."""
     return choice if choice.models is None else replace(choice, models=models)
 
@@ -234,15 +233,15 @@ def _of_size(
     return decided(case, size, optimum, trials, before, models, left)
 
 
-def _told(night: Night) -> Iterator[str]:
+def _lines(night: Night) -> Iterator[str]:
     for one in night.sizes:
         kept, optimum = (_share(kept, night.possible) for kept in (one.kept, one.optimum))
         yield f"k = {one.size:,}: {one.choice.policy} keeps {kept} (the optimum {optimum}): {one.why}"
         if one.estimate is not None:
-            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.told()}"
+            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
-            yield f"its streams have drifted: {fit.told()}"
+            yield f"its streams have drifted: {fit.sentence()}"
 
 
 def _share(kept: int, possible: int) -> str:

@@ -1,41 +1,35 @@
 """Partitions to Spark tasks: one job over all streams and queries, with progress.
 
-Small partitions of a stream are batched, and batches go into groups of about equal bytes. Each group is
-one row of a DataFrame with one partition a group, mapped through ``mapInArrow``: that works on Spark
-Connect as well, where there are no RDDs. What comes back is one row a reader and partition, never a
-row of a stream.
+Each group (see ``tasks.groups``) is one row of a DataFrame with one partition a group, mapped through
+``mapInArrow``: that works on Spark Connect as well, where there are no RDDs. What comes back is one row a
+reader and partition, never a row of a stream.
 """
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from streambound.checkpoint.kept import Kept
-from streambound.errors import StorageError, StreamboundError
+from streambound.errors import StorageError
 from streambound.history.executor import Progress
-from streambound.spark.ended import told
+from streambound.spark.ended import translated_errors
 from streambound.spark.workers import settle
 from streambound.tasks import emit
-from streambound.tasks.engine import MEMORY_MB, Engine, opened
-from streambound.tasks.joint import Joint, summarise_joint
-from streambound.tasks.summarise import Reading, Summary, Task, error_of, error_text, summarise
+from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.groups import GROUPS_PER_CORE, Group, grouped, summarise_group
+from streambound.tasks.joint import Joint
+from streambound.tasks.summarise import Reading, Summary, Task, error_of, error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# More groups than cores even out what sizes in bytes do not tell; fewer do where the next job waits.
-GROUPS_PER_CORE, GROUPS_OF_WAVES = 4, 1
-# A batch costs the engine's fixed costs once, and is in its memory (or spilled) as a whole.
-BATCH_BYTES = 64 << 20
-BATCH_PARTITIONS = 128
-# Opening a file costs about as much as reading a hundred kilobytes of it.
-OPENING = 100_000
+# One group a core where the next job waits for the same cores.
+GROUPS_OF_WAVES = 1
 POLL_SECONDS = 2.0
 
 FIELDS = pa.schema(
@@ -73,9 +67,7 @@ def run_tasks(
     """
     if not tasks:
         return []
-    wanted = cores(session) * groups_per_core
-    batches = batched(tasks, sum(map(_cost, tasks)) // wanted)
-    groups = balanced(batches, min(len(batches), wanted))
+    groups = grouped(tasks, cores(session) * groups_per_core)
     mapped = _mapper(groups, dict(readings), memory_mb)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, SCHEMA)
 
@@ -99,8 +91,8 @@ def collected(frame: Any) -> list[dict[str, Any]]:
 
 
 def spark_jobs() -> AbstractContextManager[None]:
-    """Errors of Spark's jobs as this project's own (see ``ended.told``)."""
-    return told("while tasks ran")
+    """Errors of Spark's jobs as this project's own (see ``ended.translated_errors``)."""
+    return translated_errors("while tasks ran")
 
 
 def require_session(session: SparkSession, failure: Exception) -> None:
@@ -127,34 +119,6 @@ def require_session(session: SparkSession, failure: Exception) -> None:
         ) from None
 
 
-def _cost(task: Task) -> int:
-    return task.size + OPENING * len(task.files)
-
-
-def batched(tasks: Iterable[Task], target: int) -> list[list[Task]]:
-    """Partitions of one stream, for the same queries, of at most about ``target`` bytes where small."""
-    found: dict[tuple[str, frozenset[str], frozenset[str]], list[list[Task]]] = {}
-    for task in sorted(tasks, key=lambda t: (t.stream, t.partition)):
-        mine = found.setdefault((task.stream, task.queries, task.aside), [])
-        limit = min(target, BATCH_BYTES)
-        if mine and len(mine[-1]) < BATCH_PARTITIONS and sum(map(_cost, [*mine[-1], task])) <= limit:
-            mine[-1].append(task)
-        else:
-            mine.append([task])
-    return [batch for mine in found.values() for batch in mine]
-
-
-def balanced(batches: Iterable[list[Task]], groups: int) -> list[list[list[Task]]]:
-    """The batches in at most that many groups, the largest first to the group with the fewest bytes."""
-    heap: list[tuple[int, int]] = [(0, i) for i in range(groups)]
-    found: list[list[list[Task]]] = [[] for _ in range(groups)]
-    for batch in sorted(batches, key=lambda b: -sum(map(_cost, b))):
-        size, index = heapq.heappop(heap)
-        found[index].append(batch)
-        heapq.heappush(heap, (size + sum(map(_cost, batch)), index))
-    return [group for group in found if group]
-
-
 def cores(session: SparkSession) -> int:
     """How many tasks run at once; a guess on Spark Connect, which does not tell.
 
@@ -171,52 +135,30 @@ def cores(session: SparkSession) -> int:
 
 
 def _mapper(
-    groups: list[list[list[Task]]], readings: dict[str, Reading | Joint], memory_mb: int
+    groups: list[Group], readings: dict[str, Reading | Joint], memory_mb: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield from summarise_group(groups[index], readings, memory_mb)
+                yield from summaries_of(groups[index], readings, memory_mb)
         settle()
 
     return mapped
 
 
-def summarise_group(
+def summaries_of(
     group: Iterable[Sequence[Task]], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
-    """A record batch (see FIELDS) for each batch of partitions."""
-    with ExitStack() as held:
-        try:
-            engine = held.enter_context(opened(memory_mb))
-        except StorageError as error:
-            # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
-            yield from (rows_of(failed(readings[t.stream], t, error)) for batch in group for t in batch)
-            return
-        for batch in group:
-            yield rows_of(_summaries(engine, readings[batch[0].stream], batch))
+    """A record batch (see FIELDS) for each batch of partitions.
 
-
-def failed(reading: Reading | Joint, task: Task, error: StreamboundError) -> Iterator[Summary]:
-    """The summaries of a task that came to nothing."""
-    if isinstance(reading, Reading):
-        for reader in reading.by(task).readers:
-            yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
-        return
-    for stream in task.streams:
-        for alias in reading.keys(stream):
-            yield Summary(reading.query, alias, stream, task.partition, error=error)
+    What a task raised would reach the driver as lines of Spark's, without its place and its fix.
+    """
+    yield from map(rows_of, summarise_group(group, readings, memory_mb))
 
 
 def rows_of(summaries: Iterable[Summary]) -> pa.RecordBatch:
     """Summaries as a record batch (see FIELDS)."""
     return pa.RecordBatch.from_pylist([_row(summary) for summary in summaries], schema=FIELDS)
-
-
-def _summaries(engine: Engine, reading: Reading | Joint, batch: Sequence[Task]) -> Iterator[Summary]:
-    if isinstance(reading, Joint):
-        return summarise_joint(engine, reading, batch)
-    return summarise(engine, reading.by(batch[0]), batch)
 
 
 def _row(summary: Summary) -> dict[str, Any]:

@@ -30,7 +30,7 @@ LOOK = "look into the executors' logs; give executors more memory if they were k
 
 
 @contextmanager
-def told(during: str, fix: str | None = None) -> Iterator[None]:
+def translated_errors(during: str, fix: str | None = None) -> Iterator[None]:
     """Errors of Spark's jobs, and of a Spark that is not there any more, as this project's own.
 
     Args:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
 from streambound.query.partitions import Listing
-from streambound.spark.distribute import GROUPS_OF_WAVES, GROUPS_PER_CORE, cores, run_tasks
-from streambound.spark.framed import by_spark, run_framed
+from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
+from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
+from streambound.spark.session import session
+from streambound.tasks.groups import GROUPS_PER_CORE
 from streambound.tasks.joint import Joint
 from streambound.tasks.summarise import Reading, Summary, Task
 
@@ -46,11 +49,22 @@ class SparkExecutor:
         memory_mb: int,
         *,
         in_waves: bool,
+        ended: Event,
     ) -> list[Summary]:
-        """The summaries of all tasks, of files and of what only Spark reads."""
-        framed = {name for name, reading in readings.items() if by_spark(reading)}
-        direct = [task for task in tasks if task.stream not in framed]
-        others = [task for task in tasks if task.stream in framed]
+        """The summaries of all tasks, of files and of what only Spark reads.
+
+        Spark itself gives up its jobs at Ctrl-C.
+        """
+        by_frame = {name for name, reading in readings.items() if by_spark(reading)}
+        direct = [task for task in tasks if task.stream not in by_frame]
+        others = [task for task in tasks if task.stream in by_frame]
         groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
         found = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
-        return found + run_framed(self.session, others, readings, memory_mb) if others else found
+        return found + run_dataframe_tasks(self.session, others, readings, memory_mb) if others else found
+
+
+@contextmanager
+def spark_executor(app_name: str) -> Iterator[SparkExecutor]:
+    """A session as the executor, which is stopped in the end (see ``session.session``)."""
+    with session(app_name) as spark:
+        yield SparkExecutor(spark)

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 
-from streambound.checkpoint.inputs import identity
+from streambound.checkpoint.inputs import identified
 from streambound.errors import DataError, StorageError
 from streambound.query.model import TABLE, History, Kind, Relation
 from streambound.query.partitions import (
@@ -30,7 +29,7 @@ from streambound.query.partitions import (
     find_partitions,
     folder_partitions,
 )
-from streambound.spark.ended import first_lines, told
+from streambound.spark.ended import first_lines, translated_errors
 from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:
@@ -57,21 +56,16 @@ def listing(
 
     def listed(relation: Relation) -> tuple[Partition, ...]:
         if relation.history is None or relation.history.direct:
-            return _identified(find_partitions(relation))
+            return identified(find_partitions(relation))
         if relation.kind is Kind.STATIC:
             return (Partition(WHOLE, (_staged(session, relation, staging()),)),)
         if relation.history.format == TABLE:
             return _in_table(session, relation)
         found = folder_partitions(relation)
         _require_plain(relation, [part.name for part in found])
-        return _identified(found)
+        return identified(found)
 
     return listed
-
-
-def _identified(found: Sequence[Partition]) -> tuple[Partition, ...]:
-    # Once for all queries: there may be many partitions.
-    return tuple(replace(part, content=identity(part.files)) for part in found)
 
 
 def staging(held: ExitStack, folder: Path) -> Callable[[], Path]:
@@ -119,7 +113,7 @@ def spark_reads(relation: Relation) -> Iterator[None]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    with told("while a history was read"):
+    with translated_errors("while a history was read"):
         try:
             yield
         # Where files are looked into a classic session fails with an error of its Java gateway.

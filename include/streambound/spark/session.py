@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
-from streambound.spark.ended import hush, silence, stop, told
+from streambound.spark.ended import hush, silence, stop, translated_errors
 from streambound.spark.shipping import beside, packed, ship
 
 if TYPE_CHECKING:
@@ -150,10 +150,10 @@ def session(app_name: str, master: str | None = None, **conf: str) -> Iterator[S
         StorageError: Spark does not start, or it ends before the block does, however that shows.
     """
     silence()
-    with told("while it started", START):
+    with translated_errors("while it started", START):
         spark = _started(app_name, master, conf)
     try:
-        with told("while it was in use"):
+        with translated_errors("while it was in use"):
             yield spark
     finally:
         stop(spark)

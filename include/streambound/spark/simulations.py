@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.benchmark import Case, Contender, Trial, best, possible, trial
 from streambound.approximate.nightly.compared import compared
 from streambound.spark.distribute import collected, cores
@@ -28,9 +28,13 @@ class Piece:
     query: str
     asked: str
     contender: Contender | None = None
-    choice: Choice | None = None
+    choice: PolicyChoice | None = None
     size: int = 0
-    standing: Choice | None = None
+    standing: PolicyChoice | None = None
+
+
+# The result of every piece, given the cases by query, the pieces, and the sizes of the cache.
+Simulate = Callable[[Mapping[str, Case], Sequence[Piece], Sequence[int]], list[Any]]
 
 
 def worked(

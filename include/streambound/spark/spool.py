@@ -99,7 +99,7 @@ class Spool:
         shares = tuple((stream, spooled.get(stream, files)) for stream, files in task.shares)
         return replace(task, shares=shares)
 
-    def told(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def about_source(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of a summary, about what Spark read instead of about the spooled file."""
         found = dict(row)
         if row["error"] is None:

@@ -69,6 +69,16 @@ class SegmentPlan:
         return self.plan.clock.components(frozenset(chain.from_iterable(split.new)))
 
 
+def with_moments(plan: SegmentPlan) -> SegmentPlan:
+    """The same with the timestamp of the stream that completes every match as one more output, the last.
+
+    So completed matches are told apart by the moment at which they are. ``plan.last`` is not None.
+    """
+    assert plan.last is not None
+    relation = plan.plan.query.occurrence(plan.last).relation
+    return replace(plan, outputs=(*plan.outputs, Attribute(plan.last, str(relation.timestamp))))
+
+
 def segment_plan(plan: Plan) -> SegmentPlan | None:
     """How to summarise segments for a plan; None if ``unserved`` says why not."""
     if unserved(plan) is not None:

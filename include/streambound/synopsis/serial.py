@@ -52,9 +52,9 @@ def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> T
     table = Table(cells, ring)
     try:
         for number, key, count in document["counts"]:
-            table.counts[number, _in(key)] = int(count)
+            table.counts[number, decoded(key)] = int(count)
         for number, key, standing, entry in document["entries"]:
-            table.entries.setdefault((number, _in(key)), {})[_in(standing)] = _in(entry)
+            table.entries.setdefault((number, decoded(key)), {})[decoded(standing)] = decoded(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored table of {name} cannot be read: {error}") from None
     return table
@@ -86,7 +86,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _in(values: list[Any]) -> tuple[Any, ...]:
+def decoded(values: list[Any]) -> tuple[Any, ...]:
+    """The encoded values of a JSON array."""
     return tuple([value_of(value) if type(value) is dict else value for value in values])
 
 
@@ -95,7 +96,7 @@ def value_of(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "t" in value:
-        return _in(value["t"])
+        return decoded(value["t"])
     if "q" in value:
         return Fraction(value["q"])
     return NAN if value["d"] == "nan" else float.fromhex(value["d"])

@@ -71,6 +71,11 @@ class Coder:
         """The columns of which tuples consist, in order."""
         return next(s.carried for s in self.plan.plan.streams if s.alias == self.alias)
 
+    @property
+    def stamp(self) -> Attribute:
+        """The application timestamp."""
+        return Attribute(self.alias, str(self.plan.plan.query.occurrence(self.alias).relation.timestamp))
+
     @cached_property
     def _told(self) -> dict[Attribute, _Told]:
         return {a: _told(self.plan, a) for a in self.carried}
@@ -82,9 +87,9 @@ class Coder:
             DataError: a tuple has no timestamp.
         """
         times = moments_of(moments)
-        given = dict(zip(self.carried, columns, strict=True))
+        given = {self.stamp: moments, **dict(zip(self.carried, columns, strict=True))}
         content = _content(times, [_hashable(array) for array in columns])
-        told = [self._told[a].numbered(array) for a, array in given.items()]
+        told = [self._told[a].numbered(given[a]) for a in self.carried]
         codes, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
         kept = np.flatnonzero(codes >= 0) if any(p is None for p in profiles) else slice(None)

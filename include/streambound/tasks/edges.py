@@ -79,16 +79,22 @@ def _take_moments(session: Engine, part: WindowPart, found: list[Edges]) -> None
         chosen = exp.select(ordered.column(PART, name), exp.Min(this=stamp), exp.Max(this=stamp.copy()))
         chosen = chosen.from_(ordered.table(name)).group_by(exp.Literal.number(1))
         for number, first, until in session.rows(query_of(chosen)):
-            if max(-first, until) >= FARTHEST:
-                raise _too_far(part, alias, first if -first >= FARTHEST else until)
+            require_near(part, alias, first, until)
             moments = found[number].moments
             start, owner, end = moments.get(part.label, (first, alias, until))
             moments[part.label] = min(start, first), alias if first < start else owner, max(end, until)
 
 
-def _too_far(part: WindowPart, alias: str, moment: int) -> DataError:
-    relation = part.plan.query.occurrence(alias).relation
-    return DataError(
+def require_near(part: WindowPart, alias: str, first: int, until: int) -> None:
+    """Refuse moments of an occurrence to which no offset can be added.
+
+    Raises:
+        DataError: naming the stream.
+    """
+    if max(-first, until) < FARTHEST:
+        return
+    relation, moment = part.plan.query.occurrence(alias).relation, first if -first >= FARTHEST else until
+    raise DataError(
         f"{relation.name}.{relation.timestamp} = {moment} is too far from zero to be compared with an offset",
         accepted=f"timestamps from -{FARTHEST:,} to {FARTHEST:,}, both excluded",
         fix="mend the data, or count ticks from a later moment",

@@ -252,6 +252,8 @@ def _connection(memory_mb: int) -> duckdb.DuckDBPyConnection:
     }
     made = duckdb.connect(config=settings)
     made.execute("SET TimeZone = 'UTC'")
+    # A process without a main file is taken for a person's, who is shown on standard output how far it is.
+    made.execute("SET enable_progress_bar = false")
     return made
 
 

@@ -19,17 +19,19 @@ import pyarrow as pa
 from streambound.errors import StreamboundError
 from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
+from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.segments import SegmentPlan, dump_segment
+from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import engine
 from streambound.tasks.codes import Coder, Share, content_of
 from streambound.tasks.edges import dump_edges, summaries
 from streambound.tasks.engine import Engine
+from streambound.tasks.plans import StatementPlan
 from streambound.tasks.promises import faults, promised
 from streambound.tasks.segments import summarised
 from streambound.tasks.statements import tuple_statement
 from streambound.tasks.summarise import Summary, Task
-from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement
+from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement, window_plan
 
 # What stands for all occurrences together in the segment of a partition; no alias is empty.
 JOINT = ""
@@ -270,6 +272,15 @@ class _Windows:
 
     def summaries(self) -> list[bytes]:
         return [dump_edges(found) for found in summaries(self.plan, self.session, self.tables, self.parts)]
+
+
+def joint_of(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
+    """How partitions are summarised over all streams together; None if it is stream by stream."""
+    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
+    if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
+        return SegmentJoint(segments)
+    windows = window_plan(plan)
+    return None if windows is None else WindowJoint(windows)
 
 
 def _mentioned(query: Query, stream: str) -> set[str]:

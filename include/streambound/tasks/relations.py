@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from streambound.approximate.evaluation import Tuple
@@ -16,7 +18,8 @@ from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import canonical, plain, value_of
+from streambound.synopsis.serial import canonical, decoded, plain, value_of
+from streambound.synopsis.timed_serial import HeldRow
 from streambound.tasks.ordered import encoded
 
 
@@ -34,7 +37,15 @@ def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
                 fix="write the partition again, or exclude it",
             )
         found[part].append([encoded(moment), [plain(encoded(value)) for value in values], count])
-    return [canonical(sorted(rows, key=lambda row: (row[0], canonical(row)))) for rows in found]
+    return [canonical(list(_in_time(rows))) for rows in found]
+
+
+def _in_time(rows: list[list[Any]]) -> Iterator[list[Any]]:
+    rows.sort(key=itemgetter(0))
+    for _, tied in groupby(rows, key=itemgetter(0)):
+        at_once = list(tied)
+        # Most moments have one tuple, and its text is not needed for its place.
+        yield from at_once if len(at_once) == 1 else sorted(at_once, key=canonical)
 
 
 def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
@@ -64,6 +75,11 @@ def tuples_of(side: int, data: bytes) -> list[Tuple]:
         for moment, row, count in json.loads(data)
         for _ in range(count)
     ]
+
+
+def rows_of(data: bytes) -> list[HeldRow]:
+    """The tuples in such bytes: (values of the carried columns ..., moment, multiplicity)."""
+    return [(*decoded(row), moment, count) for moment, row, count in json.loads(data)]
 
 
 def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:

@@ -6,7 +6,6 @@ removes those that nobody holds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import socket
@@ -18,6 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from streambound.errors import StorageError
+from streambound.locks import taken
 
 LOCK = "_held"
 PREFIX = "streambound-"
@@ -52,7 +52,7 @@ def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
     try:
         draft.mkdir(mode=mode)
         held = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(held, fcntl.LOCK_EX)
+        taken(held, wait=True)
         os.rename(draft, path)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -80,9 +80,8 @@ def _abandoned(lock: Path) -> bool:
         # Another user's, or just removed by its own.
         return False
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return taken(opened)
     except OSError:
         return False
     finally:
         os.close(opened)
-    return True

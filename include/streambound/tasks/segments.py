@@ -7,6 +7,7 @@ and put together (Chinese remainders), so they are exact whatever their size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
+from streambound.synopsis.match_join import Match
 from streambound.synopsis.plan import Streams
-from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment
+from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
+from streambound.synopsis.state import Layout
 from streambound.tasks.codes import Share
 from streambound.tasks.steps import take
 
@@ -30,22 +33,68 @@ FIRST_MODULUS = 2**31 - 1
 
 def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
     """The summary of a segment; ``shares`` has every occurrence's."""
+    found, run = _begun(plan, shares)
+    if run is not None:
+        for target, count in run.counts():
+            _put(found, target, count)
+    return found
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Matches that the last stream completes: ``counts`` of those complete at each of ``moments``."""
+
+    match: Match
+    moments: Numbers
+    counts: NDArray[Any]
+
+
+def completed(
+    plan: SegmentPlan, shares: Mapping[str, Share]
+) -> tuple[Segment, dict[Streams, list[Completed]]]:
+    """The summary of a segment without the sets that have the last stream, and those apart, by moment.
+
+    Args:
+        shares: coded for ``segments.with_moments(plan)``.
+    """
+    found, run = _begun(with_moments(plan), shares)
+    apart: dict[Streams, list[Completed]] = {streams: [] for streams in plan.tables if plan.last in streams}
+    if run is None:
+        return found, apart
+    rows = {base: number for number, base in enumerate(dict.fromkeys(row[:-1] for row in run.rows))}
+    bases = np.array([rows[row[:-1]] for row in run.rows], np.int64)
+    moments = np.array([row[-1] for row in run.rows], np.int64)
+    outputs, places, counts = run.completions()
+    order = np.lexsort((bases[outputs], places))
+    groups = np.stack([places[order], bases[outputs][order]])
+    edges = np.flatnonzero((groups[:, 1:] != groups[:, :-1]).any(axis=0)) + 1
+    targets = list(run.machine.completions)
+    for own in np.split(order, edges) if len(order) else ():
+        streams, (number, key) = run.completed(targets[places[own[0]]], int(outputs[own[0]]))
+        match = Layout(plan.tables[streams].cells[number]).representative(key[:-1], (), ())
+        apart[streams].append(Completed(Match(match, {}), moments[outputs[own]], counts[own]))
+    for target, count in run.kept():
+        _put(found, target, count)
+    return found, apart
+
+
+def _begun(plan: SegmentPlan, shares: Mapping[str, Share]) -> tuple[Segment, _Run | None]:
+    """The ends of a segment, and its counts, which are still to be made; None where nothing counts."""
     found = empty_segment(plan)
     present = {alias: share for alias, share in shares.items() if len(share.moments)}
     if not present:
-        return found
+        return found, None
     # At equal timestamps the stream that the plan names first.
     first = min(present, key=lambda alias: int(present[alias].moments[0]))
     found.first = int(present[first].moments[0]), first
     found.until = max(int(share.moments[-1]) for share in present.values())
-    run = _Run(plan, shares, automaton(plan, {alias: share.profiles for alias, share in shares.items()}))
-    for (streams, (number, key)), count in run.counts():
-        _put(found, streams, number, key, count)
-    return found
+    machine = automaton(plan, {alias: share.profiles for alias, share in shares.items()})
+    return found, _Run(plan, shares, machine)
 
 
-def _put(found: Segment, streams: Streams, number: int, key: tuple[Any, ...], count: int) -> None:
-    found.tables[streams].put((number, key), count, (), ())
+def _put(found: Segment, target: Target, count: int) -> None:
+    streams, bucket = target
+    found.tables[streams].put(bucket, count, (), ())
 
 
 class _Run:
@@ -66,19 +115,30 @@ class _Run:
     def counts(self) -> Iterator[tuple[Target, int]]:
         """Every entry with its count, where that is not zero."""
         targets = list(self.machine.completions)
-        width = max(1, len(targets))
-        step = max(1, COMPLETIONS // width)
-        windows = range(0, max(1, len(self.rows)), step)
-        for low in windows:
-            counts, completions = self._counted(low, min(step, len(self.rows) - low), width)
-            if low == 0:
-                for target, position in self.machine.counts.items():
-                    if counts[position]:
-                        yield target, int(counts[position])
-            for output, place in np.argwhere(completions).tolist():
-                yield self._completed(targets[place], low + output), int(completions[output, place])
+        outputs, places, counts = self.completions()
+        for output, place, count in zip(outputs.tolist(), places.tolist(), counts.tolist(), strict=True):
+            yield self.completed(targets[place], output), count
+        yield from self.kept()
 
-    def _completed(self, target: Target, output: int) -> Target:
+    def kept(self) -> Iterator[tuple[Target, int]]:
+        """The entries of sets without the last stream; after ``completions``."""
+        for target, position in self.machine.counts.items():
+            if self._kept[position]:
+                yield target, int(self._kept[position])
+
+    def completions(self) -> tuple[Numbers, Numbers, NDArray[Any]]:
+        """The output, the place of the target and the count of each entry of a set with the last stream."""
+        width = max(1, len(self.machine.completions))
+        step = max(1, COMPLETIONS // width)
+        found: list[tuple[Numbers, Numbers, NDArray[Any]]] = []
+        for low in range(0, max(1, len(self.rows)), step):
+            self._kept, made = self._counted(low, min(step, len(self.rows) - low), width)
+            outputs, places = np.nonzero(made)
+            found.append((outputs + low, places, made[outputs, places]))
+        outputs, places, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return outputs, places, counts
+
+    def completed(self, target: Target, output: int) -> Target:
         """An entry of a set with the last stream, told apart by what that projects."""
         streams, (number, key) = target
         values = dict(zip(self.plan.outputs, self.rows[output], strict=True))

@@ -30,6 +30,8 @@ from streambound.tasks.statements import COUNT, PART, TUPLES
 HELD, BUCKET, WEIGHT = "streambound held", "streambound bucket", "streambound weight"
 # Moments and offsets within this of zero can be added in 64 bits.
 FARTHEST = 2**61
+# No moment of a tuple, and earlier than all: the number of rows that were answered before.
+EARLIER = -(2**62)
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,24 @@ def inside(part: WindowPart) -> exp.Select:
 
 def across(part: WindowPart) -> exp.Select:
     """The matches of tuples that are held with tuples of a partition's head; its number is 0."""
-    names = part.tables.values()
-    held = [ordered.column(HELD, name) for name in names]
+    held = [ordered.column(HELD, name) for name in part.tables.values()]
     mixed = [exp.or_(*held), exp.not_(exp.paren(exp.and_(*(one.copy() for one in held))))]
-    numbers: list[exp.Expr] = [exp.cast(ordered.column(WEIGHT, name), "HUGEINT") for name in names]
-    weight = reduce(lambda one, other: exp.Mul(this=one, expression=other), numbers)
-    return _matches(part, exp.Literal.number(0), exp.Sum(this=weight), mixed)
+    return _matches(part, exp.Literal.number(0), _weight(part), mixed)
+
+
+def completed(part: WindowPart) -> exp.Select:
+    """The matches of weighted tuples, each with the moment at which it is complete for its number."""
+    moments = [ordered.column(part.stamp(alias), name) for alias, name in part.tables.items()]
+    last = exp.Greatest(this=moments[0], expressions=moments[1:]) if len(moments) > 1 else moments[0]
+    return _matches(part, last, _weight(part), ())
+
+
+def _weight(part: WindowPart) -> exp.Expr:
+    """How many matches some weighted tuples stand for."""
+    numbers: list[exp.Expr] = [
+        exp.cast(ordered.column(WEIGHT, name), "HUGEINT") for name in part.tables.values()
+    ]
+    return exp.Sum(this=reduce(lambda one, other: exp.Mul(this=one, expression=other), numbers))
 
 
 def _matches(
@@ -208,6 +222,17 @@ def _same_bucket(part: WindowPart, first: str, other: str, length: int) -> exp.E
         this=ordered.column(part.stamp(first), part.table(first)), expression=exp.Literal.number(length)
     )
     return exp.EQ(this=own, expression=ordered.column(BUCKET, part.table(other)))
+
+
+def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:
+    """Of rows like those of ``added_up`` each once, with the least number; none that has EARLIER as one."""
+    names = emit.answer_schema(plan.statement.outputs).names
+    columns = [exp.column(name, quoted=True) for name in names[:-1]]
+    first = exp.Min(this=exp.column(PART, quoted=True))
+    count = exp.cast(exp.Max(this=exp.column(names[-1], quoted=True)), f"DECIMAL({ordered.DIGITS}, 0)")
+    chosen = exp.select(named(PART, first), *columns, named(names[-1], count)).from_(source)
+    chosen = chosen.group_by(*(exp.Literal.number(place + 2) for place in range(len(columns))))
+    return chosen.having(exp.GT(this=first.copy(), expression=exp.Literal.number(EARLIER)))
 
 
 def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:

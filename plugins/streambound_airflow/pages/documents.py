@@ -7,13 +7,13 @@ Airflow's UI. What these did (a filter, a copy button, the index's tables) the Q
 
 from __future__ import annotations
 
-import html
 import mimetypes
 import re
 from pathlib import Path
 
 from fastapi import Response
 from fastapi.responses import HTMLResponse
+from markupsafe import escape
 
 from streambound.quality.docs import site_folder
 from streambound_airflow.pages.problems import Refused
@@ -92,7 +92,7 @@ def harmless(text: str, home: str) -> str:
     text = _TAG.sub(lambda tag: _HANDLER.sub("", tag[0]), _INLINE_SCRIPT.sub("", text))
     back = (
         '<p style="margin: 0; padding: .5rem 1rem; background: #f4f4f5">'
-        f'<a href="{html.escape(home)}">Quality: all subjects</a></p>'
+        f'<a href="{escape(home)}">Quality: all subjects</a></p>'
     )
     return _BODY.sub(lambda body: body[0] + back, text, count=1)
 

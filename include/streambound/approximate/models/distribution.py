@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from streambound.approximate.kernels.arrays import Floats
 from streambound.errors import DataError
@@ -83,6 +82,8 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
 
     Without a width it ends where both tails are below 1e-16.
     """
+    from scipy.special import ndtr
+
     if not deviation > 0:
         raise DataError(f"the standard deviation is {deviation}", accepted="a number above 0")
     far = int(np.ceil(8.3 * deviation)) + 1

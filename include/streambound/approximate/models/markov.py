@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
 
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.models.distribution import Distribution
@@ -99,6 +98,8 @@ def ar1(phi0: float, phi1: float, deviation: float) -> Autoregression:
 
 def rounded_normals(means: Floats, deviation: float, low: int, high: int) -> Floats:
     """Shape (means, high - low + 1): the probabilities of low .. high for each mean; rows sum to 1."""
+    from scipy.special import ndtr
+
     edges = (np.arange(low, high + 2)[None, :] - 0.5 - means[:, None]) / deviation
     # From the side of the nearer tail, where the difference keeps its digits.
     below, above = np.diff(ndtr(edges)), -np.diff(ndtr(-edges))

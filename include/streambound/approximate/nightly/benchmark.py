@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
-from streambound.approximate.choice import LEARNED, Choice
+from streambound.approximate.choice import LEARNED, PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, key_text, numbers_of
 from streambound.approximate.kernels.ceiling import ceiling
 from streambound.approximate.kernels.online import Arrivals
@@ -104,11 +103,11 @@ class Contender:
     policy: str
     alpha: float | None = None
 
-    def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> Choice:
+    def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> PolicyChoice:
         """What it would be as a choice."""
         alpha = None if self.alpha is None else self.alpha * size
         known = models if self.policy in LEARNED else None
-        return Choice(self.policy, alpha, known, pace, seed, "")
+        return PolicyChoice(self.policy, alpha, known, pace, seed, "")
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -144,7 +143,7 @@ class Trial:
     kept: tuple[int, ...]
 
 
-def trial(case: Case, contender: Contender, size: int, choice: Choice) -> Trial:
+def trial(case: Case, contender: Contender, size: int, choice: PolicyChoice) -> Trial:
     """Run a choice over all days; count the held-out ones."""
     plan = replace(case.plan, size=size, choice=choice)
     played, _ = MemoryPass(plan).play(list(case.rows))
@@ -155,7 +154,7 @@ def trial(case: Case, contender: Contender, size: int, choice: Choice) -> Trial:
 
 def possible(case: Case) -> int:
     """What a memory for everything would keep on the held-out days."""
-    return sum(trial(case, Contender("fifo"), len(case.rows), Choice("fifo")).kept)
+    return sum(trial(case, Contender("fifo"), len(case.rows), PolicyChoice("fifo")).kept)
 
 
 def best(case: Case, sizes: Sequence[int]) -> dict[int, int]:
@@ -198,9 +197,11 @@ def judged(trials: Sequence[Trial]) -> Judged:
 
 def _half(values: Any) -> float:
     """Half of the 95% interval of a mean (Student's t)."""
+    from scipy.special import stdtrit
+
     if len(values) < 2:
         return 0.0
-    return float(student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
@@ -266,7 +267,7 @@ class Fit:
         """Whether it no longer fits: the mean log probability has dropped by ``DRIFT`` or more."""
         return self.drop is not None and self.drop >= DRIFT
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What has become of it, where that is known."""
         assert self.held_out is not None and self.now is not None
         fell = f"{self.stream}: a tuple's mean log probability is {self.now:.2f} on the days since"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass
 from streambound.approximate.exact import exact_results
 from streambound.approximate.nightly.benchmark import Case
@@ -63,7 +63,7 @@ class Compared:
         """Whether the truth lies within the stated interval."""
         return self.off is None or self.off <= ERRORS
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In a sentence without a subject."""
         if self.estimated is None:
             return f"found {self.results:,} of {self.exact:,} results and could not estimate them"
@@ -86,7 +86,7 @@ class Compared:
         return cls(found["results"], found["exact"], found["estimated"], found["error"])
 
 
-def compared(case: Case, choice: Choice, size: int) -> Compared:
+def compared(case: Case, choice: PolicyChoice, size: int) -> Compared:
     """Run a choice in ``size`` tuples over the held-out days, as an evaluation of just these would."""
     rows = case.rows[case.cut :]
     engine = MemoryPass(replace(case.plan, size=size, choice=choice))

@@ -12,7 +12,7 @@ from streambound.approximate.nightly.night import Night, OfSize
 
 def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
     """How well the models of the choice before explain the days that have come since."""
-    known = None if before is None else before.known
+    known = None if before is None else before.known_models
     if before is None or known is None or len(case.rows) - _since(case, before) < LEAST_TUPLES:
         return ()
     return fits(case, known, _since(case, before))
@@ -29,11 +29,11 @@ def followed(
         sizes: as decided tonight.
         models: learned tonight, from all days.
     """
-    if before is None or before.known is None or all(one.chosen is not None for one in sizes):
+    if before is None or before.known_models is None or all(one.chosen is not None for one in sizes):
         return models
     engine, rows = MemoryPass(case.plan), case.rows[_since(case, before) :]
     found = []
-    for side, model in enumerate(before.known):
+    for side, model in enumerate(before.known_models):
         keys = [engine.key(row) for row in rows if row.side == side]
         found.append(model.followed(numbers_of(keys)))
     return found[0], found[1]

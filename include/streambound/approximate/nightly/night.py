@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.approximate.choice import Choice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
 from streambound.approximate.nightly.benchmark import (
     STANDING,
@@ -46,7 +46,7 @@ class OfSize:
     units: int
     optimum: int
     judged: tuple[Judged, ...]
-    choice: Choice
+    choice: PolicyChoice
     kept: int
     chosen: Contender | None = None
     estimate: Compared | None = None
@@ -82,7 +82,7 @@ class OfSize:
         """What ``to_json`` made an object of."""
         made = tuple(Judged.of_json(one) for one in found["judged"])
         chosen = None if found["chosen"] is None else Contender(**found["chosen"])
-        choice = Choice.of_json(found["choice"])
+        choice = PolicyChoice.of_json(found["choice"])
         size, units, optimum, kept = (found[name] for name in ("size", "units", "optimum", "kept"))
         estimate = found.get("estimate")
         seen = None if estimate is None else Compared.of_json(estimate)
@@ -122,12 +122,12 @@ class Night:
         return any(fit.drifted for fit in self.drifts)
 
     @property
-    def known(self) -> tuple[KeyModel, KeyModel] | None:
+    def known_models(self) -> tuple[KeyModel, KeyModel] | None:
         """What was known of the streams: earlier releases wrote it with the choices alone."""
         chosen = (one.choice.models for one in self.sizes)
         return self.models or next((models for models in chosen if models is not None), None)
 
-    def choice(self, size: int) -> Choice:
+    def choice(self, size: int) -> PolicyChoice:
         """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
         nearest = min(self.sizes, key=lambda one: (abs(one.size - size), one.size))
         if nearest.size == size or nearest.choice.alpha is None:
@@ -167,7 +167,7 @@ def decided(
     size: int,
     optimum: int,
     trials: Sequence[Trial],
-    before: tuple[Choice, Trial] | None,
+    before: tuple[PolicyChoice, Trial] | None,
     models: tuple[KeyModel, KeyModel],
     left: Sequence[Fit] = (),
 ) -> OfSize:
@@ -190,15 +190,15 @@ def decided(
         return OfSize(size, units, optimum, found, stands, sum(before[1].kept))
     choice = chosen.choice(size, models, case.pace, 0)
     if left:
-        why += f"; models were learned anew, for the streams have left those before: {_told(left)}"
+        why += f"; models were learned anew, for the streams have left those before: {_sentences(left)}"
     return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen)
 
 
-def _told(left: Sequence[Fit]) -> str:
+def _sentences(left: Sequence[Fit]) -> str:
     return ", ".join(f"{fit.stream} by {fit.drop:.2f} nats a tuple" for fit in left)
 
 
-def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
+def _stands(top: Sequence[Trial], before: PolicyChoice, then: Trial) -> PolicyChoice | None:
     """The earlier choice, unless what is best tonight is better by more than chance and ``STANDING``."""
     kept = [n for one in top for n in one.kept]
     ahead, half = lead(kept, then.kept)
@@ -211,10 +211,10 @@ def _stands(top: Sequence[Trial], before: Choice, then: Trial) -> Choice | None:
 STOOD = "; it stands, since nothing tonight is clearly better"
 
 
-def choice_for(night: Night | None, fingerprint: str, size: int) -> Choice:
+def choice_for(night: Night | None, fingerprint: str, size: int) -> PolicyChoice:
     """The choice of a benchmark, if it was of the same query; else the default."""
     if night is None or night.fingerprint != fingerprint:
-        return Choice()
+        return PolicyChoice()
     return night.choice(size)
 
 

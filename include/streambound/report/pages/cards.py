@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from streambound.report.pages.drawing import ACCENT, FILL, LINE, said, text_width, words, wrapped
-from streambound.report.pages.markup import Markup, Value, element
+from streambound.report.pages.markup import Value, element
 
 PADDING, LEADING = 10.0, 17.0
 # Between a line and what stands at its right.

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from markupsafe import Markup
+
 from streambound.report.pages.drawing import ACCENT, FILL, LINE, picture, said, text_width, words
-from streambound.report.pages.markup import Markup, Value, element, joined
+from streambound.report.pages.markup import Value, element, joined
 from streambound.report.sizes import units_text
 
 # A bound more often than this above the largest state stands above a break of the axis.

@@ -14,7 +14,9 @@ from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
 
-from streambound.report.pages.markup import Markup, element, text
+from markupsafe import Markup
+
+from streambound.report.pages.markup import element, text
 
 LINE = "var(--sb-line, currentColor)"
 ACCENT = "var(--sb-accent, #3b82f6)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from streambound.compiler import Planned
 from streambound.query.model import Kind, Occurrence, Query
 from streambound.report.kept import Explained, Kept, PlanWords, What, explained
@@ -18,7 +20,7 @@ from streambound.report.pages.cards import (
     stacked,
 )
 from streambound.report.pages.drawing import LINE, picture, text_width, words
-from streambound.report.pages.markup import Markup, element
+from streambound.report.pages.markup import element
 from streambound.report.sizes import units_text
 from streambound.report.verdicts import part_text, plan_text
 

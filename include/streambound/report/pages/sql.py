@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
+from markupsafe import Markup
+
 from streambound.errors import Place
-from streambound.report.pages.markup import Markup, element, joined, text
+from streambound.report.pages.markup import element, joined, text
 
 
 class Found(Protocol):
@@ -85,7 +87,7 @@ def sql_markup(sql: str, reasons: Iterable[Found | Recorded]) -> str:
 def _marks(sql: str, reasons: Iterable[Found | Recorded]) -> Iterator[_Mark]:
     starts = [0, *(match.end() for match in re.finditer("\n", sql))]
     for reason in reasons:
-        code, message, line, column, length = _found(reason)
+        code, message, line, column, length = _reason_parts(reason)
         if not 1 <= line <= len(starts):
             continue
         start = starts[line - 1] + column - 1
@@ -98,7 +100,7 @@ def _marks(sql: str, reasons: Iterable[Found | Recorded]) -> Iterator[_Mark]:
         yield _Mark(start, min(start + max(1, length), len(sql)), code, message)
 
 
-def _found(reason: Found | Recorded) -> tuple[str, str, int, int, int | None]:
+def _reason_parts(reason: Found | Recorded) -> tuple[str, str, int, int, int | None]:
     """Code, message, line, column, and the length where it is known; line 0 if there is no place."""
     if not isinstance(reason, Mapping):
         place = reason.place

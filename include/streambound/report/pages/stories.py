@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from streambound.compiler import Decided
 from streambound.evaluation.events import Answer
 from streambound.query.statement import Statement
-from streambound.report.pages.markup import Markup, element, table, text
+from streambound.report.pages.markup import element, table, text
 from streambound.report.story import SECONDS, SLOTS, History, Story, story
 
 # What stands at an event that the other history has not.
@@ -34,7 +36,7 @@ class WitnessStory:
     stamps: Mapping[str, str]
 
     @property
-    def found(self) -> bool:
+    def has_example(self) -> bool:
         """Whether there is an example."""
         return bool(self.story.histories)
 
@@ -51,7 +53,7 @@ class WitnessStory:
     def markup(self) -> str:
         """The story as ``<section class="witness">``."""
         paragraphs = [element("p", {"class": "reason"}, text(self.story.reason))]
-        if not self.found:
+        if not self.has_example:
             missing = element("p", {"class": "missing"}, text(self.story.missing))
             return element("section", {"class": "witness"}, *paragraphs, missing)
         told = (

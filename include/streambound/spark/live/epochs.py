@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
+from streambound.history.executor import Executor
 from streambound.history.prepare import Job, readings_of
 from streambound.live.answers import (
     EPOCH,
@@ -23,13 +25,12 @@ from streambound.live.answers import (
 )
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.spark.distribute import run_tasks
 from streambound.spark.live.places import Place, at_one_time
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 # What the state tells of itself, and what is known of it from an earlier start.
 OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting")
@@ -41,7 +42,7 @@ class Epochs:
 
     def __init__(
         self,
-        session: SparkSession,
+        executor: Executor,
         job: Job,
         folder: Path,
         start: Start,
@@ -49,7 +50,7 @@ class Epochs:
         memory_mb: int,
         files: int | None = None,
     ) -> None:
-        self.session, self.job, self.folder, self.places = session, job, folder, places
+        self.executor, self.job, self.folder, self.places = executor, job, folder, places
         self.memory_mb, self.files = memory_mb, files
         assert job.plan is not None
         self.plan, self.query = job.plan, job.plan.statement
@@ -120,7 +121,9 @@ class Epochs:
         size = sum(file.stat().st_size for file in map(Path, files) if file.exists())
         task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
-        (summary,) = run_tasks(self.session, [task], {stream: reading}, _silent, self.memory_mb)
+        (summary,) = self.executor.summaries(
+            [task], {stream: reading}, _silent, self.memory_mb, in_waves=False, ended=Event()
+        )
         if summary.error is not None:
             raise summary.error
         assert summary.answers is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -65,8 +66,11 @@ class LiveProcessor(StatefulProcessor):
 
 
 def _portions(new: New) -> Iterator[str]:
-    for marker, rows in new:
-        listed = [[[plain(value) for value in row], count] for row, count in rows.items()]
-        for start in range(0, len(listed), PORTION):
-            body = {"marker": marker, "rows": listed[start : start + PORTION]}
-            yield compact_text(body)
+    """Answer rows as JSON, ``[[marker, [value, ...], multiplicity], ...]``."""
+    listed = (
+        [marker, [plain(value) for value in row], count]
+        for marker, rows in new
+        for row, count in rows.items()
+    )
+    while portion := list(islice(listed, PORTION)):
+        yield compact_text(portion)

@@ -25,6 +25,7 @@ from streambound.live.step import END
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range, history_folder
 from streambound.spark.ended import first_lines
+from streambound.spark.executor import SparkExecutor
 from streambound.spark.frames import require_plain
 from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.places import growing, place_of
@@ -133,7 +134,7 @@ class Running:
         self.places = {name: place_of(r, start.covered) for name, r in relations_of(job).items()}
         self.beginning = beginning_of(job, start)
         self.readings = readings_of([job], folder.parent, markers=True)
-        self.epochs = Epochs(session, job, folder, start, self.places, memory_mb, pace.files)
+        self.epochs = Epochs(SparkExecutor(session), job, folder, start, self.places, memory_mb, pace.files)
 
     def run(self) -> LiveAnswer:
         """Run it; returns how far it is then."""

@@ -38,7 +38,7 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 _KINDS = {"tinyint", "smallint", "int", "bigint", "string", "date"}
 
 
-def pushed(
+def pushdown(
     relation: Relation, columns: Iterable[str], synopses: Iterable[StreamSynopsis], kinds: Mapping[str, str]
 ) -> Column | None:
     """A condition that holds of each row that counts for one of the synopses, or has to be told of.

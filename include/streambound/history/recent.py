@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
 
 from streambound.approximate.evaluation import Tuple, by_time
 from streambound.approximate.nightly.benchmark import Case
 from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.compiler import judge
 from streambound.errors import PlanError, StreamboundError
-from streambound.history.executor import Progress
+from streambound.history.executor import Executor, Progress
 from streambound.history.prepare import refuse_timeless
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, Range, choose_partitions
-from streambound.spark.distribute import run_tasks
 from streambound.tasks import emit
+from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.plans import memory_statement_plan
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import tuples_of
 from streambound.tasks.summarise import Reading, Summary, Task
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
@@ -47,7 +44,7 @@ def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
 
 
 def recent_cases(
-    session: SparkSession,
+    executor: Executor,
     plans: Mapping[str, MemoryPlan],
     days: int,
     held_out: int,
@@ -57,7 +54,7 @@ def recent_cases(
     """The recent past of the streams of each query: its last ``days`` partitions, some of them held out.
 
     Raises:
-        StorageError: Spark lost the job.
+        StorageError: the executor lost the tasks.
     """
     tasks: dict[tuple[str, str], Task] = {}
     readers: dict[str, list[Reader]] = {}
@@ -80,7 +77,9 @@ def recent_cases(
             readers.setdefault(stream, []).append(reader)
     readings = {s: Reading(about[s], None, tuple(found)) for s, found in readers.items()}
     progress(f"{emit.counted(len(tasks), 'partition')} for {emit.counted(len(chosen), 'query')}")
-    summaries = run_tasks(session, list(tasks.values()), readings, progress)
+    summaries = executor.summaries(
+        list(tasks.values()), readings, progress, MEMORY_MB, in_waves=False, ended=Event()
+    )
     for name, names in chosen.items():
         try:
             found[name] = _case(plans[name], names, held_out, [s for s in summaries if s.query == name])

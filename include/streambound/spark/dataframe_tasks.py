@@ -1,7 +1,7 @@
 """Partitions that only Spark reads, to the same summaries: rows come from a data frame instead of from files.
 
-Spark reads the needed columns of the partitions, drops what counts for no query (see ``pushed``), and brings
-the rows of a partition together; there they are spooled to the task's own disk, and from then on
+Spark reads the needed columns of the partitions, drops what counts for no query (see ``pushdown``), and
+brings the rows of a partition together; there they are spooled to the task's own disk, and from then on
 are what a partition in Parquet files is. So there is one way to summarise, and memory is a batch of rows.
 """
 
@@ -20,22 +20,21 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.spark.distribute import (
     FIELDS,
-    GROUPS_PER_CORE,
     SCHEMA,
     collected,
     cores,
-    failed,
     require_session,
     rows_of,
     spark_jobs,
-    summarise_group,
+    summaries_of,
     summary_of,
 )
 from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
-from streambound.spark.pushed import pushed
+from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks.groups import GROUPS_PER_CORE, failed
 from streambound.tasks.joint import Joint
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Reading, Summary, Task
@@ -72,7 +71,7 @@ def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], li
         yield relation, sorted(reading.plan.columns(stream)), reading.synopses(stream)
 
 
-def run_framed(
+def run_dataframe_tasks(
     session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | Joint], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
@@ -128,7 +127,7 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
     with spark_reads(relation):
         kinds = dict(frame.dtypes)
         number, present = f.lit(source.number).alias(STREAM), [c for c in source.columns if c in kinds]
-        condition = pushed(relation, source.columns, source.synopses, kinds)
+        condition = pushdown(relation, source.columns, source.synopses, kinds)
         kept = frame if condition is None else frame.where(condition)
         # Without any column a batch has no rows: their partition's name then counts them.
         columns = [quoted(column).alias(source.prefix + column) for column in present or [NAME]]
@@ -160,8 +159,8 @@ def _mapper(
             with scratch() as folder:
                 spool = Spool(folder, sources)
                 spool.take(batches)
-                for batch in summarise_group([[spool.task(task)]], {name: reading}, memory_mb):
-                    rows = [spool.told(row) for row in batch.to_pylist()]
+                for batch in summaries_of([[spool.task(task)]], {name: reading}, memory_mb):
+                    rows = [spool.about_source(row) for row in batch.to_pylist()]
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
         except StorageError as error:
             # What a task raises reaches the driver as lines of Spark's, without its place and its fix.

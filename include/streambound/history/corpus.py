@@ -1,4 +1,4 @@
-"""Corpus lines on Spark: each marker is written as a partition, so what is new at it is its answer.
+"""Corpus lines as histories: each marker is written as a partition, so what is new at it is its answer.
 
 The events of a line become Parquet histories in a temporary folder, one partition a marker, and go the
 way of every history: summarised by tasks, merged and answered by the driver.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,42 +18,39 @@ from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.corpus import document, failed
 from streambound.evaluation.events import Answer, Encoded, batches, encode_static
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import Executor
 from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
 from streambound.query.model import History, Relation
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
-from streambound.spark.executor import SparkExecutor
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.scratch import scratch
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 KEY = "marker"
 
 
-def run_corpus(session: SparkSession, lines: Iterable[CorpusLine]) -> Iterator[tuple[dict[str, Any], int]]:
+def run_corpus(executor: Executor, lines: Iterable[CorpusLine]) -> Iterator[tuple[dict[str, Any], int]]:
     """The object and the exit code of each line, as ``evaluation.corpus.run_line`` gives them."""
     for line in lines:
         try:
             with scratch() as folder:
-                yield _evaluated(session, line, folder), 0
+                yield _evaluated(executor, line, folder), 0
         except StreamboundError as error:
             yield failed(line.id, error), error.exit_code
 
 
-def _evaluated(session: SparkSession, line: CorpusLine, folder: Path) -> dict[str, Any]:
+def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id)
+    query = statement(line.sql, line.catalog, line.id, line.dialect)
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
     catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
     # Ids are free text, and the name of a query is that of a folder.
     registered = RegisteredQuery("query", line.sql, folder)
-    (answer,) = evaluate_history(SparkExecutor(session), [registered], catalog, output=folder / "answers")
+    (answer,) = evaluate_history(executor, [registered], catalog, output=folder / "answers")
     if answer.error is not None:
         raise answer.error
     if not answer.evaluated:

@@ -16,7 +16,6 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import functions
 from tests.spark import histories
-from tests.spark.conftest import run_here
 from tests.spark.histories import KEY, Registered
 from tests.spark.nights import left, night
 
@@ -24,12 +23,14 @@ from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import Executor
 from streambound.history.k_memory import Memory
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import statement
 from streambound.query.partitions import find_partitions, folder_partitions
-from streambound.spark import executor, frames
+from streambound.spark import frames
 from streambound.spark.executor import SparkExecutor
 
 pytestmark = pytest.mark.spark
@@ -139,9 +140,9 @@ def views(spark: Any, direct: Catalog) -> Iterator[dict[str, History]]:
         spark.catalog.dropTempView(place.path)
 
 
-def evaluated(spark: Any, catalog: Catalog, output: Path) -> dict[str, HistoryAnswer]:
+def evaluated(executor: Executor, catalog: Catalog, output: Path) -> dict[str, HistoryAnswer]:
     queries = [Registered(name, sql) for name, sql in QUERIES.items()]
-    found = evaluate_history(SparkExecutor(spark), queries, catalog, output=output, memory=MEMORY)
+    found = evaluate_history(executor, queries, catalog, output=output, memory=MEMORY)
     return {answer.query: answer for answer in found}
 
 
@@ -152,9 +153,7 @@ def of_the_answer(answer: HistoryAnswer) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def expected(direct: Catalog, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What is said of the same queries over Parquet."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
-        found = evaluated(None, direct, tmp_path_factory.mktemp("expected"))
+    found = evaluated(LocalExecutor(1), direct, tmp_path_factory.mktemp("expected"))
     for answer in found.values():
         assert answer.error is None and answer.answer_count > 0, answer
     return {name: of_the_answer(answer) for name, answer in found.items()}
@@ -172,7 +171,7 @@ def test_the_same_answers(
     """Also of rows read and units. The second time T is ORC, R a table, and S stays Parquet."""
     t = to_orc(next(r for r in direct.relations if r.name == "T"), tmp_path / "[T]")
     chosen = {"tables": views, "all": {"T": t, "R": views["R"]}}[mix]
-    found = evaluated(spark, read_as(direct, **chosen), tmp_path / "out")
+    found = evaluated(SparkExecutor(spark), read_as(direct, **chosen), tmp_path / "out")
     for name, answer in found.items():
         assert of_the_answer(answer) == expected[name], name
     assert not list((tmp_path / "out").glob(".static*"))
@@ -202,7 +201,7 @@ def test_nights_over_a_table(spark: Any, direct: Catalog, tmp_path: Path) -> Non
         for number, found in enumerate(parts):
             histories.write(t, found, tmp_path, number)
         spark.read.parquet(str(folder)).createOrReplaceTempView("nightly")
-        return night(NIGHTLY, catalog, tmp_path / "home", spark)
+        return night(NIGHTLY, catalog, tmp_path / "home", SparkExecutor(spark))
 
     def read(found: dict[str, HistoryAnswer]) -> list[tuple[str, ...]]:
         assert [answer.error for answer in found.values()] == [None] * len(NIGHTLY)
@@ -215,9 +214,7 @@ def test_nights_over_a_table(spark: Any, direct: Catalog, tmp_path: Path) -> Non
     assert read(written(*again)) == [(), ("2",), ("2",)]
     again[1][0]["B"] = 4
     assert read(written(*again)) == [(), ("1",), ("1",)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "run_tasks", run_here)
-        night(NIGHTLY, read_as(direct, T=History(str(folder), KEY)), tmp_path / "direct")
+    night(NIGHTLY, read_as(direct, T=History(str(folder), KEY)), tmp_path / "direct")
     for query in NIGHTLY:
         assert left(tmp_path / "home", query.name) == left(tmp_path / "direct", query.name)
 

@@ -1,0 +1,160 @@
+"""What is built on Calcite or follows its grammar: Flink, DataSQRL, Feldera and ksqlDB."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import expressions as exp
+from sqlglot import tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.parsers.base import BaseParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from streambound.query.dialects.grammar import WITHIN
+from streambound.query.dialects.statements import DeclaredTable, Statements, Written
+
+
+def _without_hints(keywords: dict[str, TokenType]) -> dict[str, TokenType]:
+    """Keywords but for hints, which are comments then: they change how a query runs, not what it asks."""
+    return {word: kind for word, kind in keywords.items() if not word.startswith("/*+")}
+
+
+class _CalciteTokenizer(tokens.Tokenizer):
+    KEYWORDS = _without_hints(tokens.Tokenizer.KEYWORDS)
+    # Statements that sqlglot would take as one text are tokens: queries may stand within them.
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+def _unit(args: list[exp.Expr]) -> exp.Var:
+    return exp.var(args[0].name or args[0].sql())
+
+
+def _difference(args: list[exp.Expr]) -> exp.Expr:
+    """``TIMESTAMPDIFF(unit, from, to)``: whole units, rounded toward zero."""
+    return exp.TimestampDiff(this=args[2], expression=args[1], unit=_unit(args))
+
+
+class _CalciteParser(Statements, BaseParser):
+    QUERY_MODIFIER_PARSERS = {**BaseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+    FUNCTIONS = {
+        **BaseParser.FUNCTIONS,
+        "TIMESTAMPDIFF": _difference,
+        "DATEDIFF": _difference,
+        "TIMESTAMPADD": lambda args: exp.TimestampAdd(this=args[2], expression=args[1], unit=_unit(args)),
+    }
+
+
+class Flink(Dialect):
+    """Flink SQL: names in backticks; other quotes are refused where the text is read."""
+
+    class Tokenizer(_CalciteTokenizer):
+        QUOTES = ["'", '"']
+        IDENTIFIERS = ["`"]
+        STRING_ESCAPES = ["'"]
+
+    Parser = _CalciteParser
+
+
+class Sqrl(Flink):
+    """DataSQRL: Flink SQL with ``Name := query;``."""
+
+    class Parser(_CalciteParser):
+        def _named_query(self, first: Token) -> Written | None:
+            if self._curr.text.upper() in ("IMPORT", "EXPORT"):
+                self._pass_over_all()
+                return Written("other", first, self._prev)
+            if self._ahead(1) not in (":=", "(", ".") or self._curr.text in ("(", ")"):
+                return None
+            index = self._index
+            name = self._parse_table_parts(schema=True)
+            self._skip_parenthesis()
+            if not self._match(TokenType.COLON_EQ):
+                self._retreat(index)
+                return None
+            named = name if isinstance(name, exp.Table) else None
+            self._match_text_seq("SUBSCRIBE")
+            query: exp.Expr | None
+            if self._match(TokenType.DISTINCT):
+                # The latest row of each key.
+                distinct = exp.Distinct(on=exp.Tuple())
+                distinct.args["on"].meta["span"] = (self._prev.start, self._prev.end + 1)
+                table = self._parse_table()
+                self._pass_over_all()
+                star = [exp.Star()]
+                query = exp.Select(expressions=star, distinct=distinct, from_=exp.From(this=table))
+            else:
+                query = self._query()
+            return Written("table", first, self._prev, named, query, DeclaredTable("view"))
+
+
+class Feldera(Dialect):
+    """Feldera: Calcite with names in double quotes."""
+
+    class Tokenizer(_CalciteTokenizer):
+        STRING_ESCAPES = ["'"]
+
+    class Parser(_CalciteParser):
+        def _named_query(self, first: Token) -> Written | None:
+            # LATENESS view.column INTERVAL ...; DECLARE RECURSIVE VIEW ...
+            if self._curr.text.upper() in ("LATENESS", "DECLARE"):
+                self._pass_over_all()
+                return Written("other", first, self._prev)
+            return None
+
+
+class Ksql(Dialect):
+    """ksqlDB: names folded to upper case unless they are in backticks or double quotes."""
+
+    class Tokenizer(_CalciteTokenizer):
+        IDENTIFIERS = ["`", '"']
+        STRING_ESCAPES = ["'"]
+
+    class Parser(_CalciteParser):
+        CLAUSES = {**Statements.CLAUSES, WITHIN.upper(): frozenset()}
+        COLUMN_OPERATORS = {
+            **BaseParser.COLUMN_OPERATORS,
+            # a->b is the field b of a.
+            TokenType.ARROW: lambda self, this, field: exp.Dot(
+                this=this, expression=exp.to_identifier(field.name)
+            ),
+        }
+        QUERY_MODIFIER_PARSERS = {
+            **_CalciteParser.QUERY_MODIFIER_PARSERS,
+            TokenType.PARTITION_BY: lambda self: ("partition", self._parse_repartition()),
+        }
+
+        def _parse_repartition(self) -> None:
+            """PARTITION BY says where rows go, not which there are."""
+            self._advance()
+            self._parse_csv(self._parse_disjunction)
+
+        def _clause_ahead(self) -> bool:
+            if self._curr.text.upper() == WITHIN.upper():
+                return self._next.token_type in (TokenType.NUMBER, TokenType.L_PAREN)
+            return super()._clause_ahead()
+
+        def _parse_table_clause(self, table: exp.Expr) -> bool:
+            if not self._clause_ahead() or self._curr.text.upper() != WITHIN.upper():
+                return super()._parse_table_clause(table)
+            first = self._curr
+            self._advance()
+            wrapped = self._match(TokenType.L_PAREN)
+            spans = [self._parse_span()]
+            while wrapped and self._match(TokenType.COMMA):
+                spans.append(self._parse_span())
+            if wrapped:
+                self._match_r_paren()
+            if self._match_text_seq("GRACE", "PERIOD"):
+                self._parse_span()
+            # Of two the first is how far the right side may be before the left one.
+            table.meta[WITHIN] = (spans[0], spans[-1])
+            table.meta[f"{WITHIN}_{'span'}"] = (first.start, self._prev.end + 1)
+            return True
+
+        def _parse_span(self) -> exp.Interval:
+            first = self._curr
+            number = self._parse_number()
+            unit = self._parse_var(any_token=True, upper=True)
+            span = exp.Interval(this=number, unit=unit)
+            span.meta["span"] = (first.start, self._prev.end + 1)
+            return span

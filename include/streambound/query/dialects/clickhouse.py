@@ -1,0 +1,60 @@
+"""Timeplus, whose grammar is that of ClickHouse."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.clickhouse import ClickHouse
+from sqlglot.parsers.clickhouse import ClickHouseParser
+from sqlglot.tokenizer_core import TokenType
+
+from streambound.query.dialects.statements import Statements
+
+_LENGTH = re.compile(r"(\d+)(us|ms|s|m|h|d|w)", re.IGNORECASE)
+_LENGTHS = {
+    **{"us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE"},
+    **{"h": "HOUR", "d": "DAY", "w": "WEEK"},
+}
+
+
+class Timeplus(ClickHouse):
+    """Timeplus: ClickHouse's grammar with streams, and ``a:b`` for what lies in a JSON text."""
+
+    class Parser(Statements, ClickHouseParser):
+        COLON_IS_VARIANT_EXTRACT = True
+        CLAUSES = {
+            **Statements.CLAUSES,
+            "PARTITION": frozenset(("BY",)),
+            "PARTITION BY": frozenset(),
+            "LATEST": frozenset(("JOIN", "LEFT", "INNER")),
+        }
+
+        def _parse_table_clause(self, table: exp.Expr) -> bool:
+            if self._match_text_seq("PARTITION", "BY") or self._match(TokenType.PARTITION_BY):
+                self._parse_csv(self._parse_column)
+                return True
+            return super()._parse_table_clause(table)
+
+        def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+            # The latest row of the other side, which replaces the one before.
+            latest = self._clause_ahead() and self._match_text_seq("LATEST")
+            join = super()._parse_join(*args, **options)
+            if latest and join is not None:
+                join.set("method", "LATEST")
+            return join
+
+        def _parse_column(self) -> exp.Expr | None:
+            first = self._curr
+            found = super()._parse_column()
+            if isinstance(found, exp.Column) and not found.table and (match := _LENGTH.fullmatch(first.text)):
+                # 5m is a length of time, not a name.
+                span = exp.Interval(
+                    this=exp.Literal.number(match[1]), unit=exp.var(_LENGTHS[match[2].lower()])
+                )
+                span.meta["span"] = (first.start, first.end + 1)
+                return span
+            return found
+
+        QUERY_MODIFIER_PARSERS = {**ClickHouseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}

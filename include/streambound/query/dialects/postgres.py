@@ -1,0 +1,39 @@
+"""PostgreSQL and what shares its grammar: RisingWave, Materialize, Arroyo; and DuckDB."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import TokenType
+
+from streambound.query.dialects.statements import Statements
+
+
+class _PostgresParser(Statements, PostgresParser):
+    QUERY_MODIFIER_PARSERS = {**PostgresParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+    FUNCTIONS = {
+        **PostgresParser.FUNCTIONS,
+        # Materialize: DATEDIFF('minute', a, b).
+        "DATEDIFF": lambda args: exp.DateDiff(this=args[2], expression=args[1], unit=exp.var(args[0].name)),
+    }
+
+
+class PostgresStreams(Postgres):
+    """PostgreSQL, and what shares its grammar: RisingWave, Materialize and Arroyo."""
+
+    class Tokenizer(Postgres.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    Parser = _PostgresParser
+
+
+class DuckDBStreams(DuckDB):
+    """DuckDB's SQL."""
+
+    class Parser(Statements, DuckDBParser):
+        QUERY_MODIFIER_PARSERS = {**DuckDBParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}

@@ -1,0 +1,53 @@
+"""Spark SQL, with the clauses of Databricks for streaming tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
+
+from streambound.query.dialects.grammar import WATERMARK
+from streambound.query.dialects.statements import Statements
+
+
+class SparkStreams(Spark):
+    """Spark SQL, with the clauses of Databricks for streaming tables."""
+
+    class Parser(Statements, SparkParser):
+        PASSES_OVER = False
+        QUERY_MODIFIER_PARSERS = {**SparkParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+        CLAUSES = {**Statements.CLAUSES, WATERMARK.upper(): frozenset()}
+
+        def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
+            if self._curr.text.upper() == "STREAM" and self._next.text == "(":
+                # STREAM(t) reads t as it grows, as every query does here.
+                self._advance(2)
+                table = self._parse_table_parts()
+                self._match_r_paren()
+                if table is None:
+                    return None
+                self._parse_after_table(table)
+                if not table.args.get("alias"):
+                    table.set("alias", self._parse_table_alias(self.TABLE_ALIAS_TOKENS))
+                return table
+            named = self._next.token_type is TokenType.VAR and self._ahead(2) != "ON"
+            if self._curr.text.upper() == "STREAM" and named:
+                self._advance()
+            return super()._parse_table(*args, **options)
+
+        def _clause_ahead(self) -> bool:
+            if self._curr.text.upper() == WATERMARK.upper():
+                return "DELAY" in (self._ahead(2), self._ahead(4))
+            return super()._clause_ahead()
+
+        def _parse_table_clause(self, table: exp.Expr) -> bool:
+            if self._clause_ahead() and self._curr.text.upper() == WATERMARK.upper():
+                self._advance()
+                column = self._parse_column()
+                self._match_text_seq("DELAY", "OF")
+                table.meta[WATERMARK] = (column, self._parse_disjunction())
+                return True
+            return super()._parse_table_clause(table)

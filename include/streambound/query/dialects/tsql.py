@@ -1,0 +1,59 @@
+"""Azure Stream Analytics, whose grammar is that of Transact-SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.tsql import TSQL
+from sqlglot.parsers.tsql import TSQLParser
+from sqlglot.tokenizer_core import TokenType
+
+from streambound.query.dialects.grammar import WATERMARK
+from streambound.query.dialects.statements import Statements, Written
+
+
+class Azure(TSQL):
+    """Azure Stream Analytics: Transact-SQL with TIMESTAMP BY; a text may have several SELECTs in a row."""
+
+    class Parser(Statements, TSQLParser):
+        QUERY_MODIFIER_PARSERS = {**TSQLParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+        CLAUSES = {
+            **Statements.CLAUSES,
+            "TIMESTAMP": frozenset(("BY",)),
+            "PARTITION": frozenset(("BY",)),
+            "OVER": frozenset(),
+        }
+
+        def _several_follow(self) -> bool:
+            return self._curr.text.upper() in ("SELECT", "WITH")
+
+        def statement(self) -> list[Written]:
+            found = super().statement()
+            clause = None
+            for one in found:
+                # WITH holds for all the SELECTs that follow it.
+                if isinstance(one.tree, exp.Query):
+                    clause = one.tree.args.get("with_") or clause
+                    if clause is not None and not one.tree.args.get("with_"):
+                        one.tree.set("with_", clause.copy())
+            return found
+
+        def _parse_partition_and_order(self) -> Any:
+            found = super()._parse_partition_and_order()
+            if self._match_text_seq("LIMIT", "DURATION"):
+                self._skip_parenthesis()
+            if self._match_text_seq("WHEN"):
+                self._parse_disjunction()
+            return found
+
+        def _parse_table_clause(self, table: exp.Expr) -> bool:
+            if self._match_text_seq("TIMESTAMP", "BY"):
+                table.meta[WATERMARK] = (self._parse_disjunction(), None)
+                if self._match_text_seq("OVER"):
+                    self._parse_csv(self._parse_column)
+                return True
+            if self._match_text_seq("PARTITION", "BY") or self._match(TokenType.PARTITION_BY):
+                self._parse_csv(self._parse_column)
+                return True
+            return super()._parse_table_clause(table)

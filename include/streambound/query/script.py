@@ -1,0 +1,204 @@
+"""A text of one or several statements: the queries in it by name, and the catalog that it declares itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from sqlglot import expressions as exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token
+
+from streambound.errors import QueryError, UnsupportedError
+from streambound.query.catalog import Catalog
+from streambound.query.clock import CLOCK
+from streambound.query.declared import completed, declared, with_stamps
+from streambound.query.dialects.reading import Language, parts, statements
+from streambound.query.dialects.statements import Written
+from streambound.query.guess import language_of
+from streambound.query.inline import Inliner, View
+from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
+from streambound.query.tokens import token_place, tokens
+
+_RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_CLOCKED = (
+    "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
+)
+# Tables of files and topics that a statement names where others name a table.
+_READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query of a text: its name, its tree, and whether others may name it."""
+
+    name: str
+    tree: exp.Expr | None
+    error: QueryError | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """A text as it was read; ``guessed`` is the sign by which its dialect was told."""
+
+    sql: str
+    language: Language
+    guessed: str | None
+    queries: tuple[Asked, ...]
+    catalog: Catalog
+    views: Mapping[str, View] = field(default_factory=dict)
+    # Tables that the text declares without their columns.
+    unlisted: frozenset[str] = frozenset()
+
+    def chosen(self, name: str | None) -> Asked:
+        """The query of that name; the only one if there is no name.
+
+        Raises:
+            QueryError: there is none, or there are several.
+        """
+        found = [one for one in self.queries if name is None or one.name == name]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(one.name for one in self.queries)
+        if name is not None:
+            raise QueryError(f"there is no query {name} in the text", accepted=known)
+        place = token_place(self.sql, self._second()) if len(found) > 1 else None
+        raise QueryError(
+            f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
+            place=place,
+            accepted="one query" if not known else f"one query; the text has {known}",
+            fix="put each into a file of its own" if self.queries else "write a SELECT statement",
+        )
+
+    def _second(self) -> Token:
+        second = parts(tokens(self.sql, self.language))[1:]
+        return second[0][0] if second else tokens(self.sql, self.language)[0]
+
+    def written_out(self, asked: Asked) -> tuple[exp.Expr, Catalog, str | None]:
+        """The tree of a query over streams alone, their catalog, and why it cannot be evaluated, if so.
+
+        Raises:
+            QueryError: a name that is not known; a statement that is not understood.
+            UnsupportedError: with everything in it that is not decided.
+        """
+        if asked.error is not None:
+            # It is given the name of who asks.
+            raise copy(asked.error)
+        assert asked.tree is not None
+        inliner = Inliner(self.sql, self.catalog, self.language, self.views, self.unlisted)
+        tree = inliner.written_out(asked.tree)
+        if inliner.clock:
+            catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            return tree, catalog, _CLOCKED
+        return tree, self.catalog, _RELAXED if inliner.relaxed else None
+
+
+# Each query of a text is asked for by itself, with the text.
+@lru_cache(maxsize=4)
+def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tuple[str, str], ...]) -> Script:
+    """A text in a dialect: given, named in its first comments, or guessed.
+
+    Raises:
+        QueryError: it has no tokens of that dialect, or is nested too deeply.
+        CatalogError: a declaration in it cannot be read.
+    """
+    language, guessed = language_of(sql, dialect, metadata)
+    found = tokens(sql, language)
+    refuse_nesting(sql, found)
+    split = parts(found)
+    if len(split) == 1:
+        # Where nothing else is there, what the parser would pass over in silence is told first.
+        refuse_gaps(sql, found, language)
+    read = statements(found, sql, language)
+    written = [one for one in read if isinstance(one, Written)]
+    trees = [one.tree for one in written if isinstance(one.tree, exp.Query)]
+    known = completed(catalog, declared(_tables(written), trees, language))
+    known = with_stamps(known, trees)
+    queries: list[Asked] = []
+    views: dict[str, View] = {}
+    for number, one in enumerate(read, start=1):
+        if isinstance(one, ParseError):
+            error = _not_understood(sql, split, one, known, language)
+            queries.append(Asked(_unused(f"statement {number}", queries), None, error))
+            continue
+        if one.tree is None and one.table is not None:
+            continue
+        if len(read) > 1 and (
+            one.kind == "other" or isinstance(one.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
+        ):
+            continue
+        tree = one.tree
+        if tree is None:
+            queries.append(Asked(_unused(one.kind, queries), None, _refused(sql, one)))
+            continue
+        if one.table is not None and one.name is not None and _reads_source(tree) and one.table.columns:
+            # A table of what lies in files: it has the columns that are declared.
+            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
+        elif one.table is not None and one.name is not None and one.table.kind != "sink":
+            columns = tuple(column.name for column in one.table.columns)
+            view = View(tree, columns if not one.table.options.get("kafka_topic") else ())
+            for parts_of in (one.name.parts, one.name.parts[-1:]):
+                key = ".".join(language.folded(p.name, bool(p.args.get("quoted"))) for p in parts_of)
+                views.setdefault(key, view)
+        name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
+        queries.append(Asked(_unused(name, queries), tree))
+    if language.name == "spark" and len(read) == 1 and not queries and written:
+        (one,) = written
+        queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
+    tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
+    unlisted = frozenset(name for name in tables if known.find(name) is None)
+    return Script(sql, language, guessed, tuple(queries), known, views, unlisted)
+
+
+def _tables(written: list[Written]) -> list[Written]:
+    """What declares a table of rows from elsewhere."""
+    return [
+        one
+        for one in written
+        if one.table is not None
+        and one.table.kind != "sink"
+        and (one.tree is None or _reads_source(one.tree))
+    ]
+
+
+def _reads_source(tree: exp.Expr) -> bool:
+    """Whether a query is all that files or a topic have."""
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None or len(tree.expressions) != 1:
+        return False
+    table = tree.args["from_"].this
+    call = table.this if isinstance(table, exp.Table) else None
+    name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
+    others = [key for key, value in tree.args.items() if value and key not in ("expressions", "from_")]
+    return name in _READERS and isinstance(tree.expressions[0], exp.Star) and not others
+
+
+def _unused(name: str, queries: list[Asked]) -> str:
+    taken = {one.name for one in queries}
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} {number}", number + 1
+    return found
+
+
+def _refused(sql: str, one: Written) -> UnsupportedError:
+    what = one.first.text.upper()
+    return UnsupportedError(
+        f"{what} is not supported yet",
+        place=token_place(sql, one.first),
+        accepted="SELECT, INSERT INTO ... SELECT, CREATE ... AS SELECT, and declarations of tables",
+    )
+
+
+def _not_understood(
+    sql: str, split: list[list[Token]], error: ParseError, catalog: Catalog, language: Language
+) -> QueryError:
+    told = (error.errors or [{}])[0]
+    where = told.get("line"), told.get("col")
+    mine = next((part for part in split if any((t.line, t.col) == where for t in part)), split[-1])
+    try:
+        refuse_gaps(sql, mine, language)
+    except QueryError as gap:
+        return gap
+    return syntax_error(sql, mine, error, catalog, language)

@@ -1,0 +1,121 @@
+"""``streambound check`` on scripts in the dialects of stream processors, and the examples of their page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from streambound.cli import main
+from streambound.query.dialects.reading import LANGUAGES
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"### (\w+)\n\n```sql\n(.*?)```\n\n(.*?)\.\n", GUIDE, re.DOTALL)
+SCRIPT = (
+    "CREATE TABLE a (k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka');\n"
+    "INSERT INTO good SELECT k FROM a WHERE k = 'x';\n"
+    "INSERT INTO bad\nSELECT DISTINCT k FROM a;\n"
+    "INSERT INTO counted SELECT k, UPPER(k), COUNT(*) FROM a GROUP BY k;\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path / "registry"))
+    (tmp_path / "job.sql").write_text(SCRIPT)
+    return tmp_path
+
+
+def test_the_page_has_an_example_of_every_dialect() -> None:
+    assert {dialect for dialect, _, _ in EXAMPLES} == set(LANGUAGES)
+
+
+def test_examples_have_the_verdicts_that_the_page_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "examples").mkdir()
+    wanted = {}
+    for dialect, text, said in EXAMPLES:
+        (folder / "examples" / f"{dialect}.sql").write_text(text)
+        found = re.findall(r"`(\w+)`: (\w+)", said)
+        for name, verdict in found:
+            wanted[dialect if len(found) == 1 else f"{dialect}/{name}"] = verdict
+    main(["check", "--format", "json", "examples"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["query"]: line["verdict"] for line in lines} == wanted, lines
+    for line in lines:
+        name = line["query"].split("/")[0]
+        assert line.get("dialect", "spark") == name, line
+
+
+def test_each_query_of_a_script_is_told_under_its_own_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--dialect", "flink", "job.sql"]) == 2
+    out = capsys.readouterr().out
+    assert re.search(r"^bounded +job/good", out, re.MULTILINE)
+    assert re.search(r"^unbounded +job/bad", out, re.MULTILINE)
+    assert re.search(r"^invalid +job/counted", out, re.MULTILINE)
+    for construct in ("UPPER(k)", "COUNT(*)", "GROUP BY"):
+        assert f"{construct} is not supported yet" in out
+    assert "SELECT DISTINCT k FROM a;\n" in out
+    assert "1 bounded, 1 invalid, 1 unbounded" in out
+
+
+def test_a_guess_is_said_and_a_comment_is_obeyed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "job.sql"])
+    assert "read as flink, since it has WATERMARK FOR" in capsys.readouterr().out
+    (folder / "job.sql").write_text(f"-- dialect: risingwave\n{SCRIPT}")
+    main(["check", "--format", "json", "job.sql"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["dialect"] for one in found if one["error"] is None} == {"risingwave"}
+    assert not any("guessed" in one for one in found)
+
+
+def test_blockers_are_told_as_json_and_as_results(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "--dialect", "flink", "--format", "json", "job.sql"])
+    counted = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [one["construct"] for one in counted["blockers"]] == ["UPPER", "the aggregate COUNT", "GROUP BY"]
+    assert [one["where"] for one in counted["blockers"]] == [
+        {"line": 5, "column": 31},
+        {"line": 5, "column": 41},
+        {"line": 5, "column": 57},
+    ]
+    main(["check", "--dialect", "flink", "--format", "sarif", "job.sql"])
+    results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in results]
+    assert lines == [4, 5, 5, 5]
+    # A fix would put one query in place of the whole script.
+    assert not any("fixes" in one for one in results)
+
+
+def test_a_dialect_that_is_none_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--dialect", "flnk", "job.sql"])
+    assert ended.value.code == 2 and "did you mean flink?" in capsys.readouterr().err
+    (folder / "job.sql").write_text(f"-- dialect: flnk\n{SCRIPT}")
+    assert main(["check", "job.sql"]) == 2
+    assert "did you mean flink?" in capsys.readouterr().out
+
+
+def test_a_corpus_line_has_its_statement_and_its_dialect(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"id": "a", "dialect": "flink", "statement": SCRIPT},
+        {
+            "id": "b",
+            "dialect": "ksql",
+            "statement": "CREATE STREAM o AS SELECT * FROM s EMIT CHANGES",
+            "sql": "nothing",
+            "streams": {"s": {"k": "int"}},
+        },
+    ]
+    (folder / "c.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert main(["check", "--corpus", "c.jsonl"]) == 2
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["query"] for one in found] == ["a/good", "a/bad", "a/counted", "b"]
+    assert [one["verdict"] for one in found] == ["bounded", "unbounded", "invalid", "bounded"]

@@ -1,0 +1,102 @@
+"""Public streaming queries in their own dialects and wrappers: verdicts, or what is named in place of one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.query.wild import GROUPS, Answered, answered
+
+from streambound.compiler import check, named_queries
+from streambound.errors import UnsupportedError
+from streambound.query.catalog import Catalog, catalog_from_mapping
+
+ANSWERED = list(answered())
+SCRIPTS = Path(__file__).parents[1] / "corpus" / "scripts"
+EXPECTED = json.loads((SCRIPTS / "expected.json").read_text(encoding="utf-8"))
+# What must be said of a query that needs a feature which is not decided.
+NAMED = {
+    # One of them is in a LATERAL sub-query, which is named as a whole.
+    "aggregate": r"aggregate|GROUP BY|LATERAL",
+    "as_of_join": r"ASOF|temporal join",
+    "anti_join": r"anti-join",
+    "changing_table": r"versioned table",
+    "limit": r"LIMIT",
+    "match_recognize": r"MATCH_RECOGNIZE",
+    "outer_join": r"(LEFT|RIGHT|FULL).* JOIN|temporal join",
+    "over": r"window function",
+    "recursion": r"RECURSIVE",
+    "row_number_top_n": r"top-n",
+    "semi_join": r"semi-join",
+    "unnest": r"UNNEST",
+    "window": r"(?i)window|tumble|hop|session",
+}
+
+
+def of(*groups: str) -> list[Answered]:
+    return [one for one in ANSWERED if one.group in groups]
+
+
+@pytest.mark.parametrize("one", of(GROUPS[0]), ids=lambda one: one.line["id"])
+def test_joins_and_filters_have_their_verdicts(one: Answered) -> None:
+    assert one.outcome == "right", one.report.error or one.report.reasons
+
+
+@pytest.mark.parametrize("one", of(*GROUPS[1:]), ids=lambda one: one.line["id"])
+def test_no_verdict_is_wrong_and_what_is_missing_is_named(one: Answered) -> None:
+    assert one.outcome != "wrong"
+    if one.outcome == "right":
+        return
+    error = one.report.error
+    assert isinstance(error, UnsupportedError), error
+    said = [blocker.message for blocker in error.blockers]
+    assert not any("syntax" in message for message in said)
+    for feature in set(one.line["features"]) & set(NAMED):
+        assert any(re.search(NAMED[feature], message) for message in said), (feature, said)
+    assert all(blocker.place is not None for blocker in error.blockers)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("guess", [False, True])
+def test_scripts_are_read_without_a_catalog(name: str, guess: bool) -> None:
+    text, expected = (SCRIPTS / name).read_text(encoding="utf-8"), EXPECTED[name]
+    dialect = None if guess and expected["dialect"] not in ("flink", "spark") else expected["dialect"]
+    queries = named_queries(text, Catalog(()), dialect)
+    assert list(queries) == [one["target"] for one in expected["statements"]]
+    for query, one in zip(queries, expected["statements"], strict=True):
+        report = check(text, Catalog(()), name, suggest=False, dialect=dialect, query=query)
+        assert report.query == f"{name}/{query}"
+        if report.error is not None:
+            assert isinstance(report.error, UnsupportedError) and report.error.place, report.error
+        else:
+            assert report.verdict == one["verdict"], report
+
+
+def test_what_a_script_declares_is_its_catalog() -> None:
+    from streambound.query.parse import read_script
+
+    for name, expected in EXPECTED.items():
+        text = (SCRIPTS / name).read_text(encoding="utf-8")
+        found = read_script(text, Catalog(()), name, expected["dialect"]).catalog
+        for table, declared in expected["catalog"].items():
+            relation = found.find(table)
+            if relation is None:
+                assert "note" in declared, table
+                continue
+            assert relation.kind.value == declared["kind"], table
+            assert relation.timestamp == declared.get("timestamp"), table
+            assert list(relation.primary_key) == declared.get("primary_key", []), table
+            assert _words(relation.allowed_lateness) == _words(declared.get("allowed_lateness")), table
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.removesuffix("s") for word in text.split()]
+
+
+def test_a_catalog_completes_a_script() -> None:
+    text = "CREATE TABLE a (k STRING, v INT); INSERT INTO o SELECT DISTINCT v FROM a WHERE v > 0"
+    assert check(text, Catalog(()), dialect="flink", query=None).verdict == "unbounded"
+    domains = {"a": {"columns": {"v": "int"}, "domains": {"v": {"min": 0, "max": 9}}}}
+    assert check(text, catalog_from_mapping(domains), dialect="flink").verdict == "bounded"
