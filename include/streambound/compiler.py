@@ -32,9 +32,8 @@ from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
-from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart, planned_parts, sizing
-from streambound.synopsis.timed_planner import AnyPlan
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -92,12 +91,6 @@ class Planned(Decided):
     def plans(self) -> tuple[AnyPlan, ...]:
         """The plans of the parts."""
         return tuple(part.plan for part in self.planned_parts)
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan of a conjunctive query without time conditions."""
-        only = self.plans[0] if self.query is not None and self.plans else None
-        return only if isinstance(only, Plan) else None
 
     @property
     def units(self) -> int | None:

@@ -18,7 +18,7 @@ from streambound.evaluation.onepass import static_values
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.planner import plan
+from streambound.synopsis.planner import plan_of
 
 CATALOG: dict[str, Any] = {
     "S": {
@@ -39,7 +39,7 @@ ROWS = [{"K": 1, "L": "one"}, {"K": 2, "L": "two"}, {"K": 2, "L": "two"}]
 def of(sql: str = SQL, catalog: dict[str, Any] = CATALOG, rows: list[dict[str, Any]] = ROWS) -> str:
     query = parse(sql, catalog_from_mapping(catalog), "q")
     static = encode_static(Statement.of(query), {"R": rows})
-    return fingerprint(query, plan(query, static_values(query, static)), static)
+    return fingerprint(query, plan_of(query, static_values(query, static)), static)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_same_query_has_the_same_fingerprint_every_time(case: Any, number: i
     def once() -> str | None:
         query = parse("\n" * number + case.sql, case.catalog, f"name {number}")
         try:
-            return fingerprint(query, plan(query), {})
+            return fingerprint(query, plan_of(query), {})
         except PlanError:
             return None
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.spark.histories import compact_pass, compact_plan
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
@@ -20,14 +21,12 @@ from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.onepass import OnePass, static_values
+from streambound.evaluation.onepass import static_values
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.planner import plan
-from streambound.synopsis.state import fresh
 
 ANSWERS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"
 MIXES = [
@@ -47,7 +46,7 @@ def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], da
     assume(exact(case.query).bounded)
     rows = encode_static(case.statement, data.draw(static(case)))
     arriving = list(batches(case.statement, data.draw(events(case))))
-    engine = OnePass(case.query, rows)
+    engine = compact_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
     assert engine.peak_units <= engine.plan.units
 
@@ -58,10 +57,10 @@ def test_a_plan_exists_exactly_for_bounded_queries(types: tuple[str, ...], data:
     case = data.draw(cases(types))
     values = static_values(case.query, encode_static(case.statement, data.draw(static(case))))
     if exact(case.query).bounded:
-        assert plan(case.query, values).units >= 0
+        assert compact_plan(case.query, values).units >= 0
     elif not case.query.statics:
         with pytest.raises(PlanError):
-            plan(case.query, values)
+            compact_plan(case.query, values)
 
 
 @pytest.mark.parametrize("engine", ["reference", "onepass"])
@@ -85,7 +84,7 @@ def test_answers_of_one_timestamp_come_together() -> None:
         {"stream": "T", "D": 1, "ts": stamps[1]},
         {"stream": "T", "D": 1, "ts": stamps[2]},
     ]
-    found = list(OnePass(query, {}).run(batches(Statement.of(query), rows)))
+    found = list(compact_pass(query, {}).run(batches(Statement.of(query), rows)))
     assert [[(a.marker, a.row, a.count) for a in marker] for marker in found] == [
         [(stamps[0], (1,), 1)],
         [(stamps[2], (1,), 1)],
@@ -95,10 +94,10 @@ def test_answers_of_one_timestamp_come_together() -> None:
 def test_counts_are_exact_beyond_64_bits() -> None:
     catalog = catalog_from_mapping({name: {"A": "int"} for name in ("S", "T", "U")})
     query = parse("SELECT 1 FROM S, T, U WHERE S.A = 0 AND T.A = 0 AND U.A = 0", catalog)
-    engine = OnePass(query, {})
+    engine = compact_pass(query, {})
     for alias in ("S", "T"):
-        many = fresh(engine.plan)
-        many[alias].add_count((0, ()), 2**40, ())
+        many = engine.state.fresh()
+        many[frozenset((alias,))].put((0, ()), 2**40, (), ())
         assert engine.advance(many) == {}
     (batch,) = batches(Statement.of(query), [{"stream": "U", "A": 0}])
     assert engine.step(batch) == {(1,): 2**80}
@@ -108,7 +107,7 @@ def test_an_unbounded_query_is_refused_with_the_way_out() -> None:
     catalog = catalog_from_mapping({"S": {"A": "int"}, "T": {"D": "int"}})
     query = parse("SELECT A FROM S, T WHERE A = D", catalog, "q2")
     with pytest.raises(PlanError, match="no plan was found") as caught:
-        OnePass(query, {})
+        compact_pass(query, {})
     assert "q2" in str(caught.value) and "streambound check" in str(caught.value)
 
 
@@ -124,7 +123,7 @@ def test_a_timestamp_and_a_constant_are_a_filter() -> None:
         {"stream": "S", "A": 1, "ts": "2026-01-01 00:00:02"},
     ]
     arriving = list(batches(Statement.of(query), rows))
-    found = list(OnePass(query, {}).run(arriving))
+    found = list(compact_pass(query, {}).run(arriving))
     assert found == list(reference(Statement.of(query), arriving, {})) and sum(map(len, found)) == 1
 
 
@@ -166,7 +165,7 @@ def test_a_dense_column_that_only_a_list_of_values_bounds() -> None:
     tuples = [{"stream": "T", "A": "2", "B": "2"}, {"stream": "S", "A": 1.5}, {"stream": "S", "A": 2.0}]
     arriving = list(batches(Statement.of(query), tuples))
     assert exact(query).bounded
-    assert list(OnePass(query, {}).run(arriving)) == list(reference(Statement.of(query), arriving, {}))
+    assert list(compact_pass(query, {}).run(arriving)) == list(reference(Statement.of(query), arriving, {}))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_unequal_beside_an_extremum(where: str, arrivals: list[tuple[str, int, i
     catalog = catalog_from_mapping({name: {"A": "int", "B": "int"} for name in ("T", "U")})
     query = parse(f"SELECT DISTINCT 1 FROM T, U WHERE {where}", catalog)
     arriving = list(batches(Statement.of(query), [{"stream": s, "A": a, "B": b} for s, a, b in arrivals]))
-    found = list(OnePass(query, {}).run(arriving))
+    found = list(compact_pass(query, {}).run(arriving))
     assert found == list(reference(Statement.of(query), arriving, {})) and any(found) is answered
 
 
@@ -196,7 +195,7 @@ def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
     arriving = list(
         batches(Statement.of(query), [*tuples, {"stream": "S", "C": 29.0}, {"stream": "S", "C": 28.0}])
     )
-    engine = OnePass(query, {})
+    engine = compact_pass(query, {})
     assert list(engine.run(arriving)) == list(reference(Statement.of(query), arriving, {}))
     assert engine.peak_units <= engine.plan.units
 

@@ -6,6 +6,7 @@ that end; statements; what is refused.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -21,15 +22,13 @@ from streambound.boundedness.verdict import Outcome
 from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
-from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import statement_pass
-from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse, statement
 from streambound.query.statement import Statement
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.synopsis.plan import Plan
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
 
@@ -48,7 +47,7 @@ def agree(case: Case, events: list[dict[str, Any]], rows: dict[str, list[Encoded
     engine = one_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
     plan = engine.plan
-    most = plan.size(rows_at_once(arriving)) if isinstance(plan, TimedPlan) else plan.units
+    most = plan.size(rows_at_once(arriving)) if isinstance(plan, Plan) else plan.units
     assert most is None or engine.peak_units <= most, case.sql
 
 
@@ -171,7 +170,7 @@ def test_the_worked_example_of_schiff_and_ozcep() -> None:
     )
     query = parse(sql, paper())
     engine = one_pass(query, {})
-    assert isinstance(engine.plan, TimedPlan)
+    assert isinstance(engine.plan, Plan) and engine.plan.timed
     found, kept = [], []
     for batch in batches(Statement.of(query), FIGURE_2):
         found.append(engine.step(batch))
@@ -248,10 +247,10 @@ def test_windows_in_which_many_tuples_are_held(sql: str) -> None:
     agree(Case(streams, sql, catalog, query), events, {})
     arriving, found = list(batches(Statement.of(query), events)), list[list[Answer]]()
     engine = one_pass(query, {})
-    assert isinstance(engine, TimedPass)
+    assert isinstance(engine, OnePass)
     for batch in arriving:
         found += engine.run([batch])
-        engine.state, engine.answered = load_timed(engine.plan, dump_timed(engine.state, engine.answered))
+        engine.load(json.loads(engine.dump()))
     assert found == list(one_pass(query, {}).run(arriving)), "a state that is stored after each batch"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.spark.histories import compact_pass
 from tests.strategies import VALUES, Case, cases
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches
-from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
@@ -48,7 +48,7 @@ def test_peak_state_is_at_most_units_on_provoking_streams(
 ) -> None:
     case = data.draw(cases(types, statics=False))
     assume(exact(case.query).bounded)
-    engine = OnePass(case.query, {})
+    engine = compact_pass(case.query, {})
     for _ in engine.run(batches(case.statement, data.draw(provoking(case)))):
         assert engine.peak_units <= engine.plan.units, case.sql
 
@@ -58,7 +58,7 @@ def test_answers_are_the_references_on_provoking_streams(data: st.DataObject) ->
     case = data.draw(cases(("int",), statics=False))
     assume(exact(case.query).bounded)
     arriving = list(batches(case.statement, data.draw(provoking(case))[:24]))
-    engine = OnePass(case.query, {})
+    engine = compact_pass(case.query, {})
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, {})), case.sql
 
 
@@ -83,7 +83,7 @@ def test_units_are_reached_or_nearly(sql: str) -> None:
         ranges = [range(-2, 34) if c in named else [0] for c in columns]
         own = [dict(zip(columns, values, strict=True)) for values in product(*ranges)]
         rows += [{"stream": name, **row} for row in own]
-    engine = OnePass(query, {})
+    engine = compact_pass(query, {})
     for _ in engine.run(batches(Statement.of(query), rows)):
         pass
     assert 0.9 * engine.plan.units <= engine.peak_units <= engine.plan.units

@@ -27,7 +27,6 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Range
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.timed import TimedPlan
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.joint import SegmentJoint, WindowJoint
 from streambound.tasks.summarise import Reading, Task
@@ -55,7 +54,8 @@ def test_the_kinds_are_all_that_tasks_summarise_in_another_way(catalog: Catalog)
     jobs = [prepare(one, Range(), {}) for one in drafts]
     parts = [part.plan for job in jobs if job.plan is not None for part in job.plan.parts]
     assert {type(job.joint) for job in jobs} == {SegmentJoint, WindowJoint, NoneType}
-    assert {type(one) for one in parts} == {Plan, TimedPlan, EndingPlan, MemoryPlan}
+    assert {type(one) for one in parts} == {Plan, EndingPlan, MemoryPlan}
+    assert {one.timed for one in parts} == {True, False}
 
 
 def test_workers_leave_the_same_bytes_as_this_process(

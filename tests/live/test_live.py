@@ -27,7 +27,7 @@ from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark.live.places import at_one_time, place_of
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
 
@@ -42,7 +42,7 @@ def timed(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
     assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(timed_events(case, size=12))
     plan = one_pass(case.query, encode_static(case.statement, statics)).plan
-    assume(isinstance(plan, TimedPlan) and not plan.empty)
+    assume(isinstance(plan, Plan) and plan.timed and not plan.empty)
     return case, rows, statics
 
 

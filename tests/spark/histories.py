@@ -17,14 +17,17 @@ from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
 from streambound.errors import PlanError
-from streambound.evaluation.events import encode_static
-from streambound.evaluation.onepass import static_values
+from streambound.evaluation.events import Encoded, encode_static
+from streambound.evaluation.onepass import OnePass, static_values
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.planner import plan_of as any_plan_of
+from streambound.synopsis.state import Table
+from streambound.synopsis.timed_planner import StaticValues
+from streambound.synopsis.timed_state import TimedState
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.ordered import encoded
 
@@ -40,11 +43,28 @@ class Registered:
     sql: str
 
 
+def compact_plan(query: Query, values: StaticValues | None = None) -> Plan:
+    """The plan of a query in which no stream ends."""
+    found = any_plan_of(query, values)
+    assert isinstance(found, Plan)
+    return found
+
+
+def empty_tables(plan: Plan) -> dict[str, Table]:
+    """An empty table of each stream of a plan that does not step through time."""
+    return {min(streams): table for streams, table in TimedState(plan).fresh().items()}
+
+
+def compact_pass(query: Query, static: dict[str, list[Encoded]]) -> OnePass:
+    """The engine of a query that does not step through time."""
+    return OnePass(compact_plan(query, static_values(query, static)), static)
+
+
 def plan_of(case: Case, statics: Mapping[str, Rows]) -> Plan:
     """The plan of a random query; the test is abandoned if it has none (tests/evaluation holds that)."""
     values = static_values(case.query, encode_static(case.statement, statics))
     try:
-        found = make_plan(case.query, values) if exact(case.query).bounded else None
+        found = compact_plan(case.query, values) if exact(case.query).bounded else None
     except PlanError:
         found = None
     if found is None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkAttributeError
 from tests.spark import histories
-from tests.spark.histories import Registered
+from tests.spark.histories import Registered, compact_plan, empty_tables
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
@@ -23,15 +23,14 @@ from streambound.history.local import LocalExecutor
 from streambound.history.prepare import Job
 from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import Attribute
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
 from streambound.spark.distribute import cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import fresh
 from streambound.tasks import emit
 from streambound.tasks.groups import balanced, batched
 from streambound.tasks.plans import PartPlan, StatementPlan
@@ -190,12 +189,10 @@ def walk_of(made: Plan, folder: Path) -> Walk:
 def test_counts_up_to_38_digits_and_never_wrapped(
     first: int, second: int, fits: bool, tmp_path: Path
 ) -> None:
-    made = plan(PAIR)
-    tables = fresh(made)
+    made = compact_plan(PAIR)
+    tables = empty_tables(made)
     for alias, count in (("S", first), ("T", second)):
-        tables[alias].add({"A": 0})
-        (bucket,) = tables[alias].counts
-        tables[alias].counts[bucket] = count
+        tables[alias].add({Attribute(alias, "A"): 0}, count)
     walk = walk_of(made, tmp_path)
     walk.take("0", [Summary("pair", a, a, "0", table=dumps(table)) for a, table in tables.items()])
     answer = walk.finish(0.0)
@@ -209,7 +206,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
 
 
 def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
-    walk = walk_of(plan(PAIR), tmp_path)
+    walk = walk_of(compact_plan(PAIR), tmp_path)
     walk.evaluation.total = {(1,): 10**38}
     assert isinstance(walk.finish(0.0).error, CountOverflow)
 

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark import histories
-from tests.spark.histories import Registered
+from tests.spark.histories import Registered, compact_pass
 from tests.strategies import Case, cases, events, static
 
 from streambound.demo.abstract import Shape, generate
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
 from streambound.evaluation.events import Batch, Encoded, encode, encode_static
-from streambound.evaluation.onepass import OnePass
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
@@ -48,7 +47,7 @@ def written(case: Case, parts: list[Rows], statics: dict[str, Rows], folder: Pat
 
 
 def one_pass(case: Case, parts: list[Rows], statics: dict[str, list[Encoded]]) -> dict[str, Counter[Any]]:
-    engine, found = OnePass(case.query, statics), {}
+    engine, found = compact_pass(case.query, statics), {}
     for number, rows in enumerate(parts):
         tuples: dict[str, list[Encoded]] = {}
         for row in rows:

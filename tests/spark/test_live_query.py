@@ -38,7 +38,7 @@ from streambound.live.answers import (
 from streambound.query.catalog import Catalog
 from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark
@@ -57,7 +57,7 @@ def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
     rows, statics = timed_streams(seed, case), static_rows(seed, case)
     encoded = encode_static(case.statement, statics)
     plan = one_pass(case.query, encoded).plan
-    if not isinstance(plan, TimedPlan) or plan.empty or not by_marker(case, rows, encoded):
+    if not isinstance(plan, Plan) or not plan.timed or plan.empty or not by_marker(case, rows, encoded):
         return None
     return case, rows, statics
 

@@ -41,7 +41,7 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import statement
 from streambound.spark.executor import SparkExecutor
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 
 EPOCH = dt.datetime(2026, 1, 1)
 TICKS = {"second": 1_000_000, "minute": 60_000_000}
@@ -409,7 +409,7 @@ def test_no_run_succeeds_with_more_state_than_its_units(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Were a plan to need more than its units, each engine would say so."""
-    monkeypatch.setattr(TimedPlan, "units", 1)
+    monkeypatch.setattr(Plan, "units", 1)
     arguments = written(tmp_path, {"S": [0, 1_000_000], "T": [2_000_000]})
     assert main([*arguments, "--engine", "onepass"]) == 3
     said = capsys.readouterr()

@@ -30,7 +30,7 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
 CORPUS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"
@@ -41,7 +41,8 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, Rows, dict
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     statics, rows = data.draw(static(case)), data.draw(timed_events(case, size=12))
-    assume(isinstance(one_pass(case.query, encode_static(case.statement, statics)).plan, TimedPlan))
+    plan = one_pass(case.query, encode_static(case.statement, statics)).plan
+    assume(isinstance(plan, Plan) and plan.timed)
     return case, rows, statics
 
 
@@ -84,7 +85,7 @@ def test_any_cut_into_partitions_and_nights(types: tuple[str, ...], data: st.Dat
                 answer = night([query], catalog, folder / "nightly")["q"]
                 assert answer.error is None, answer.error
             plan = one_pass(case.query, encode_static(case.statement, statics)).plan
-            if isinstance(plan, TimedPlan) and plan.empty:
+            if plan.empty:
                 return
             assert answer.started_after == (str(number - 1) if number else None)
             assert left(folder / "nightly", "q") == from_scratch([query], catalog, folder / "whole")["q"]

@@ -20,7 +20,7 @@ from tests.strategies import Case
 from streambound.compiler import compile
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan
 from streambound.tasks.edges import dump_edges, load_edges, summaries
 from streambound.tasks.engine import opened
 from streambound.tasks.plans import StatementPlan, statement_plan
@@ -73,7 +73,7 @@ def test_matches_within_a_window_are_joined_in_tasks(sql: str, by_windows: bool)
 )
 def test_of_tuples_alike_the_first_and_the_last_may_stand_for_all(sql: str, extreme: set[str]) -> None:
     (part,) = planned(sql).parts
-    assert isinstance(part.plan, TimedPlan)
+    assert isinstance(part.plan, Plan)
     assert {alias for alias in part.plan.clock.streams if part.plan.extreme(alias)} == extreme
 
 

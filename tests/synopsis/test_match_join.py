@@ -11,11 +11,11 @@ from tests.strategies import timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass
 from streambound.query.model import Attribute
 from streambound.synopsis.match_join import Match, Matches
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import plan_of
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan_of
 
 A, B = Attribute("S", "A"), Attribute("S", "B")
 
@@ -68,9 +68,9 @@ def test_what_arrives_at_once_equals_the_matches_made_one_by_one(data: st.DataOb
     case = data.draw(timed_cases(windows=True))
     assume(exact(case.query).bounded)
     plan = plan_of(case.query, {})
-    assume(isinstance(plan, TimedPlan) and not plan.empty)
-    assert isinstance(plan, TimedPlan)
-    engine = TimedPass(plan, {})
+    assume(isinstance(plan, Plan) and plan.timed and not plan.empty)
+    assert isinstance(plan, Plan)
+    engine = OnePass(plan, {})
     held, join = engine.state.held, engine.state.join
     for batch in batches(case.statement, data.draw(timed_events(case))):
         arriving = {s.alias: engine._arriving(s, batch) for s in plan.streams}

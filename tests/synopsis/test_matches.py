@@ -11,42 +11,41 @@ from tests.strategies import timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import Batch, batches
-from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
-from streambound.evaluation.timed import TimedPass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import Clock, time_conditions
-from streambound.synopsis.matches import MatchTable, Values
-from streambound.synopsis.serial import digest, dumps, loads_matches
+from streambound.synopsis.serial import digest, dumps, table_of
+from streambound.synopsis.state import Table, Values
 from streambound.synopsis.timed_state import Slices
 
 Entered = list[tuple[Values, int]]
 
 
-def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[MatchTable, Entered]]:
+def entered(data: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Table, Entered]]:
     """The tables of a random query after random streams, and what entered each of them."""
     case = data.draw(timed_cases(windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     engine = one_pass(case.query, {})
-    assume(isinstance(engine, TimedPass))
-    taken: dict[int, tuple[MatchTable, Entered]] = {}
-    add = MatchTable.add
+    assume(isinstance(engine, OnePass) and engine.plan.timed)
+    taken: dict[int, tuple[Table, Entered]] = {}
+    add = Table.add
 
-    def noted(table: MatchTable, values: Values, weight: int) -> None:
+    def noted(table: Table, values: Values, weight: int = 1) -> None:
         taken.setdefault(id(table), (table, []))[1].append((values, weight))
         add(table, values, weight)
 
     arriving: list[Batch] = list(batches(case.statement, data.draw(timed_events(case))))
     with monkeypatch.context() as patch:
-        patch.setattr(MatchTable, "add", noted)
+        patch.setattr(Table, "add", noted)
         list(engine.run(arriving))
     return list(taken.values())
 
 
-def filled(table: MatchTable, matches: Entered) -> MatchTable:
-    found = MatchTable(table.synopsis, table.ring)
+def filled(table: Table, matches: Entered) -> Table:
+    found = Table(table.cells, table.ring)
     for values, weight in matches:
         found.add(values, weight)
     return found
@@ -58,18 +57,18 @@ def test_the_table_of_two_bags_is_the_merge_of_their_tables(data: st.DataObject)
         cut = data.draw(st.integers(0, len(matches)))
         first, second = filled(table, matches[:cut]), filled(table, matches[cut:])
         first.merge(second)
-        if not any(cell.unequal for cell in table.synopsis.cells):
+        if not any(cell.unequal for cell in table.cells):
             assert dumps(first) == dumps(filled(table, matches))
         turned = filled(table, matches[cut:])
         turned.merge(filled(table, matches[:cut]))
-        assert turned.units == first.units or any(cell.unequal for cell in table.synopsis.cells)
+        assert turned.units == first.units or any(cell.unequal for cell in table.cells)
 
 
 @given(data=st.data())
 def test_stored_tables_are_read_back_as_they_were(data: st.DataObject) -> None:
     for table, _ in entered(data, pytest.MonkeyPatch()):
         stored = dumps(table)
-        again = loads_matches(table.synopsis, table.ring, json.loads(stored))
+        again = table_of(table.cells, table.ring, "S", json.loads(stored))
         assert (again.counts, again.entries) == (table.counts, table.entries)
         assert digest(dumps(again)) == digest(stored)
 
@@ -100,7 +99,7 @@ def test_old_timestamps_are_forgotten_and_their_slices_merge() -> None:
     catalog = catalog_from_mapping({"S": body, "T": body})
     query = parse("SELECT 1 FROM S, T WHERE S.ts + 3 <= T.ts", catalog)
     engine = one_pass(query, {})
-    assert isinstance(engine, TimedPass)
+    assert isinstance(engine, OnePass)
     events = [{"stream": "S", "A": 0, "ts": ts} for ts in range(6)]
     for batch in batches(Statement.of(query), events):
         engine.step(batch)

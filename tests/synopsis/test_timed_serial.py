@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -13,29 +14,28 @@ from tests.strategies import static, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches, encode_static
-from streambound.evaluation.onepass import one_pass
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.match_join import Match
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_planner import timed_plan
-from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.synopsis.timed_serial import load_state
 
 MIXES = [(), ("double", "decimal(3,1)", "int"), ("string", "boolean")]
 
 
-def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[TimedPass, TimedPass, list[Batch]]:
+def engine_of(data: st.DataObject, types: tuple[str, ...]) -> tuple[OnePass, OnePass, list[Batch]]:
     """The same engine twice, and batches."""
     case = data.draw(timed_cases(types, windows=data.draw(st.booleans())))
     assume(exact(case.query).bounded)
     rows = encode_static(case.statement, data.draw(static(case)))
     plan = one_pass(case.query, rows).plan
-    assume(isinstance(plan, TimedPlan))
-    assert isinstance(plan, TimedPlan)
+    assume(isinstance(plan, Plan) and plan.timed)
+    assert isinstance(plan, Plan)
     arriving = list(batches(case.statement, data.draw(timed_events(case))))
-    return TimedPass(plan, rows), TimedPass(plan, rows), arriving
+    return OnePass(plan, rows), OnePass(plan, rows), arriving
 
 
 @pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
@@ -45,13 +45,13 @@ def test_a_loaded_state_is_the_state(types: tuple[str, ...], data: st.DataObject
     engine, other, arriving = engine_of(data, types)
     for batch in arriving:
         assert other.step(batch) == engine.step(batch)
-        written = dump_timed(engine.state, engine.answered)
-        other.state, other.answered = load_timed(engine.plan, written)
-        assert dump_timed(other.state, other.answered) == written
+        written = engine.dump()
+        other.load(json.loads(written))
+        assert other.dump() == written
         assert (other.units, other.answered) == (engine.units, engine.answered)
 
 
-def weighted(engine: TimedPass, batch: Batch) -> dict[str, list[Match]]:
+def weighted(engine: OnePass, batch: Batch) -> dict[str, list[Match]]:
     """The accepted tuples of a batch, equal ones once with their number."""
     found: dict[str, list[Match]] = {}
     for synopsis in engine.plan.streams:
@@ -81,4 +81,4 @@ def test_bytes_that_are_no_state_are_refused() -> None:
     body = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
     query = parse("SELECT S.A FROM S, T WHERE T.ts < S.ts", catalog_from_mapping({"S": body, "T": body}))
     with pytest.raises(DataError, match="cannot be read"):
-        load_timed(timed_plan(query), b'{"now": 1}')
+        load_state(timed_plan(query), {"now": 1})

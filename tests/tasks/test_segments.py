@@ -19,11 +19,11 @@ from tests.strategies import Case, timed_cases, timed_events
 from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches
-from streambound.evaluation.onepass import one_pass
-from streambound.evaluation.timed import TimedPass
+from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.history.segmented import Segmented
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.segments import (
     Segment,
     SegmentPlan,
@@ -35,8 +35,6 @@ from streambound.synopsis.segments import (
     unserved,
 )
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_serial import dump_timed
 from streambound.tasks import segments
 from streambound.tasks.codes import Coder
 from streambound.tasks.emit import arrow_type
@@ -49,7 +47,7 @@ STREAMS = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "t
 
 def planned(sql: str) -> SegmentPlan:
     plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
-    assert isinstance(plan, TimedPlan)
+    assert isinstance(plan, Plan)
     found = segment_plan(plan)
     assert found is not None, unserved(plan)
     return found
@@ -82,8 +80,8 @@ def drawn(data: st.DataObject, types: tuple[str, ...]) -> tuple[Case, SegmentPla
     case = data.draw(timed_cases(types, orders=True))
     assume(exact(case.query).bounded)
     plan = one_pass(case.query, {}).plan
-    assume(isinstance(plan, TimedPlan))
-    assert isinstance(plan, TimedPlan)
+    assume(isinstance(plan, Plan) and plan.timed)
+    assert isinstance(plan, Plan)
     found = segment_plan(plan)
     assume(found is not None)
     assert found is not None
@@ -103,13 +101,13 @@ def cut(data: st.DataObject, arriving: list[Batch]) -> list[list[Batch]]:
 def test_segments_give_what_one_pass_gives(types: tuple[str, ...], data: st.DataObject) -> None:
     """Answers and, byte for byte, states at every boundary; and the answers of the definition."""
     case, plan, arriving = drawn(data, types)
-    engine, other = TimedPass(plan.plan, {}), Segmented(plan)
+    engine, other = OnePass(plan.plan, {}), Segmented(plan)
     for number, part in enumerate(cut(data, arriving)):
         expected: Counter[tuple[Any, ...]] = Counter()
         for batch in part:
             expected.update(engine.step(batch))
         assert other.advance(str(number), {JOINT: dump_segment(summary(plan, part))}) == expected, case.sql
-        assert other.dump() == dump_timed(engine.state, engine.answered), case.sql
+        assert other.dump() == engine.dump(), case.sql
         assert (other.units, other.peak_units) == (engine.units, engine.peak_units)
 
 
@@ -189,7 +187,7 @@ def test_the_content_of_a_share_is_a_bag() -> None:
 )
 def test_plans_that_are_evaluated_batch_by_batch(sql: str, why: str) -> None:
     plan = one_pass(parse(sql, catalog_from_mapping(STREAMS)), {}).plan
-    assert isinstance(plan, TimedPlan)
+    assert isinstance(plan, Plan)
     assert why in str(unserved(plan)) and segment_plan(plan) is None
 
 

@@ -22,10 +22,9 @@ from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
 from streambound.query.values import NAN, parse_type
-from streambound.synopsis.answer import Joiner, representatives
-from streambound.synopsis.planner import plan as make_plan
+from streambound.synopsis.match_join import MatchJoin, Row, excluded, standing
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table, fresh
+from streambound.synopsis.state import Table, accepted
 from streambound.tasks import clauses, ordered
 from streambound.tasks.engine import opened
 from streambound.tasks.readers import Reader, readers_of
@@ -58,9 +57,9 @@ def tables_by_row(reader: Reader, case: Case, parts: list[list[dict[str, Any]]])
     relation = case.query.occurrence(reader.alias).relation
     found = []
     for rows in parts:
-        table = Table(reader.synopsis, case.query.ring)
-        for row in rows:
-            table.add(encode(relation, row, "row"))
+        table = Table(reader.cells, case.query.ring)
+        for values in accepted(reader.synopsis, [encode(relation, row, "row") for row in rows]):
+            table.add(values)
         found.append(table)
     return found
 
@@ -76,7 +75,7 @@ def test_a_cell_in_sql_equals_adding_row_by_row(types: tuple[str, ...], data: st
     for stream, reader in readers_of(plan, Path("unused"), ()):
         mine = [[row for row in rows if row["stream"] == stream] for rows in parts]
         # Which of the values that serve <> alike are kept depends on the order of arrival.
-        assume(not any(cell.unequal for cell in reader.synopsis.cells))
+        assume(not any(cell.unequal for cell in reader.cells))
         in_sql = tables_in_sql(reader, case, mine, data.draw(st.integers(1, 2)))
         assert [*map(dumps, in_sql)] == [*map(dumps, tables_by_row(reader, case, mine))], case.sql
 
@@ -92,7 +91,7 @@ def test_classes_by_position_among_few_and_many_points(kind: str, many: int) -> 
         {"S": {"columns": {"A": kind}}, "R": {"kind": "static", "columns": {"B": kind}}}
     )
     query = parse("SELECT 1 FROM S, R WHERE S.A < R.B", catalog, "points")
-    plan = make_plan(replace(query, ring=BOOLEANS), {Attribute("R", "B"): tuple(values)})
+    plan = histories.compact_plan(replace(query, ring=BOOLEANS), {Attribute("R", "B"): tuple(values)})
     case = Case({}, query.sql, catalog, plan.query)
     ((_, reader),) = readers_of(plan, Path("unused"), ())
     assert bool(reader.statements[0].lookups) == (many > clauses.IN_TEXT)
@@ -147,7 +146,7 @@ def test_nan_passes_a_filter_whatever_row_group_statistics_say(tmp_path: Path) -
     query = parse("SELECT DISTINCT 1 FROM S WHERE A > 5", catalog, "nan")
     relation = query.streams[0].relation
     histories.write(relation, [{"A": 1.0}, {"A": float("nan")}, {"A": 2.0}], tmp_path, 0)
-    ((_, reader),) = readers_of(make_plan(query), Path("unused"), ())
+    ((_, reader),) = readers_of(histories.compact_plan(query), Path("unused"), ())
     with opened(256) as engine:
         files = [str(f) for f in (tmp_path / "S" / "part=0").iterdir()]
         for copied in (False, True):
@@ -172,18 +171,21 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     columns = {"S": dict.fromkeys("ABC", "int"), "T": dict.fromkeys("DE", "int")}
     catalog = catalog_from_mapping(columns)
     case = Case({}, sql, catalog, parse(sql, catalog, "unequal"))
-    plan = make_plan(case.query)
+    plan = histories.compact_plan(case.query)
     value = st.integers(0, 3)
     rows = data.draw(st.lists(st.fixed_dictionaries(dict.fromkeys("ABC", value)), max_size=12))
     reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
     (in_sql,) = tables_in_sql(reader, case, [rows], 1)
     (by_row,) = tables_by_row(reader, case, [rows])
-    joiner = Joiner(plan)
+    join = MatchJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
-        other = fresh(plan)["T"]
-        other.add(partner)
-        met = [
-            {*joiner.counts({a: representatives(t, t.counts or t.entries) for a, t in pair.items()})}
-            for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other})
-        ]
+        other = histories.empty_tables(plan)["T"]
+        for values in accepted(next(s for s in plan.streams if s.alias == "T"), [partner]):
+            other.add(values)
+        met = []
+        for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other}):
+            rows_of: dict[Row, int] = {}
+            sources = [(frozenset((a,)), standing(t, t.buckets)) for a, t in pair.items()]
+            join.rows(plan.query, sources, rows_of)
+            met.append(set(rows_of))
         assert met[0] == met[1], partner

@@ -12,7 +12,7 @@ from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.synopsis.known import known
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.planner import stream_synopsis
+from streambound.synopsis.timed_planner import stream_synopsis
 
 # Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
 BESIDE = 4
@@ -32,8 +32,13 @@ class MemoryPlan:
     size: int
     choice: PolicyChoice
     sampled: int = SAMPLED
+    timed: ClassVar[bool] = True
     stateless: ClassVar[bool] = False
     empty: ClassVar[bool] = False
+
+    def extreme(self, alias: str) -> bool:
+        """See ``Plan.extreme``: all tuples count."""
+        return False
 
     @property
     def query(self) -> Query:
@@ -64,5 +69,5 @@ def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = N
     facts = known(join.query)
     if facts is None:
         raise PlanError("no tuples can meet its conditions together", subject=statement.name)
-    left, right = (stream_synopsis(facts, alias, ()) for alias in (join.left, join.right))
+    left, right = (stream_synopsis(facts, alias) for alias in (join.left, join.right))
     return MemoryPlan(join, (left, right), size, choice or PolicyChoice())

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.evaluation.timed import static_sources
 from streambound.query.model import Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, with_new
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
+from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.state import passes
 
 
@@ -28,6 +31,12 @@ class Engine(Protocol):
 
     def holds(self, row: Row) -> bool:
         """Whether a row is an answer to what has arrived."""
+
+    def dump(self) -> bytes:
+        """The state between two batches, as canonical JSON."""
+
+    def load(self, document: Any) -> None:
+        """Take up a state, from what its bytes hold as JSON."""
 
 
 # Makes the engine of a query with the rows of its static relations, which remembers rows for so long.
@@ -156,6 +165,48 @@ class EndingPass:
         self.seen = dict.fromkeys(self.seen, Matches())
         return made
 
+    @cached_property
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are held, by stream."""
+        names = {s.alias: self.query.occurrence(s.alias).relation.name for s in self.plan.streams}
+        return {names[s.alias]: tuple(a.column for a in s.carried) for s in self.plan.streams}
+
+    def batches(self, rows: Iterable[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
+        """Batches in order of time, from (stream, moment, values as JSON holds them, multiplicity)."""
+        found: dict[int, dict[str, list[Encoded]]] = {}
+        for stream, moment, values, count in rows:
+            row = dict(zip(self._columns[stream], map(value_of, values), strict=True))
+            found.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
+        for moment in sorted(found):
+            yield Batch(moment, found[moment], moment, partition)
+
+    def dump(self) -> bytes:
+        """What is held, or what has ended and the state of the engine that goes on, as canonical JSON."""
+        if self.later is None:
+            return canonical({"now": self.now, "held": self._counted(), "answered": _rows(self.answered)})
+        ended = {name: _table(rows) for name, rows in self.ended.items()}
+        return canonical({"now": self.now, "ended": ended, "later": json.loads(self.later.dump())})
+
+    def _counted(self) -> list[Any]:
+        found: Counter[bytes] = Counter()
+        for batch in self.held:
+            for stream, rows in batch.tuples.items():
+                values = ([plain(row[name]) for name in self._columns[stream]] for row in rows)
+                found.update(canonical([stream, batch.moment, row]) for row in values)
+        return [[*json.loads(body), count] for body, count in sorted(found.items())]
+
+    def load(self, document: Any) -> None:
+        """Take up a state, from what its bytes hold as JSON."""
+        if "held" in document:
+            for batch in self.batches(document["held"]):
+                self.hold(batch)
+            self.answered = {tuple(map(value_of, row)) for row in document["answered"]}
+        else:
+            later = self.end({name: _encoded(table) for name, table in document["ended"].items()})
+            later.load(document["later"])
+        self.now = document["now"]
+        self.order.resume(self.now)
+
     def _widened(self, batch: Batch) -> Batch:
         """A batch with the columns that hold timestamps, of the streams that go on."""
         shadows = {o.relation.name: self.plan.shadows[o.alias] for o in self.plan.later.streams}
@@ -171,6 +222,19 @@ def _joins(query: Query) -> tuple[Join, ...]:
     """The comparisons between occurrences, other than of timestamps."""
     pairs = (a for a in query.joins if len({x.occurrence for x in a.attributes}) == 2)
     return tuple(a for a in pairs if not query.is_timestamp(a.left))
+
+
+def _rows(rows: Iterable[Row]) -> list[Any]:
+    return sorted(([plain(value) for value in row] for row in rows), key=canonical)
+
+
+def _table(rows: Sequence[Encoded]) -> dict[str, Any]:
+    columns = sorted(rows[0]) if rows else []
+    return {"columns": columns, "rows": _rows(tuple(row[c] for c in columns) for row in rows)}
+
+
+def _encoded(table: Mapping[str, Any]) -> list[Encoded]:
+    return [dict(zip(table["columns"], map(value_of, row), strict=True)) for row in table["rows"]]
 
 
 class Answered:
@@ -191,3 +255,11 @@ class Answered:
     def holds(self, row: Row) -> bool:
         """Whether the row was answered."""
         return row in self.rows
+
+    def dump(self) -> bytes:
+        """The rows."""
+        return canonical(_rows(self.rows))
+
+    def load(self, document: Any) -> None:
+        """Take up rows."""
+        self.rows = {tuple(map(value_of, row)) for row in document}

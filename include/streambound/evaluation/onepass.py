@@ -1,9 +1,14 @@
 """The plan on one machine: each tuple is read once, and the state stays within the plan's units.
 
-New answers of a batch are found from the tables before it and the representatives of the batch
-alone: the sum over the streams of the matches whose first stream (in FROM
-order) that contributes a new tuple is that one. Duplicate-eliminating: the rows of those matches
-that did not follow from the tables before, so nothing has to be remembered as emitted.
+Without conditions on time, new answers of a batch are found from the tables before it and the representatives
+of the batch alone: the streams are taken in one after the other, each joined with what is kept of the others
+by then. A DISTINCT row is new if it did not follow from the tables before, so nothing has to be remembered as
+emitted.
+
+In time, answers at a marker are the matches with a tuple of its batch: those of the composites that have not
+entered the tables yet, with what is kept of the others. With DISTINCT, rows that were answered are
+remembered; a row with the timestamp of a stream that completes every match only as long as it can come
+again.
 """
 
 from __future__ import annotations
@@ -15,17 +20,17 @@ from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.evaluation.timed import TimedPass
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
 from streambound.query.values import Value
-from streambound.synopsis.answer import Joiner, Rep, by_bucket, representatives, static_rows
+from streambound.synopsis.clock import Composite
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan as make_plan
-from streambound.synopsis.state import Bucket, Table, accepts, fresh, units
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan, plan_of
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Source, static_sources, with_new
+from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
+from streambound.synopsis.planner import AnyPlan, plan_of
+from streambound.synopsis.state import Table, accepted
+from streambound.synopsis.timed_serial import dump_state, load_state
+from streambound.synopsis.timed_state import TimedState
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -39,7 +44,7 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
     return found
 
 
-AnyPass: TypeAlias = "OnePass | TimedPass | EndingPass"
+AnyPass: TypeAlias = "OnePass | EndingPass"
 
 
 def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0) -> AnyPass:
@@ -48,54 +53,51 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0)
     Raises:
         PlanError: there is no plan.
     """
-    return pass_of(plan_of(query, static_values(query, static), linger), query, static)
+    return pass_of(plan_of(query, static_values(query, static), linger), static)
 
 
-def pass_of(
-    plan: AnyPlan, query: Query, static: Mapping[str, list[Encoded]], order: Order | None = None
-) -> AnyPass:
+def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: Order | None = None) -> AnyPass:
     """The engine of a plan; the parts of one statement share an ``order``."""
-    if isinstance(plan, TimedPlan):
-        return TimedPass(plan, static, order)
     if isinstance(plan, EndingPlan):
         return EndingPass(plan, static, one_pass, order)
-    return OnePass(query, static, plan)
+    return OnePass(plan, static, order)
 
 
 class OnePass:
-    """Evaluates a bounded query without time conditions; ``peak_units`` is the most that was ever stored."""
+    """Evaluates a compact plan; ``peak_units`` is the most that was ever stored.
 
-    def __init__(self, query: Query, static: Mapping[str, list[Encoded]], plan: Plan | None = None) -> None:
-        if not query.arriving:
-            raise PlanError("only static relations are queried: the answer never changes", subject=query.name)
-        self.plan = plan or make_plan(query, static_values(query, static))
-        # Without the occurrences of a stream that fold onto others.
-        self.query = query = self.plan.query
-        self.joiner = Joiner(self.plan)
-        self.static = static_rows(query, static)
-        self.tables = fresh(self.plan)
-        self.kept: dict[str, dict[Bucket, list[Rep]]] = {alias: {} for alias in self.tables}
+    Args:
+        join: what joins representatives.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        static: Mapping[str, list[Encoded]],
+        order: Order | None = None,
+        join: type[MatchJoin] = MatchJoin,
+    ) -> None:
+        self.plan, self.query = plan, plan.query
+        if not self.query.arriving:
+            name = self.query.name
+            raise PlanError("only static relations are queried: the answer never changes", subject=name)
+        self.order = order or Order()
+        self.state = TimedState(plan, join)
+        self.static = static_sources(plan.query, static)
+        self.answered: dict[Row, int | None] = {}
         self.peak_units = 0
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return units(self.tables)
+        return self.state.units + len(self.answered)
 
-    def holds(self, row: tuple[Any, ...]) -> bool:
+    def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
-        if self.plan.empty:
-            return False
-        kept = {alias: [r for reps in kept.values() for r in reps] for alias, kept in self.kept.items()}
-        return self.joiner.exists({**self.static, **kept}, row)
-
-    def resume(self, tables: Mapping[str, Table]) -> None:
-        """Take up the tables of a state."""
-        self.tables = dict(tables)
-        self.kept = {
-            alias: by_bucket(table, table.entries if table.ring.idempotent else table.counts)
-            for alias, table in self.tables.items()
-        }
+        if self.plan.empty or self.plan.remembered is not None:
+            return row in self.answered
+        kept: list[Source] = [(streams, slices.matches()) for streams, slices in self.state.tables.items()]
+        return self.state.join.exists(self.query, [*self.static, *kept], row)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker."""
@@ -103,68 +105,119 @@ class OnePass:
         for batch in batches:
             yield answers(statement, batch.marker, self.step(batch))
 
-    def step(self, batch: Batch) -> dict[tuple[Any, ...], int]:
+    def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
-        if self.plan.empty:
-            return {}
+        arriving = {s.alias: self._arriving(s, batch) for s in self.plan.streams}
+        if self.plan.timed:
+            return self.take(batch.moment, arriving, batch.partition)
         if self.plan.stateless:
-            return self.joiner.counts({**self.static, **self._passing(batch)})
-        return self.advance(self._summary(batch))
+            return self._joined(frozenset(arriving), Matches(*arriving.values()), self.plan.answers[0])
+        summary = self.state.fresh()
+        for streams, table in summary.items():
+            for match in arriving[min(streams)]:
+                table.add(match.values)
+        return self.advance(summary)
 
-    def advance(self, new: Mapping[str, Table]) -> dict[tuple[Any, ...], int]:
-        """Take in summarised tuples (a table an occurrence) and return the new answer rows.
-
-        Rows are encoded, with their multiplicities; the plan must keep state.
-        """
-        before = {alias: [rep for reps in kept.values() for rep in reps] for alias, kept in self.kept.items()}
-        counts = self._changes(before, {alias: self._merge(alias, table) for alias, table in new.items()})
-        self.peak_units = max(self.peak_units, units(self.tables))
-        return counts
-
-    def _merge(self, alias: str, new: Table) -> list[Rep]:
-        """Take in a table; returns the representatives of its tuples that can make a difference."""
-        table = self.tables[alias]
-        changed = table.merge(new)
-        self.kept[alias].update(by_bucket(table, changed))
-        return representatives(new, changed)
-
-    def _passing(self, batch: Batch) -> dict[str, list[Rep]]:
-        synopsis = self.plan.synopses[0]
+    def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
         name = self.query.occurrence(synopsis.alias).relation.name
-        rows = batch.tuples.get(name, ())
-        return {synopsis.alias: [Rep(row, self.query.ring.one) for row in rows if accepts(synopsis, row)]}
+        stamps = {synopsis.alias: batch.moment}
+        return [Match(values, stamps) for values in accepted(synopsis, batch.tuples.get(name, ()))]
 
-    def _summary(self, batch: Batch) -> dict[str, Table]:
-        new = fresh(self.plan)
-        for alias, table in new.items():
-            for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ()):
-                table.add(row)
-        return new
-
-    def _changes(
-        self, before: Mapping[str, list[Rep]], fresh_reps: Mapping[str, list[Rep]]
-    ) -> dict[tuple[Any, ...], int]:
-        found: dict[tuple[Any, ...], int] = {}
-        for first in fresh_reps:
-            if not fresh_reps[first]:
-                continue
-            for row, weight in self.joiner.rows(self._mixture(first, before, fresh_reps)):
-                self.query.ring.put(found, row, weight)
-        if self.query.ring.idempotent:
-            sources = {**self.static, **before}
-            return {row: 1 for row in found if not self.joiner.exists(sources, row)}
+    def _joined(self, streams: Streams, new: Matches, split: Split) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        sources = [*self.static, (streams, new), *self.state.kept(split)]
+        self.state.join.rows(self.query, sources, found)
         return found
 
-    def _mixture(
-        self, first: str, before: Mapping[str, list[Rep]], new: Mapping[str, list[Rep]]
-    ) -> dict[str, list[Rep]]:
-        """Old tuples of the streams before ``first``, new ones of it, and all of those after it."""
-        sources: dict[str, list[Rep]] = dict(self.static)
-        reached = False
-        for alias in before:
-            if alias == first:
-                reached = True
-                sources[alias] = new[alias]
-            else:
-                sources[alias] = [*before[alias], *new[alias]] if reached else before[alias]
-        return sources
+    def advance(self, summary: Mapping[Streams, Table]) -> dict[Row, int]:
+        """Take in summarised tuples (a table of each stream) and return the new answer rows.
+
+        Rows are encoded, with their multiplicities. It is for plans that do not step through time, and keep
+        state.
+        """
+        found: dict[Row, int] = {}
+        for split in self.plan.answers:
+            (streams,) = split.new
+            slices = self.state.tables[streams]
+            if not (new := slices.merge(summary[streams])):
+                continue
+            rows = self._joined(streams, new, split)
+            if self.query.ring.idempotent and rows:
+                before = [*self.static, (streams, slices.standing), *self.state.kept(split)]
+                rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
+            for row, count in rows.items():
+                self.query.ring.put(found, row, count)
+        self.peak_units = max(self.peak_units, self.units)
+        return found
+
+    def take(
+        self, now: int, arriving: Mapping[str, list[Match]], partition: str | None = None
+    ) -> dict[Row, int]:
+        """Take in the accepted tuples of one timestamp, by occurrence: all there are of any stream.
+
+        A tuple with a weight stands for so many equal tuples.
+
+        Raises:
+            DataError: some are not later than those of the partitions before.
+        """
+        first = next((alias for alias, rows in arriving.items() if rows), None)
+        if self.plan.empty or first is None:
+            return {}
+        self.order.follow(self.query.occurrence(first).relation, now, partition)
+        self.state.advance(now - 1)
+        self.state.held.take(arriving, now)
+        found = self._answers(now)
+        if self.query.ring.idempotent:
+            found = dict.fromkeys((row for row in found if row not in self.answered), 1)
+            self._remember(found, now)
+        self.state.advance(now)
+        self.state.held.drop(now)
+        self.peak_units = max(self.peak_units, self.units)
+        return found
+
+    def dump(self) -> bytes:
+        """The state between two batches, as canonical JSON."""
+        return dump_state(self.state, self.answered)
+
+    def load(self, document: Any) -> None:
+        """Take up a state, from what its bytes hold as JSON.
+
+        Raises:
+            DataError: it is no state of this plan.
+        """
+        self.state, self.answered = load_state(self.plan, document, type(self.state.join))
+        self.order.resume(self.state.now)
+
+    def _answers(self, now: int) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        for split in self.plan.answers:
+            for sources in self._sources(split, now):
+                self.state.join.rows(self.query, sources, found)
+        return found
+
+    def _sources(self, split: Split, now: int) -> Iterator[list[Source]]:
+        """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
+        if not self.state.tables and len(split.new) == 1:
+            # Nobody else asks for these matches, so they need not be made one by one.
+            for sources in self.state.held.arrived(split.new[0]):
+                yield [*sources, *self.static]
+            return
+        new = {c: self.state.held.complete(c, now) for c in split.new}
+        if any(new.values()):
+            # Of a single part only what is new can make a new match.
+            older = {c: self._older(c, now) for c in split.new} if len(new) > 1 else {}
+            rest = [*self.static, *self.state.kept(split)]
+            for sources in with_new(new, older):
+                yield [*sources, *rest]
+
+    def _older(self, composite: Composite, now: int) -> Matches:
+        """The matches of a composite from before this batch that have not entered the tables."""
+        held, delay = self.state.held, self.plan.clock.delays[composite]
+        times = [at for at in held.times(composite) if now - delay <= at < now]
+        return Matches(match for at in times for match in held.complete(composite, at))
+
+    def _remember(self, rows: Mapping[Row, int], now: int) -> None:
+        """Remember answered rows until they cannot come again."""
+        self.answered.update((row, self.plan.until(row)) for row in rows)
+        if self.plan.ends:
+            self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}

@@ -34,7 +34,7 @@ class StatementPass:
         self.blocks: dict[int, list[AnyPass]] = {}
         order = Order()
         for part in parts:
-            self.blocks.setdefault(part.block, []).append(pass_of(part.plan, part.query, static, order))
+            self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))
         sizes = [part.plan.units for parts in self.blocks.values() for part in parts]
         known = [size for size in sizes if size is not None]
         self.units = sum(known) if len(known) == len(sizes) else None

@@ -1,33 +1,29 @@
-"""How the driver goes on from one partition's summaries to the next: tables of streams, or time.
+"""How the driver goes on from one partition's summaries to the next.
 
-Both take in what tasks made of a partition, give its new answers, and have a state at its boundary that
-checkpoints hold.
+An evaluation takes in what tasks made of a partition, gives its new answers, and has a state at its boundary
+that checkpoints hold.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from streambound.evaluation.events import Encoded
-from streambound.evaluation.onepass import OnePass
+from streambound.evaluation.onepass import AnyPass, OnePass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
-from streambound.evaluation.timed import TimedPass
 from streambound.history import states
-from streambound.history.matches import Matches
-from streambound.query.model import Query
-from streambound.synopsis.match_join import Row
+from streambound.history.matches import ArrayJoin
+from streambound.synopsis.match_join import MatchJoin, Row
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import loads
-from streambound.synopsis.state import Table, units
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_serial import dump_timed, load_timed
+from streambound.synopsis.serial import table_of
 from streambound.tasks.relations import arrivals, counted_rows
 
+E = TypeVar("E", bound=AnyPass)
 Static = Mapping[str, list[Encoded]]
 
 
@@ -82,95 +78,94 @@ class PartEvaluation(Evaluation, Protocol):
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
 
 
-def news(before: Table, new: Table) -> Table:
-    """The entries of a duplicate-eliminating table that the state before does not already serve.
+class ByEngine(Generic[E]):
+    """The evaluation by an engine, whose state it has.
 
-    What an entry no better than one under the same key gives, that one gave before.
-    """
-    found = Table(new.synopsis, new.ring)
-    for bucket, held in new.entries.items():
-        known, shape = before.entries.get(bucket, {}), new.layouts[bucket[0]]
-        kept = {
-            unequal: ends
-            for unequal, ends in held.items()
-            if unequal not in known or shape.better(known[unequal], ends) != known[unequal]
-        }
-        if kept:
-            found.entries[bucket] = kept
-    return found
-
-
-def evaluation_of(
-    plan: Plan | TimedPlan, query: Query, static: Static, order: Order | None = None, totalled: bool = True
-) -> PartEvaluation:
-    """The evaluation of a conjunction, at the beginning (see ``Tabled`` on ``totalled``)."""
-    if isinstance(plan, TimedPlan):
-        return Timed(plan, static, order or Order())
-    return Tabled(plan, query, static, totalled)
-
-
-class Tabled:
-    """Tables of single streams, which merge; of a stateless plan there are none.
-
-    Args:
-        totalled: the final answer is kept beside the tables.
+    ``total`` is the final answer so far, where it is kept beside.
     """
 
-    latest: int | None = None
-
-    def __init__(self, plan: Plan, query: Query, static: Static, totalled: bool = True) -> None:
-        self.plan, self.ring = plan, plan.query.ring
-        self.onepass = OnePass(query, static, plan)
-        self.onepass.joiner = Matches(plan)
-        self.total: states.Total | None = {} if totalled and not plan.stateless else None
+    def __init__(self, engine: E, total: states.Total | None = None) -> None:
+        self.engine, self.total = engine, total
 
     @property
     def units(self) -> int:
         """What is stored now."""
-        return units(self.onepass.tables)
+        return self.engine.units
 
     @property
     def peak_units(self) -> int:
         """The most that was ever stored."""
-        return self.onepass.peak_units
+        return self.engine.peak_units
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted; None where there is no time."""
+        return self.engine.order.latest
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived."""
-        return self.onepass.holds(row)
+        return self.engine.holds(row)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
-        """The one step of a partition."""
-        if not self.plan.empty:
-            yield Step(None, lambda: self.advance(partition, given))
+        """What ``advance`` does, step by step in order of time; each is to be taken."""
+        raise NotImplementedError
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition, from a table an occurrence."""
-        new = self._tables(given)
-        if self.ring.idempotent:
-            new = {alias: news(self.onepass.tables[alias], table) for alias, table in new.items()}
-        changed = any(table.counts or table.entries for table in new.values())
-        counts = self.onepass.advance(new) if changed else {}
-        if self.total is not None:
-            for row, count in counts.items():
-                self.total[row] = self.total.get(row, 0) + count
-        return counts
+        """The new answers of a partition, from what was made of each occurrence's share.
 
-    def _tables(self, given: Mapping[str, bytes]) -> dict[str, Table]:
-        return {
-            s.alias: loads(s, self.ring, given[s.alias]) if s.alias in given else Table(s, self.ring)
-            for s in self.plan.synopses
-        }
+        Raises:
+            DataError: in time, a tuple that counts is not later than all of the partitions before.
+        """
+        found = summed(step.take() for step in self.steps(partition, given))
+        if self.total is not None:
+            for row, count in found.items():
+                self.total[row] = self.total.get(row, 0) + count
+        return found
 
     def dump(self) -> bytes:
-        """The tables and the final answer so far."""
-        return states.dump_state({} if self.plan.stateless else self.onepass.tables, self.total or {})
+        """The state, with the final answer so far where it is kept."""
+        state = self.engine.dump()
+        return state if self.total is None else states.with_total(state, self.total)
 
     def load(self, data: bytes, peak_units: int) -> None:
-        """Take up tables and the final answer."""
-        tables, total = states.load_state(self.plan, data)
-        self.onepass.resume(tables)
-        self.total = None if self.total is None else total
-        self.onepass.peak_units = peak_units
+        """Take up a state."""
+        document = json.loads(data)
+        self.engine.load(document)
+        self.total = None if self.total is None else states.total_of(document)
+        self.engine.peak_units = peak_units
+
+
+class Compact(ByEngine[OnePass]):
+    """The evaluation of a compact plan.
+
+    Tables of single streams merge, a partition at once; in time, batches come in order, and so do partitions.
+
+    Args:
+        totalled: the final answer is kept beside the tables of single streams.
+    """
+
+    def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
+        self.plan = plan
+        # At a timestamp there are few tuples, in a partition there may be many.
+        join = MatchJoin if plan.timed else ArrayJoin
+        total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
+        super().__init__(OnePass(plan, static, order, join), total)
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """A step for each moment of which a tuple counts, or the one step of a partition."""
+        if self.plan.timed:
+            for moment, arriving in arrivals(self.plan, given):
+                yield Step(moment, partial(self.engine.take, moment, arriving, partition))
+        elif self.plan.synopses:
+            yield Step(None, partial(self._merged, given))
+
+    def _merged(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        summary = self.engine.state.fresh()
+        for streams, table in summary.items():
+            alias = min(streams)
+            if alias in given:
+                summary[streams] = table_of(table.cells, table.ring, alias, json.loads(given[alias]))
+        return self.engine.advance(summary)
 
 
 class Filtered:
@@ -201,58 +196,3 @@ class Filtered:
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Nothing is taken up."""
-
-
-class Timed:
-    """Batches in order of time; partitions have to follow each other in time."""
-
-    total: states.Total | None = None
-
-    def __init__(self, plan: TimedPlan, static: Static, order: Order) -> None:
-        self.plan = plan
-        self.onepass = TimedPass(plan, static, order)
-
-    @property
-    def units(self) -> int:
-        """What is stored now."""
-        return self.onepass.units
-
-    @property
-    def peak_units(self) -> int:
-        """The most that was ever stored."""
-        return self.onepass.peak_units
-
-    @property
-    def latest(self) -> int | None:
-        """The last moment of which a tuple counted."""
-        return self.onepass.order.latest
-
-    def holds(self, row: Row) -> bool:
-        """Whether a row (encoded) is an answer to what has arrived."""
-        return self.onepass.holds(row)
-
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
-        """A step for each moment of which a tuple counts."""
-        for moment, arriving in arrivals(self.plan, given):
-            yield Step(moment, partial(self.onepass.take, moment, arriving, partition))
-
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition, from a relation an occurrence.
-
-        Raises:
-            DataError: a tuple that counts is not later than all of the partitions before.
-        """
-        found: Counter[Row] = Counter()
-        for step in self.steps(partition, given):
-            found.update(step.take())
-        return found
-
-    def dump(self) -> bytes:
-        """Tables, held tuples and answered rows."""
-        return dump_timed(self.onepass.state, self.onepass.answered)
-
-    def load(self, data: bytes, peak_units: int) -> None:
-        """Take up tables, held tuples and answered rows."""
-        self.onepass.state, self.onepass.answered = load_timed(self.plan, data)
-        self.onepass.order.resume(self.onepass.state.now)
-        self.onepass.peak_units = peak_units

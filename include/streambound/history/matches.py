@@ -1,32 +1,32 @@
-"""The join of representatives in arrays: the same rows as ``synopsis.answer.Joiner``, for larger tables.
+"""The join in arrays: the same rows as ``synopsis.match_join`` gives, for larger tables.
 
-Values become ranks, so every comparison is one of integers. Occurrences are joined one after the other;
+Values become ranks, so every comparison is one of integers. Sources are joined one after the other;
 after each step only the columns that later steps or the SELECT list ask for are kept, and equal
 rows are added up: intermediate results are as small as the plan's tables, whatever the multiplicities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.model import Attribute, Join, Op
+from streambound.query.model import Attribute, Join, Op, Query, Term
 from streambound.query.ring import Weight
-from streambound.synopsis.answer import Joiner, Rep, Row, Sources, column_towards
-from streambound.synopsis.plan import Pair, Plan
+from streambound.synopsis.match_join import Match, MatchJoin, Row, Source
+from streambound.synopsis.plan import Pair
 from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 ANYTHING, NULL = -1, -2
-# No column has this name.
-NOTHING = ""
 # Pairs compared at once: some tens of megabytes.
 BLOCK = 1 << 20
 _TESTS = {
@@ -40,7 +40,7 @@ _TESTS = {
 # What a stretch of sorted values meets.
 _SORTED = (Op.LT, Op.LE, Op.GE, Op.GT)
 # Of an occurrence: a projected column, its side of a comparison (by number), or (None) its cell.
-Slot = tuple[str, str | int | None]
+Slot = tuple[str, Attribute | int | None]
 
 
 @dataclass(frozen=True)
@@ -55,77 +55,89 @@ class Matched:
         return Matched({slot: codes[rows] for slot, codes in self.columns.items()}, self.weights[rows])
 
 
-class Matches(Joiner):
-    """A Joiner that counts in arrays; single rows are looked up as before."""
+class ArrayJoin(MatchJoin):
+    """A join that adds up answer rows in arrays; a ``few`` combinations are looked at one by one."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.asked: set[Slot] = {(a.occurrence, a.column) for a in plan.query.projected}
-        self.sides = [_sides(atom) for atom in plan.joins]
-        self.brought = {
-            (alias, number): _brought(plan, alias, pair)
-            for number, sides in enumerate(self.sides)
-            for alias, pair in sides.items()
-        }
+    few: ClassVar[int] = 1_000
 
-    def rows(self, sources: Sources, fixed: Row | None = None) -> Iterator[tuple[Row, Weight]]:
-        """(answer row, weight); every row once, unless ``fixed`` is given."""
-        if fixed is not None:
-            yield from super().rows(sources, fixed)
-        elif all(sources.values()):
-            yield from self._counted(sources)
+    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, Weight]) -> None:
+        """Add the answer rows of every combination, with their weights."""
+        given = sorted(sources, key=lambda source: len(source[1]))
+        if prod(len(matches) for _, matches in given) <= self.few:
+            super().rows(query, given, found)
+        else:
+            for row, weight in self._counted(query, given):
+                self.ring.put(found, row, weight)
 
-    def _counted(self, sources: Sources) -> Iterator[tuple[Row, Weight]]:
-        raw = {alias: self._values(alias, reps) for alias, reps in sources.items()}
-        ranks, values = _ranked(raw)
+    @cached_property
+    def _sides(self) -> list[dict[str, Pair]]:
+        """Each comparison, of columns and then of timestamps, seen from each of its occurrences."""
+        return [_sides(atom) for atom in (*self.joins, *self.times)]
+
+    def _counted(self, query: Query, sources: Sequence[Source]) -> Iterator[tuple[Row, Weight]]:
+        """(answer row, weight) of every combination, each row once."""
+        asked = frozenset(query.projected)
+        raw = [self._columns(asked, streams, list(matches)) for streams, matches in sources]
+        # Timestamps have an order of their own: they meet no other values.
+        times, _ = _ranked(c for columns in raw for slot, c in columns.items() if self._timely(slot))
+        ranks, values = _ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
         found: Matched | None = None
-        order = sorted(sources, key=lambda alias: len(sources[alias]))
-        for depth, alias in enumerate(order):
-            here = self._matched(alias, sources[alias], raw[alias], ranks)
-            kept = self._later(order[: depth + 1])
-            found = _grouped(here, kept) if found is None else self._joined(found, here, alias, kept)
+        bound = frozenset[str]()
+        for (streams, matches), columns in zip(sources, raw, strict=True):
+            codes = {s: _codes(c, times if self._timely(s) else ranks) for s, c in columns.items()}
+            codes.update(self._cells(streams, matches))
+            here = Matched(codes, _weights([match.weight for match in matches]))
+            bound |= streams
+            kept = self._later(asked, bound)
+            found = _grouped(here, kept) if found is None else self._joined(found, here, kept)
             if not len(found.weights):
                 return
         assert found is not None
-        columns = [self._decoded(o.term, found, values) for o in self.plan.query.select]
+        rows = [_decoded(output.term, found, values) for output in query.select]
         # Arrays count, whatever the ring.
-        ring = self.ring
         for index, count in enumerate(found.weights.tolist()):
-            yield tuple(column[index] for column in columns), ring.multiply(ring.one, count)
+            yield tuple(column[index] for column in rows), self.ring.multiply(self.ring.one, count)
 
-    def _values(self, alias: str, reps: Sequence[Rep]) -> dict[Slot, list[Any]]:
+    def _columns(
+        self, asked: Iterable[Attribute], streams: frozenset[str], matches: list[Match]
+    ) -> dict[Slot, list[Any]]:
+        """The values of matches by slot."""
         found: dict[Slot, list[Any]] = {
-            slot: [rep.values.get(str(slot[1]), ANY) for rep in reps]
-            for slot in self.asked
-            if slot[0] == alias
+            (a.occurrence, a): [match.values.get(a, ANY) for match in matches]
+            for a in asked
+            if a.occurrence in streams
         }
-        for number, sides in enumerate(self.sides):
-            if alias in sides:
-                names = self.brought[alias, number]
-                found[alias, number] = [rep.values.get(names[rep.cell], ANY) for rep in reps]
+        for number, sides in enumerate(self._sides):
+            mine = [alias for alias in sides if alias in streams]
+            if len(mine) == 1:
+                (alias,) = mine
+                found[alias, number] = (
+                    _stamps(self.times[number - len(self.joins)], alias, matches)
+                    if self._timely((alias, number))
+                    else _towards(sides[alias], matches)
+                )
         return found
 
-    def _matched(
-        self, alias: str, reps: Sequence[Rep], raw: Mapping[Slot, list[Any]], ranks: Mapping[Any, int]
-    ) -> Matched:
-        columns = {slot: np.array([ranks[v] for v in values], np.int64) for slot, values in raw.items()}
-        if self.apart:
-            columns[alias, None] = np.array([-1 if r.cell is None else r.cell for r in reps], np.int64)
-        return Matched(columns, _weights([rep.weight for rep in reps]))
+    def _cells(self, streams: frozenset[str], matches: Iterable[Match]) -> dict[Slot, Codes]:
+        asked = streams & {one for (one, _), _ in self.excluded}
+        cells = np.array([-1 if match.cell is None else match.cell for match in matches] if asked else ())
+        return {(alias, None): cells for alias in asked}
 
-    def _later(self, bound: Sequence[str]) -> set[Slot]:
+    def _timely(self, slot: Slot) -> bool:
+        return isinstance(slot[1], int) and slot[1] >= len(self.joins)
+
+    def _later(self, asked: Iterable[Attribute], bound: frozenset[str]) -> set[Slot]:
         """What is still asked for once these occurrences are joined."""
-        kept: set[Slot] = {slot for slot in self.asked if slot[0] in bound}
-        for number, sides in enumerate(self.sides):
+        kept: set[Slot] = {(a.occurrence, a) for a in asked if a.occurrence in bound}
+        for number, sides in enumerate(self._sides):
             inside = [alias for alias in sides if alias in bound]
             if len(inside) == 1:
                 kept.add((inside[0], number))
-        if self.apart and len(bound) < len(self.plan.query.occurrences):
-            kept |= {(alias, None) for alias in bound}
+        kept |= {(one, None) for (one, _), (other, _) in self.excluded if one in bound and other not in bound}
         return kept
 
-    def _joined(self, left: Matched, right: Matched, alias: str, kept: set[Slot]) -> Matched:
-        tests = [*self._tests(left, right), *self._apart_tests(left, right, alias)]
+    def _joined(self, left: Matched, right: Matched, kept: set[Slot]) -> Matched:
+        tests = [*self._tests(left, right), *self._excluding(left, right)]
         exact = _exact(left.weights, right.weights)
         left, right = Matched(left.columns, exact(left.weights)), Matched(right.columns, exact(right.weights))
         if not kept & set(right.columns):
@@ -137,28 +149,21 @@ class Matches(Joiner):
 
     def _tests(self, left: Matched, right: Matched) -> list[_Test]:
         found = []
-        for number, sides in enumerate(self.sides):
+        for number, sides in enumerate(self._sides):
             for alias, (_, op, other) in sides.items():
                 one, partner = (alias, number), (other.occurrence, number)
                 if one in left.columns and partner in right.columns:
                     found.append(_Test(left.columns[one], op, right.columns[partner]))
         return found
 
-    def _apart_tests(self, left: Matched, right: Matched, alias: str) -> list[_Test]:
+    def _excluding(self, left: Matched, right: Matched) -> list[_Test]:
         found = []
-        for slot, cells in left.columns.items():
-            if slot[1] is not None:
-                continue
-            bad = {(a[1], b[1]) for a, b in self.apart if a[0] == slot[0] and b[0] == alias}
-            if bad:
-                found.append(_Test(cells, Op.NE, right.columns[alias, None], frozenset(bad)))
+        for one in left.columns:
+            for other in right.columns:
+                if one[1] is None and other[1] is None:
+                    bad = {(a[1], b[1]) for a, b in self.excluded if (a[0], b[0]) == (one[0], other[0])}
+                    found.append(_Test(left.columns[one], Op.NE, right.columns[other], frozenset(bad)))
         return found
-
-    def _decoded(self, term: Any, found: Matched, values: Sequence[Any]) -> list[Any]:
-        if not isinstance(term, Attribute):
-            return [term.value] * len(found.weights)
-        codes = found.columns[term.occurrence, term.column].tolist()
-        return [None if code == NULL else values[code] for code in codes]
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ class _Test:
     left: Codes
     op: Op
     right: Codes
-    apart: frozenset[tuple[int | None, int | None]] | None = None
+    excluded: frozenset[tuple[int | None, int | None]] | None = None
 
     def holds(self, left: Rows, right: Rows) -> Mask:
         """Whether it holds for pairs of rows whose values are ranks."""
@@ -177,16 +182,16 @@ class _Test:
 
     def asked(self, left: int, right: int) -> bool | None:
         """Whether it is to be asked of all pairs with rows alike; None if it holds for none of them."""
-        if self.apart is not None:
-            return None if (left, right) in self.apart else False
+        if self.excluded is not None:
+            return None if (left, right) in self.excluded else False
         if ANYTHING in (left, right):
             return False
         return None if NULL in (left, right) else True
 
 
 def _turned(test: _Test) -> _Test:
-    apart = None if test.apart is None else frozenset((b, a) for a, b in test.apart)
-    return _Test(test.right, test.op.mirrored, test.left, apart)
+    excluded = None if test.excluded is None else frozenset((b, a) for a, b in test.excluded)
+    return _Test(test.right, test.op.mirrored, test.left, excluded)
 
 
 @dataclass(frozen=True)
@@ -232,7 +237,7 @@ class _Candidates:
 
 def _candidates(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterator[_Candidates]:
     """Stretches that have all matches: rows with equal keys, in order of the first inequality."""
-    cells = [test.apart is not None for test in tests]
+    cells = [test.excluded is not None for test in tests]
     for mine, ones in _alike([test.left for test in tests], cells, len(left.weights)):
         for theirs, others in _alike([test.right for test in tests], cells, len(right.weights)):
             asked = [test.asked(a, b) for test, a, b in zip(tests, mine, theirs, strict=True)]
@@ -338,25 +343,45 @@ def _sides(atom: Join) -> dict[str, Pair]:
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 
 
-def _brought(plan: Plan, alias: str, pair: Pair) -> dict[int | None, str]:
-    """By cell, the column that goes into a comparison, or NOTHING where the cell settles that it holds."""
+def _towards(pair: Pair, matches: Sequence[Match]) -> list[Any]:
+    """The value of each match that goes into a comparison; equated columns are always faithful."""
     mine, op, _ = pair
-    found: dict[int | None, str] = {None: mine.column}
-    cells = next((s.cells for s in plan.synopses if s.alias == alias), ())
-    for number, cell in enumerate(cells):
-        if op is Op.EQ:
-            found[number] = mine.column
-        else:
-            unequal = [a for a, _ in cell.unequal]
-            found[number] = NOTHING if pair in cell.settled else column_towards(pair, cell.apart, unequal)
-    return found
+    if op is Op.EQ:
+        return [match.values[mine] for match in matches]
+    # Those that represent a cell have the same columns.
+    names: dict[int | None, Any] = {}
+    for match in matches:
+        if match.cell is not None and match.cell not in names:
+            names[match.cell] = next((n for n in (pair, (mine, op)) if n in match.values), mine)
+    return [
+        match.towards(pair) if match.cell is None else match.values.get(names[match.cell], ANY)
+        for match in matches
+    ]
 
 
-def _ranked(raw: Mapping[str, Mapping[Slot, list[Any]]]) -> tuple[dict[Any, int], list[Any]]:
+def _stamps(atom: Join, alias: str, matches: Sequence[Match]) -> list[Any]:
+    """The timestamp of each match that goes into a condition, with its offset."""
+    by = 0 if atom.left.occurrence == alias else atom.offset
+    stamps = (match.stamps.get(alias) for match in matches)
+    return [ANY if stamp is None else stamp + by for stamp in stamps]
+
+
+def _ranked(columns: Iterable[list[Any]]) -> tuple[dict[Any, int], list[Any]]:
     """The rank of every value that occurs, and the values by rank; one order a family of types."""
-    present = set[Any]().union(*(values for slots in raw.values() for values in slots.values()))
+    present = set[Any]().union(*columns)
     present -= {None, ANY}
     # Values of different families never meet, so text may rank anywhere among the others.
     text = {value for value in present if isinstance(value, str)}
     values = [*sorted(present - text), *sorted(text)]
     return {None: NULL, ANY: ANYTHING} | {value: rank for rank, value in enumerate(values)}, values
+
+
+def _codes(column: Sequence[Any], ranks: Mapping[Any, int]) -> Codes:
+    return np.array([ranks[value] for value in column], np.int64)
+
+
+def _decoded(term: Term, found: Matched, values: Sequence[Any]) -> list[Any]:
+    if not isinstance(term, Attribute):
+        return [term.value] * len(found.weights)
+    codes = found.columns[term.occurrence, term].tolist()
+    return [None if code == NULL else values[code] for code in codes]

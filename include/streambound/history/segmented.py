@@ -1,6 +1,6 @@
 """The state of a query with time conditions from one partition to the next, by summaries of partitions.
 
-It is the state of ``evaluation.timed``, byte for byte; what a partition adds to it and to the answers
+It is the state of ``evaluation.onepass``, byte for byte; what a partition adds to it and to the answers
 follows from tables whose size does not depend on the partition's.
 """
 
@@ -12,20 +12,13 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from streambound.evaluation.timed import TimedPass
-from streambound.history import states
-from streambound.history.evaluations import Step
-from streambound.synopsis.match_join import Matches, Row, project
-from streambound.synopsis.segments import (
-    SegmentPlan,
-    load_segment,
-    made,
-    sources,
-    standing,
-    with_moments,
-)
-from streambound.synopsis.timed import Streams
-from streambound.synopsis.timed_serial import HeldRow, dump_timed, load_timed
+from streambound.evaluation.order import Order
+from streambound.history.evaluations import Compact, Step
+from streambound.history.matches import ArrayJoin
+from streambound.synopsis.match_join import Matches, Row, project, standing
+from streambound.synopsis.plan import Streams
+from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, with_moments
+from streambound.synopsis.timed_serial import HeldRow
 from streambound.tasks import ordered
 from streambound.tasks.codes import Coder, Share
 from streambound.tasks.joint import JOINT
@@ -33,28 +26,18 @@ from streambound.tasks.relations import rows_of
 from streambound.tasks.segments import EXACT, Completed, completed
 
 
-class Segmented:
+class Segmented(Compact):
     """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
 
     def __init__(self, segments: SegmentPlan) -> None:
-        self.segments, self.plan = segments, segments.plan
-        self.total: states.Total | None = None
-        self.onepass = TimedPass(segments.plan, {})
-
-    @property
-    def units(self) -> int:
-        """What is stored now."""
-        return self.onepass.units
-
-    @property
-    def peak_units(self) -> int:
-        """The most that was ever stored."""
-        return self.onepass.peak_units
+        super().__init__(segments.plan, {}, Order())
+        self.segments = segments
+        self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     @property
     def latest(self) -> int | None:
         """The last moment of which a tuple counted."""
-        return self.onepass.order.latest
+        return self.engine.order.latest
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.
@@ -67,11 +50,11 @@ class Segmented:
             return {}
         self._follow(partition, segment.first, segment.until)
         before = self._before()
-        inside = {streams: standing(table) for streams, table in segment.tables.items()}
+        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
         found: dict[Row, int] = {}
         for split in self.plan.answers:
-            self.segments.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
-        self._take(segment.until, before, inside)
+            self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
+        self._enter(segment.until, before, inside)
         return found
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
@@ -88,7 +71,7 @@ class Segmented:
             return
         self._follow(partition, segment.first, segment.until)
         by_match = {id(one.match): one for matches in apart.values() for one in matches}
-        inside = {streams: standing(table) for streams, table in segment.tables.items()}
+        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
         inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
         before = self._before()
         found: dict[Row, list[tuple[Completed, int]]] = {}
@@ -96,7 +79,7 @@ class Segmented:
             for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
                 last = by_match[id(owners[self.segments.last or ""])]
                 found.setdefault(project(self.plan.query, owners), []).append((last, weight))
-        self._take(segment.until, before, inside)
+        self._enter(segment.until, before, inside)
         answers: dict[int, dict[Row, int]] = {}
         for row, parts in found.items():
             for moment, count in _added_up(parts):
@@ -105,33 +88,25 @@ class Segmented:
 
     def _before(self) -> dict[Streams, Matches]:
         """What is kept of each set of streams."""
-        return {streams: slices.matches() for streams, slices in self.onepass.state.tables.items()}
+        return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first
         relation = self.plan.query.occurrence(alias).relation
         for at in (moment, until):
-            self.onepass.order.follow(relation, at, partition)
+            self.engine.order.follow(relation, at, partition)
 
-    def _take(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
-        tables = self.onepass.state.tables.values()
+    def _enter(
+        self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]
+    ) -> None:
+        tables = self.engine.state.tables.values()
         # All from what was kept before: nothing of this partition is kept yet.
         new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
         for slices, matches in new:
             for match in matches:
                 slices.add(match, until)
-        self.onepass.state.now = until
-        self.onepass.peak_units = max(self.onepass.peak_units, self.units)
-
-    def dump(self) -> bytes:
-        """The tables."""
-        return dump_timed(self.onepass.state, {})
-
-    def load(self, data: bytes, peak_units: int) -> None:
-        """Take up tables."""
-        self.onepass.state, _ = load_timed(self.plan, data)
-        self.onepass.order.resume(self.onepass.state.now)
-        self.onepass.peak_units = peak_units
+        self.engine.state.now = until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)
 
 
 def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:

@@ -1,11 +1,11 @@
 """The bytes of what a query keeps, as checkpoints hold them: of one partition, and of all up to a boundary.
 
 A segment is ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that keeps
-nothing. A state is ``{"tables": {"ALIAS": table, ...}, "total": [[row, count], ...]}``. Tables are as
-``synopsis.serial`` writes them; equal contents have equal bytes.
+nothing. A state is as its engine writes it (``synopsis.timed_serial``), where the final answer is kept with
+``"total": [[row, count], ...]``. Equal contents have equal bytes.
 
-Laws: ``tables_of(segment(tables))`` equals ``tables``; ``load_state(plan, dump_state(tables, total))``
-equals both.
+Laws: ``tables_of(segment(tables))`` equals ``tables``; ``total_of(json.loads(with_total(state, total)))``
+equals ``total``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import canonical, dumps, loads, row_text, value_of
-from streambound.synopsis.state import Table
+from streambound.synopsis.serial import canonical, row_text, value_of
 from streambound.tasks.emit import Digest
 
 Total = dict[tuple[Any, ...], int]
@@ -38,20 +36,12 @@ def answered_segment(found: Digest) -> bytes:
     return canonical({"answers": [found.rows, str(found.count), str(found)]})
 
 
-def dump_state(tables: Mapping[str, Table], total: Total) -> bytes:
-    """The state at a boundary; of a plan that keeps nothing there are no tables."""
+def with_total(state: bytes, total: Total) -> bytes:
+    """A state with the final answer so far."""
     rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in total.items()])
-    found = segment({alias: dumps(table) for alias, table in tables.items()})
-    return b'{"tables":' + found + b',"total":[' + b",".join(rows) + b"]}"
+    return state[:-1] + b',"total":[' + b",".join(rows) + b"]}"
 
 
-def load_state(plan: Plan, data: bytes) -> tuple[dict[str, Table], Total]:
-    """The tables and the final answer at a boundary."""
-    body = json.loads(data)
-    synopses, ring, found = () if plan.stateless else plan.synopses, plan.query.ring, body["tables"]
-    tables = {
-        s.alias: loads(s, ring, canonical(found[s.alias])) if s.alias in found else Table(s, ring)
-        for s in synopses
-    }
-    total = {tuple(value_of(v) for v in row): int(count) for row, count in body["total"]}
-    return tables, total
+def total_of(document: Any) -> Total:
+    """The final answer in what such bytes hold as JSON; empty where nothing is said of it."""
+    return {tuple(value_of(v) for v in row): int(count) for row, count in document.get("total", ())}

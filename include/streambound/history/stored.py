@@ -25,10 +25,9 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
 from streambound.synopsis.match_join import Row
-from streambound.synopsis.plan import Plan
 from streambound.synopsis.statement import planned_parts
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.plans import StatementPlan, keeps_nothing, statement_plan
+from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.promises import faults
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import shares
@@ -56,7 +55,7 @@ class Stored:
     @property
     def passes_on(self) -> bool:
         """Whether a part answers each tuple at once: how many rows it has, no plan bounds."""
-        return any(keeps_nothing(part.plan) for part in self.plan.parts)
+        return any(part.plan.stateless for part in self.plan.parts)
 
     def readers(self) -> dict[str, list[Reader]]:
         """What is computed of each table that has to be read."""
@@ -98,7 +97,7 @@ def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
     else:
         parts = made.planned_parts
     plan = statement_plan(statement, parts)
-    if not all(isinstance(part.plan, Plan) for part in plan.parts):
+    if any(part.plan.timed for part in plan.parts):
         raise PlanError(
             "the query compares timestamps, or its DISTINCT rows have one: stored relations have no order",
             subject=name,

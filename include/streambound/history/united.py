@@ -17,13 +17,12 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
 from streambound.history.ending import Ending
-from streambound.history.evaluations import Evaluation, Filtered, PartEvaluation, Step, evaluation_of
+from streambound.history.evaluations import Compact, Evaluation, Filtered, PartEvaluation, Step
 from streambound.history.k_memory import KMemory
 from streambound.history.segmented import Segmented
 from streambound.history.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
-from streambound.synopsis.plan import Plan
 from streambound.tasks.joint import SegmentJoint, WindowJoint, joint_of
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
@@ -61,9 +60,9 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
         return KMemory(plan, order)
     if isinstance(plan, EndingPlan):
         return Ending(plan, static, order)
-    if isinstance(plan, Plan) and plan.stateless and not alone:
+    if plan.stateless and not alone:
         return Filtered(plan)
-    return evaluation_of(plan, part.query, static, order, totalled=alone)
+    return Compact(plan, static, order, totalled=alone)
 
 
 class United:

@@ -1,8 +1,8 @@
 """The state of a query within windows from one partition to the next, by summaries of partitions (``edges``).
 
-It is the state of ``evaluation.timed``, byte for byte. The tuples that are held are joined with the head of a
-partition; the answers inside it were computed by a task. Where answers are asked for by moment, all tuples of
-a partition are joined here, and each match is told with the moment at which it is complete.
+It is the state of ``evaluation.onepass``, byte for byte. The tuples that are held are joined with the head
+of a partition; the answers inside it were computed by a task. Where answers are asked for by moment, all
+tuples of a partition are joined here, and each match is told with the moment at which it is complete.
 """
 
 from __future__ import annotations

@@ -37,11 +37,8 @@ def entries_of(state: bytes, labels: Sequence[str] = ()) -> Entries:
             for name, held in entries_of(parts[label]).items()
         }
     document = json.loads(state)
-    if "total" in document:
-        tables = document["tables"].items()
-        return {name: held for alias, table in tables for name, held in _keys(alias, None, table)}
     if "tables" in document:
-        return dict(_timed(document))
+        return dict(_named(document))
     return {compact_text([WHOLE]): state.decode()}
 
 
@@ -82,7 +79,7 @@ def _put(table: Mapping[str, list[Any]], key: list[Any], held: list[Any]) -> Non
     table["entries"].extend([*key, unequal, ends] for unequal, ends in kept)
 
 
-def _timed(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield compact_text([NOW]), compact_text(document["now"])
     for name, slices in document["tables"]:
         for ages, table in slices:
@@ -102,22 +99,20 @@ def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
 
 
 def _document(entries: Mapping[str, str]) -> dict[str, Any]:
-    """What ``dump_timed`` or ``states.dump_state`` wrote, as far as it is read."""
+    """What was dumped, as far as it is read; the final answer so far is left out."""
     slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
     held: dict[str, list[Any]] = {}
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"now": None, "answered": []}
     for (sort, *rest), value in _read(entries):
         if sort == NOW:
-            found = {"now": value, "answered": found.get("answered", [])}
+            found["now"] = value
         elif sort == HELD:
             held.setdefault(rest[0], []).append([*rest[1], value])
         elif sort == ANSWERED:
-            found.setdefault("answered", []).append([*rest[0], value])
+            found["answered"].append([*rest[0], value])
         else:
             name, ages, *key = rest
             _put(slices.setdefault(name, {}).setdefault(compact_text(ages), _empty()), key, value)
-    if "now" not in found:
-        return {"tables": {name: by_age["null"] for name, by_age in slices.items()}, "total": []}
     tables = [[n, [[json.loads(ages), t] for ages, t in by_age.items()]] for n, by_age in slices.items()]
     return {**found, "tables": tables, "held": list(held.items())}
 

@@ -19,7 +19,6 @@ from streambound.history.united import live_evaluation
 from streambound.live.entries import Entries, entries_of, state_of
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.synopsis.match_join import Row
-from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
 
@@ -81,7 +80,7 @@ class Beginning:
     @property
     def timed(self) -> frozenset[str]:
         """The occurrences in parts that step through time: their tuples wait."""
-        parts = (part for part in self.plan.parts if not isinstance(part.plan, Plan))
+        parts = (part for part in self.plan.parts if part.plan.timed)
         return frozenset(share for part in parts for share in part.shares)
 
 

@@ -13,9 +13,8 @@ from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
-from streambound.synopsis.timed import MatchCell, MatchSynopsis, TimedPlan, Window
-from streambound.synopsis.timed_planner import AnyPlan
+from streambound.synopsis.plan import Cell, MatchSynopsis, Plan, Remembered, StreamSynopsis, Window
+from streambound.synopsis.planner import AnyPlan
 
 EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
 STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered at once."
@@ -148,10 +147,10 @@ def plan_words(plan: AnyPlan) -> PlanWords:
         return _ending(plan)
     if plan.empty:
         return PlanWords(plan.query, sentence=EMPTY)
-    if isinstance(plan, TimedPlan):
+    if plan.timed:
         return _timed(plan)
     if plan.stateless:
-        filters = _filters(plan.query, plan.synopses)
+        filters = _filters(plan.query, plan.streams)
         return PlanWords(plan.query, filters=filters, sentence=STATELESS)
     return _untimed(plan)
 
@@ -161,7 +160,7 @@ def _untimed(plan: Plan) -> PlanWords:
     return PlanWords(
         query,
         tuple(_of_stream(query, synopsis) for synopsis in plan.synopses),
-        _filters(query, plan.synopses),
+        _filters(query, plan.streams),
         joins,
         f"An answer joins what is kept on {joins}." if joins else "An answer combines what is kept.",
     )
@@ -171,9 +170,10 @@ def _filters(query: Query, synopses: tuple[StreamSynopsis, ...]) -> dict[str, st
     return {s.alias: conditions for s in synopses if (conditions := filters_text(query, s))}
 
 
-def _of_stream(query: Query, synopsis: StreamSynopsis) -> Kept:
+def _of_stream(query: Query, synopsis: MatchSynopsis) -> Kept:
     tables = tuple(_table(query, cell) for cell in synopsis.cells)
-    return Kept(What.TUPLES, (synopsis.alias,), synopsis.alias, units_text(synopsis.units), tables=tables)
+    (alias,) = synopsis.streams
+    return Kept(What.TUPLES, synopsis.streams, alias, units_text(synopsis.units), tables=tables)
 
 
 def _table(query: Query, cell: Cell) -> Table:
@@ -183,7 +183,7 @@ def _table(query: Query, cell: Cell) -> Table:
 
 
 def _ends(cell: Cell) -> str:
-    kept = [] if cell.extremum is None else [extremum_text(cell.extremum)]
+    kept = [extremum_text(extremum) for extremum in cell.extrema]
     kept.extend(f"the {end_text(keep)} {attribute}" for attribute, keep in cell.follow)
     if cell.unequal:
         columns = ", ".join(str(attribute) for attribute, _ in cell.unequal)
@@ -191,16 +191,16 @@ def _ends(cell: Cell) -> str:
     return " and ".join(kept) or "whether there was a tuple"
 
 
-def _timed(plan: TimedPlan) -> PlanWords:
+def _timed(plan: Plan) -> PlanWords:
     conditions = " and ".join(map(str, (*plan.joins, *plan.clock.conditions)))
     made = f"on {conditions}" if conditions else "in every combination"
     last = [alias for alias in plan.clock.streams if plan.clock.completes(alias)]
     why = f" {', '.join(last)} completes every match, so nothing is kept of it." if len(last) == 1 else ""
     kept = [_window(plan, window) for window in plan.windows]
     kept += [_of_matches(plan, synopsis) for synopsis in plan.synopses]
-    none = plan.query.ring.idempotent and plan.remembered.number == 0
-    if plan.query.ring.idempotent and not none:
-        kept.append(_answered(plan))
+    none = plan.remembered is not None and plan.remembered.number == 0
+    if plan.remembered is not None and not none:
+        kept.append(_answered(plan.remembered))
     return PlanWords(
         plan.query,
         tuple(kept),
@@ -212,7 +212,7 @@ def _timed(plan: TimedPlan) -> PlanWords:
     )
 
 
-def _window(plan: TimedPlan, window: Window) -> Kept:
+def _window(plan: Plan, window: Window) -> Kept:
     each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
     size = each if window.rows is None else units_text(window.units(window.rows))
     held = _span(plan.query, window.alias, window.hold)
@@ -228,7 +228,7 @@ def _span(query: Query, alias: str, length: int) -> str:
     return str(dt.timedelta(microseconds=length))
 
 
-def _of_matches(plan: TimedPlan, synopsis: MatchSynopsis) -> Kept:
+def _of_matches(plan: Plan, synopsis: MatchSynopsis) -> Kept:
     others = tuple(alias for alias in plan.clock.streams if alias not in synopsis.streams)
     what = "tuples of" if len(synopsis.streams) == 1 else "partial matches of"
     notes = tuple(
@@ -246,12 +246,12 @@ def _of_matches(plan: TimedPlan, synopsis: MatchSynopsis) -> Kept:
     )
 
 
-def _table_of_matches(query: Query, cell: MatchCell) -> Table:
+def _table_of_matches(query: Query, cell: Cell) -> Table:
     keys = tuple(key_text(query, key) for key in cell.keys)
     return Table(all_text(query, cell.conditions), keys, _best(query, cell), cell.units)
 
 
-def _best(query: Query, cell: MatchCell) -> str:
+def _best(query: Query, cell: Cell) -> str:
     if not query.ring.idempotent:
         return "how many there are"
     if not cell.extrema and not cell.unequal:
@@ -260,13 +260,13 @@ def _best(query: Query, cell: MatchCell) -> str:
     some = f"those with {best}" if best else "some"
     if cell.unequal:
         some += f" that differ in {', '.join(str(a) for a, _ in cell.unequal)}"
-    return f"{some} ({', '.join(map(str, cell.whole))})"
+    return f"{some} ({', '.join(map(str, cell.whole or ()))})"
 
 
-def _answered(plan: TimedPlan) -> Kept:
-    if not plan.remembered.recent:
-        return Kept(What.ANSWERED, (), "rows already answered", units_text(plan.remembered.number))
-    return Kept(What.ANSWERED, (), "rows already answered that may come again", plan.remembered.formula)
+def _answered(remembered: Remembered) -> Kept:
+    if not remembered.recent:
+        return Kept(What.ANSWERED, (), "rows already answered", units_text(remembered.number))
+    return Kept(What.ANSWERED, (), "rows already answered that may come again", remembered.formula)
 
 
 def _ending(plan: EndingPlan) -> PlanWords:

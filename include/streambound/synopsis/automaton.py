@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from streambound.query.conditions import holds
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.match_join import Match, Matches, Source
-from streambound.synopsis.matches import MatchLayout, Values
+from streambound.synopsis.plan import Split, Streams
 from streambound.synopsis.segments import SegmentPlan
-from streambound.synopsis.state import ANY, Bucket
-from streambound.synopsis.timed import Split, Streams
+from streambound.synopsis.state import ANY, Bucket, Layout, Values
 
 # The number at this position is always 1.
 ONE = 0
@@ -50,8 +49,8 @@ def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
     """A tuple with the comparisons that hold for all like it; None if it is part of no match at all."""
     (profile,) = (s for s in plan.profiles if s.streams == (alias,))
     found = dict(values)
-    cells = [cell for cell in profile.cells if MatchLayout(cell, plan.plan.query.ring).accepts(values)]
-    found.update(((own, other), ANY) for cell in cells for own, _, other in cell.settled)
+    cells = [cell for cell in profile.cells if Layout(cell).accepts(values)]
+    found.update((pair, ANY) for cell in cells for pair in cell.settled)
     return found if cells else None
 
 
@@ -73,7 +72,7 @@ class _Builder:
     def build(self) -> Automaton:
         for profile in self.plan.profiles:
             streams = frozenset(profile.streams)
-            layouts = [MatchLayout(cell, self.plan.plan.query.ring) for cell in profile.cells]
+            layouts = [Layout(cell) for cell in profile.cells]
             for split in profile.splits:
                 if at_once(self.plan, split.new):
                     self._split(streams, layouts, split)
@@ -81,7 +80,7 @@ class _Builder:
                 self.kept[streams] = self._standing(streams, layouts)
         return self.found
 
-    def _split(self, streams: Streams, layouts: Sequence[MatchLayout], split: Split) -> None:
+    def _split(self, streams: Streams, layouts: Sequence[Layout], split: Split) -> None:
         new = sorted(alias for composite in split.new for alias in composite)
         first = self.plan.last if self.plan.last in new else new[0]
         assert first is not None
@@ -103,11 +102,11 @@ class _Builder:
             return self.found.completions.setdefault(target, len(self.found.completions))
         return self.found.counts.setdefault(target, self.found.codes + len(self.found.counts))
 
-    def _standing(self, streams: Streams, layouts: Sequence[MatchLayout]) -> Matches:
+    def _standing(self, streams: Streams, layouts: Sequence[Layout]) -> Matches:
         matches = []
         for (of, (number, key)), position in self.found.counts.items():
             if of == streams:
-                matches.append(Match(layouts[number].match(key, ()), {}))
+                matches.append(Match(layouts[number].representative(key, (), ()), {}))
                 self.positions[id(matches[-1])] = position
         return Matches(matches)
 

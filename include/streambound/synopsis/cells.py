@@ -35,14 +35,14 @@ class Draft:
     divided: frozenset[Attribute] = frozenset()
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
-    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
+    apart: frozenset[Pair] = frozenset()
 
     @property
     def ordered(self) -> list[Pair]:
         """The pairs still to be served, ``<>`` aside."""
         return [pair for pair in self.pairs if pair[1] is not Op.NE]
 
-    def cell(self, extremum: Extremum | None = None) -> Cell:
+    def cell(self, *extrema: Extremum) -> Cell:
         counts: dict[Attribute, int] = {}
         for own, op, _ in self.pairs:
             if op is Op.NE:
@@ -51,7 +51,7 @@ class Draft:
         return Cell(
             conditions=self.conditions,
             keys=self.keys,
-            extremum=extremum,
+            extrema=extrema,
             follow=self.follow,
             unequal=unequal,
             context=self.context,
@@ -149,12 +149,13 @@ class CellPlanner:
 
     def _keyed_apart(self, draft: Draft, attribute: Attribute, others: set[Attribute]) -> Draft | None:
         """The draft with a key for the comparisons of a column with finite columns alone."""
-        served = {(attribute, other) for other in others} | {p for p in draft.apart if p[0] == attribute}
-        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, other in served))
+        served = {p for p in draft.pairs if p[0] == attribute and p[2] in others}
+        served |= {p for p in draft.apart if p[0] == attribute}
+        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, _, other in served))
         if key is None:
             return None
         keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
-        rest = tuple(p for p in draft.pairs if (p[0], p[2]) not in served)
+        rest = tuple(p for p in draft.pairs if p not in served)
         return replace(draft, keys=(*keys, key), pairs=rest, apart=draft.apart | served)
 
     def _against_listed(self, draft: Draft, attribute: Attribute) -> Draft | None:

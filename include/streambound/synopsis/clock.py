@@ -70,8 +70,10 @@ class Clock:
                 pair = (order.early, order.late)
                 by = order.offset - (order.op is Op.LT)
                 found[pair] = min(by, found.get(pair, by))
-        for middle, early, late in product(self.streams, repeat=3):
-            if (early, middle) in found and (middle, late) in found:
+        for middle in self.streams:
+            before = [early for early, late in found if late == middle]
+            after = [late for early, late in found if early == middle]
+            for early, late in product(before, after):
                 through = found[early, middle] + found[middle, late]
                 found[early, late] = min(through, found.get((early, late), through))
         return found

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Column, Join, Kind, Occurrence, Query
 from streambound.synopsis.clock import Clock, time_conditions
+from streambound.synopsis.plan import StreamSynopsis
 
 # (column, shift): a column that holds the timestamp plus a shift.
 Shadow = tuple[str, int]
@@ -36,6 +37,19 @@ class EndingPlan:
     later: Query
     shadows: Shadows
     linger: int = 0
+    timed: ClassVar[bool] = True
+    stateless: ClassVar[bool] = False
+    empty: ClassVar[bool] = False
+
+    @property
+    def streams(self) -> tuple[StreamSynopsis, ...]:
+        """What counts of each stream, once, under whichever alias."""
+        first = {o.relation.name: o for o in reversed(self.query.arriving)}
+        return tuple(_held(self.query, occurrence) for occurrence in first.values())
+
+    def extreme(self, alias: str) -> bool:
+        """See ``Plan.extreme``: all tuples count."""
+        return False
 
     @property
     def ends(self) -> dict[int, int]:
@@ -63,6 +77,23 @@ class EndingPlan:
         held = ", ".join(dict.fromkeys(o.relation.name for o in self.query.occurrences if not _static(o)))
         ending = ", ".join(dict.fromkeys(self.query.occurrence(a).relation.name for a in self.finite))
         return f"all tuples of {held} until {ending} ends, then keys x classes of the values of {ending}"
+
+
+def _held(query: Query, first: Occurrence) -> StreamSynopsis:
+    """All tuples that may matter of a stream, under whichever alias."""
+    relation = first.relation
+    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
+    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
+    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
+    columns = sorted({*mentioned, str(relation.timestamp)})
+    return StreamSynopsis(
+        alias=first.alias,
+        filters=tuple(own) if len(aliases) == 1 else (),
+        required=(),
+        derived=(),
+        members=(),
+        carried=tuple(Attribute(first.alias, column) for column in columns),
+    )
 
 
 def _static(occurrence: Occurrence) -> bool:

@@ -42,8 +42,7 @@ class FrontPlanner(CellPlanner):
             parts = splits(self.facts, pruned.closure, attribute)
             if parts:
                 return self._parts(pruned, attribute, parts)
-        first, *others = extrema(self.facts, pruned, ordered)
-        return [replace(pruned.cell(first), beside=tuple(others))]
+        return [pruned.cell(*extrema(self.facts, pruned, ordered))]
 
     def _parts(self, draft: Draft, attribute: Attribute, parts: list[Split]) -> list[Cell]:
         cells: list[Cell] = []

@@ -1,8 +1,12 @@
-"""Joins partial matches of disjoint sets of streams into matches of their union."""
+"""The one join: partial matches of disjoint sets of streams make matches of their union.
+
+What represents several tuples is joined like a tuple: the query's own comparisons between streams, evaluated
+on tiny tables, give the answer (Schiff & Özçep: Q(t) = Q(Syn(t))).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -10,27 +14,31 @@ from typing import Any
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Ring, Weight
-from streambound.synopsis.matches import Values
-from streambound.synopsis.plan import Pair
-from streambound.synopsis.state import ANY, op_between
+from streambound.synopsis.plan import Condition, MatchSynopsis, Pair
+from streambound.synopsis.state import ANY, Bucket, Table, Values, op_between, passes
 
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Match:
-    """A partial match, or what represents several: values by column, timestamps by stream.
+    """A partial match, or what represents several: values by column, timestamps by stream; never changed.
 
-    A timestamp that is missing is so old that every condition still to be asked holds.
+    A timestamp that is missing is so old that every condition still to be asked holds. ``cell`` is the
+    number of the cell that it represents.
     """
 
     values: Values
     stamps: Mapping[str, int]
     weight: Weight = 1
+    cell: int | None = None
 
-    def towards(self, mine: Attribute, other: Attribute) -> Any:
+    def towards(self, pair: Pair) -> Any:
         """The value of a column to compare with one of another stream."""
-        found = self.values.get((mine, other))
+        mine, op, _ = pair
+        found = self.values.get(pair)
+        if found is None and op is Op.NE:
+            found = self.values.get((mine, op))
         return self.values.get(mine, ANY) if found is None else found
 
 
@@ -158,6 +166,60 @@ def _both(one: Matches, other: Matches) -> Matches:
     return Matches((*one, *other)) if one and other else one or other
 
 
+def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
+    """What stands for the entries of some buckets of a table without timestamps."""
+    stamps: dict[str, int] = {}
+    reps = ((bucket, rep) for bucket in buckets for rep in table.representatives(bucket))
+    return Matches(Match(values, stamps, weight, bucket[0]) for bucket, (values, weight) in reps)
+
+
+def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:
+    """The rows of static relations that pass their own conditions, as sources."""
+    found: list[Source] = []
+    for occurrence in query.statics:
+        alias = occurrence.alias
+        own = [a for a in query.where if {x.occurrence for x in a.attributes} == {alias}]
+        required = {x.column for x in query.present if x.occurrence == alias}
+        matches = (
+            Match({Attribute(alias, column): value for column, value in row.items()}, {})
+            for row in rows.get(occurrence.relation.name, ())
+            if all(row[c] is not None for c in required) and passes(own, row)
+        )
+        found.append((frozenset((alias,)), Matches(matches)))
+    return found
+
+
+# A cell of the table of one stream.
+Place = tuple[str, int | None]
+
+
+def excluded(synopses: Sequence[MatchSynopsis]) -> frozenset[tuple[Place, Place]]:
+    """Pairs of cells, both ways, of which one's context excludes the other."""
+    pairs: set[tuple[Place, Place]] = set()
+    for one in synopses:
+        for number, cell in enumerate(one.cells):
+            for other in synopses:
+                mine = [c for c in cell.context if c.attribute.occurrence in other.streams]
+                for index, partner in enumerate(other.cells):
+                    if not all(_within(partner.conditions, c) for c in mine):
+                        pairs.add(((one.streams[0], number), (other.streams[0], index)))
+                        pairs.add(((other.streams[0], index), (one.streams[0], number)))
+    return frozenset(pairs)
+
+
+def _within(conditions: tuple[Condition, ...], context: Condition) -> bool:
+    """Whether a cell that was cut at a context's bound lies on the context's side of it."""
+    upper = context.op in (Op.LT, Op.LE)
+    for condition in conditions:
+        if condition.attribute != context.attribute or (condition.op in (Op.LT, Op.LE)) is not upper:
+            continue
+        tighter = condition.value < context.value if upper else condition.value > context.value
+        strict_enough = condition.op is context.op or condition.op in (Op.LT, Op.GT)
+        if tighter or (condition.value == context.value and strict_enough):
+            return True
+    return False
+
+
 def project(query: Query, owners: Owners) -> Row:
     """The answer row of a match of all streams."""
     return tuple(
@@ -168,11 +230,12 @@ def project(query: Query, owners: Owners) -> Row:
 
 @dataclass(frozen=True)
 class MatchJoin:
-    """The conditions between streams: of columns, and of timestamps."""
+    """The conditions between streams: of columns, and of timestamps, and cells that are never joined."""
 
     ring: Ring
     joins: tuple[Join, ...]
-    times: tuple[Join, ...]
+    times: tuple[Join, ...] = ()
+    excluded: frozenset[tuple[Place, Place]] = frozenset()
     _conditions: dict[tuple[frozenset[str], frozenset[str]], _Conditions] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -212,6 +275,21 @@ class MatchJoin:
         for owners, weight in self.owners(sources):
             self.ring.put(found, project(query, owners), weight)
 
+    def exists(self, query: Query, sources: Iterable[Source], row: Row) -> bool:
+        """Whether an answer row follows from the sources."""
+        demanded: dict[Attribute, Any] = {}
+        for output, value in zip(query.select, row, strict=True):
+            term = output.term
+            if value != (demanded.setdefault(term, value) if isinstance(term, Attribute) else term.value):
+                return False
+        narrowed: list[Source] = []
+        for streams, matches in sources:
+            columns = tuple(a for a in demanded if a.occurrence in streams)
+            if columns:
+                matches = Matches(matches.having(columns, tuple(demanded[a] for a in columns)))
+            narrowed.append((streams, matches))
+        return next(self.owners(narrowed), None) is not None
+
     def matches(self, sources: Iterable[Source]) -> Iterator[Match]:
         """Every combination as one match."""
         for owners, weight in self.owners(sources):
@@ -227,11 +305,12 @@ class _Conditions:
     """What is asked of the matches of some streams, given those of the streams ``bound`` before."""
 
     def __init__(self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str]) -> None:
-        self.streams = streams
+        self.streams, self.bound = streams, bound
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
         self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)
         self.partners = [other for _, op, other in pairs if op is Op.EQ]
-        self.rest = [pair for pair in pairs if pair[1] is not Op.EQ]
+        self.rest = [(pair, (pair[2], pair[1].mirrored, pair[0])) for pair in pairs if pair[1] is not Op.EQ]
+        self.excluded = join.excluded
         self.times = [atom for atom in join.times if any(_oriented(atom, streams, bound))]
 
 
@@ -249,16 +328,23 @@ class _Step:
             values = tuple(owners[other.occurrence].values[other] for other in asked.partners)
             found = self.matches.having(asked.columns, values)
         for match in found:
-            if self._timely(match, owners) and all(
-                op_between(op, match.towards(mine, other), owners[other.occurrence].towards(other, mine))
-                for mine, op, other in asked.rest
+            if self._joinable(match, owners) and all(
+                op_between(pair[1], match.towards(pair), owners[pair[2].occurrence].towards(back))
+                for pair, back in asked.rest
             ):
                 yield match
 
-    def _timely(self, match: Match, owners: Owners) -> bool:
+    def _joinable(self, match: Match, owners: Owners) -> bool:
+        """Whether cells and timestamps allow it."""
+        streams, excluded = self.conditions.streams, self.conditions.excluded
+        if excluded and any(
+            ((alias, match.cell), (other, owners[other].cell)) in excluded
+            for alias in streams
+            for other in self.conditions.bound
+        ):
+            return False
         if not match.stamps:
             return True
-        streams = self.conditions.streams
         for atom in self.conditions.times:
             left, right = (
                 (match if alias in streams else owners[alias]).stamps.get(alias)

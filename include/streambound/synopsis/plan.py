@@ -1,4 +1,4 @@
-"""The compact plan: per stream the tables that stand for all of its tuples.
+"""The compact plan: the tables that stand for all tuples of the streams.
 
 A plan never keeps tuples, it keeps *representatives*: rows that no tuple of another stream can
 tell from the tuples that they stand for, so that the query's own comparisons between streams,
@@ -9,19 +9,33 @@ tuple is filed under its *keys*: columns of which only finitely many classes mat
 Theorem 4.2: bounded attributes, clipped to what their partners can tell apart). Under a key a
 duplicate-preserving plan counts; a duplicate-eliminating one keeps the extremum of the columns
 that wait for one and the same set of partners (Theorem 5.2), or only that there was a tuple.
+
+Where application timestamps are compared, streams that precede others in time come first, so what has to be
+remembered are *partial matches* of sets of streams that are closed under "precedes" and linked by time
+conditions (other sets are products of those): a choice of one tuple for each that meets all conditions among
+them. A partial match is a tuple of a wider stream, so its table is laid out like that of a stream. Without
+conditions on time every set is a single stream.
+
+When composites enter (see ``clock``), new partial matches of a set W are, over all non-empty parts X
+of it that enter now, the products of what is kept of the linked parts of W without X, and of X. An
+answer is such a match of all streams (Schiff & Özçep, section 4, whose synopses these generalise).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
+from typing import Any
 
 from streambound.query.model import Atom, Attribute, Join, Op, Query
 from streambound.query.values import Value
+from streambound.synopsis.clock import Clock, Composite
 
 # A comparison of an occurrence's own column (left) with one of another occurrence.
 Pair = tuple[Attribute, Op, Attribute]
+Streams = frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -85,48 +99,50 @@ class Extremum:
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of a stream's tuples, and how its table is laid out.
+    """A part of the tuples of a stream, or of the partial matches of several, and how its table is laid out.
 
-    ``follow`` are columns whose comparisons follow from others in this cell: an end of them is
-    kept for evaluation. ``context`` restricts which representatives of other streams those of this
-    cell meet: what must be kept of a tuple may depend on where its partner lies. ``unequal`` are
-    columns that take part in ``<>`` between streams, with the number of comparisons of each.
-    ``settled`` are the comparisons with other occurrences that hold for every tuple of this cell:
-    representatives are not asked, since of such columns they need not be faithful. ``apart`` are the
-    (own, other) columns that a key apart serves. ``beside`` are further extrema, of partial matches of
-    several streams: kept are the matches that are best in some respect.
+    Duplicate-preserving, they are counted by ``keys``. Duplicate-eliminating, of those that no other serves
+    in all ``extrema`` are kept either ends of columns, or one real match (the values of ``whole``): at most
+    ``points`` for each key, times two for each comparison ``<>`` of the ``unequal`` columns (with the number
+    of comparisons of each). ``follow`` are columns whose comparisons follow from others in this cell: an end
+    of them is kept for evaluation. ``context`` restricts which representatives of other streams those of
+    this cell meet: what must be kept of a tuple may depend on where its partner lies. ``settled`` are the
+    comparisons with other occurrences that hold for every tuple of this cell: representatives are not asked,
+    since of such columns they need not be faithful. ``apart`` are those that a key apart serves. ``same``
+    are columns that always equal a key.
     """
 
     conditions: tuple[Condition, ...]
     keys: tuple[Key, ...]
-    extremum: Extremum | None = None
+    extrema: tuple[Extremum, ...] = ()
     follow: tuple[tuple[Attribute, Keep], ...] = ()
     unequal: tuple[tuple[Attribute, int], ...] = ()
     context: tuple[Condition, ...] = ()
     settled: frozenset[Pair] = frozenset()
-    apart: frozenset[tuple[Attribute, Attribute]] = frozenset()
-    beside: tuple[Extremum, ...] = ()
+    apart: frozenset[Pair] = frozenset()
+    same: tuple[tuple[Attribute, Attribute], ...] = ()
+    whole: tuple[Attribute, ...] | None = None
+    points: int = 1
 
     @property
     def width(self) -> int:
-        """Stored values under one key, at most."""
-        ends, patterns = 0, 1
-        if self.extremum is not None:
-            ends = len(self.extremum.attributes) if self.extremum.mixed else 1
-            patterns = 2**ends - 1 if self.extremum.mixed else 1
-        stored = max(1, ends + len(self.follow) + len(self.unequal))
-        antichain: int = 2 ** sum(count for _, count in self.unequal)
-        return stored * patterns * antichain
+        """Stored values or counts of one entry."""
+        if self.whole is not None:
+            return max(1, len(self.whole))
+        ends = sum(len(e.attributes) if e.mixed else 1 for e in self.extrema)
+        return max(1, ends + len(self.follow) + len(self.unequal))
 
     @property
     def units(self) -> int:
-        """Keys times width: the worst case of the table."""
-        return prod(key.size for key in self.keys) * self.width
+        """Keys times entries times width: the worst case of the table."""
+        patterns = prod(2 ** len(e.attributes) - 1 for e in self.extrema if e.mixed)
+        entries = patterns * self.points * 2 ** sum(count for _, count in self.unequal)
+        return int(prod(key.size for key in self.keys) * entries * self.width)
 
 
 @dataclass(frozen=True)
 class StreamSynopsis:
-    """What is kept of one occurrence of a stream.
+    """What counts of one occurrence of a stream.
 
     A tuple counts if its ``required`` columns are not NULL and it passes ``filters`` (the user's),
     ``derived`` (bounds that follow) and ``members`` (columns that equal an enumerated or a static
@@ -139,37 +155,180 @@ class StreamSynopsis:
     derived: tuple[Condition, ...]
     members: tuple[tuple[Attribute, tuple[Value, ...]], ...]
     carried: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A way to make a match: ``new`` composites with kept partial matches of each set in ``kept``."""
+
+    new: tuple[Composite, ...]
+    kept: tuple[Streams, ...]
+
+
+@dataclass(frozen=True)
+class MatchSynopsis:
+    """What is kept of the partial matches of a set of streams.
+
+    ``ages`` has for some of the streams how many of their last timestamps are told apart, and for
+    how long (see ``Clock.margin``); ``splits`` are the ways in which new matches are made.
+    """
+
+    streams: tuple[str, ...]
     cells: tuple[Cell, ...]
+    ages: tuple[tuple[str, int, int], ...]
+    splits: tuple[Split, ...]
 
     @property
     def units(self) -> int:
-        """The sum over the cells."""
-        return sum(cell.units for cell in self.cells)
+        """The sum over the cells, for every combination of ages."""
+        return prod(number + 1 for _, number, _ in self.ages) * sum(cell.units for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tuples of a stream that are held as they came for ``hold``: ``ticks`` timestamps.
+
+    ``rows`` is the declared number of tuples at each timestamp; a tuple takes ``width`` units.
+    """
+
+    alias: str
+    relation: str
+    hold: int
+    ticks: int
+    width: int
+    rows: int | None
+
+    def units(self, rows: int) -> int:
+        """Stored values with so many tuples at each timestamp."""
+        return self.ticks * rows * self.width
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The answer rows of a DISTINCT query that may come again: at most ``number``, for each choice of
+    a tuple of the ``recent`` ones of some streams: (stream, timestamps, declared tuples at each)."""
+
+    number: int = 0
+    recent: tuple[tuple[str, int, int | None], ...] = ()
+
+    def size(self, rows: Mapping[str, int]) -> int:
+        """How many there are with so many tuples at each timestamp."""
+        return self.number * prod(ticks * rows[relation] for relation, ticks, _ in self.recent)
+
+    @property
+    def formula(self) -> str:
+        """How many there are where tuples at a timestamp are not declared."""
+        factors = [
+            f"rows of {relation} per timestamp" for relation, _, declared in self.recent if declared is None
+        ]
+        known = self.number * prod(ticks * (declared or 1) for _, ticks, declared in self.recent)
+        return " x ".join([str(known), *factors])
 
 
 @dataclass(frozen=True)
 class Plan:
     """How a bounded query is evaluated in one pass.
 
-    ``joins`` are the comparisons between occurrences, to be evaluated on representatives and
-    static rows. A ``stateless`` plan keeps nothing: each tuple of its one stream is answered at
-    once. ``empty`` means that the answer is always empty.
+    ``joins`` are the comparisons between streams other than of timestamps, to be evaluated on
+    representatives and static rows; ``streams`` say which tuples count at all, ``synopses`` what is kept.
+    ``answers`` are the ways in which a match of all streams comes about: at a timestamp, or without time as
+    one stream is taken in after the other. A row of a DISTINCT
+    query is new if it did not follow from what was kept before, or where that does not say so, if it is not
+    ``remembered`` as answered. Where the timestamp of a stream is projected, a row is forgotten once it
+    cannot come again; ``linger`` is for how long after such a timestamp a row may come again at least (other
+    parts of a statement may have it later). ``empty`` means that the answer is always empty.
     """
 
     query: Query
-    joins: tuple[Join, ...]
-    synopses: tuple[StreamSynopsis, ...]
-    stateless: bool = False
+    clock: Clock
+    joins: tuple[Join, ...] = ()
+    streams: tuple[StreamSynopsis, ...] = ()
+    synopses: tuple[MatchSynopsis, ...] = ()
+    answers: tuple[Split, ...] = ()
+    windows: tuple[Window, ...] = ()
+    remembered: Remembered | None = None
+    linger: int = 0
     empty: bool = False
 
     @property
-    def units(self) -> int:
-        """Stored values and counts in the worst case."""
-        return 0 if self.stateless or self.empty else sum(s.units for s in self.synopses)
+    def timed(self) -> bool:
+        """Whether tuples have to be taken in by their timestamps."""
+        return bool(self.clock.conditions) or self.remembered is not None
 
-    def synopsis(self, alias: str) -> StreamSynopsis:
-        """The synopsis of an occurrence; KeyError if it has none."""
-        for synopsis in self.synopses:
-            if synopsis.alias == alias:
-                return synopsis
-        raise KeyError(alias)
+    @property
+    def stateless(self) -> bool:
+        """Whether nothing is kept: each tuple of its one stream is answered at once."""
+        return len(self.streams) == 1 and not (self.timed or self.synopses)
+
+    @property
+    def units(self) -> int | None:
+        """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
+        return (
+            None if self.undeclared else self.size({n: rows for n, rows in self._sizing if rows is not None})
+        )
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The outputs after whose timestamp a row cannot come again, and how long after."""
+        if self.remembered is None or self.empty:
+            return {}
+        terms = ((place, output.term) for place, output in enumerate(self.query.select))
+        return {
+            place: max(self.linger, self.clock.reach(term.occurrence))
+            for place, term in terms
+            if isinstance(term, Attribute) and self.query.is_timestamp(term)
+        }
+
+    def until(self, row: tuple[Any, ...]) -> int | None:
+        """The last moment at which an answered row (encoded) can come again; None if there is none."""
+        return min((row[place] + after for place, after in self.ends.items()), default=None)
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The streams whose number of tuples at a timestamp sizes the state and is not declared."""
+        return tuple(dict.fromkeys(name for name, rows in self._sizing if rows is None))
+
+    @property
+    def _sizing(self) -> list[tuple[str, int | None]]:
+        held = [(window.relation, window.rows) for window in self.windows]
+        remembered = () if self.remembered is None else self.remembered.recent
+        return held + [(relation, rows) for relation, _, rows in remembered]
+
+    def extreme(self, alias: str) -> bool:
+        """Whether the first and the last of some tuples of a stream that differ in time alone stand for all.
+
+        So it is where answers are asked for at the end of a batch of many timestamps: a match with another of
+        them is one with the first too if the stream only precedes others, with the last if it only follows.
+        """
+        own = [order for order in self.clock.orders if alias in (order.early, order.late)]
+        sides = {order.early == alias for order in own}
+        told = any(alias == stream for synopsis in self.synopses for stream, _, _ in synopsis.ages)
+        projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
+        return (
+            self.query.ring.idempotent
+            and not (projected or told or self.clock.hold(alias) > 0)
+            and len(sides) < 2
+            and all(order.op is not Op.NE for order in own)
+        )
+
+    @property
+    def tables(self) -> int:
+        """The units of all tables."""
+        return sum(synopsis.units for synopsis in self.synopses)
+
+    def size(self, rows: Mapping[str, int]) -> int:
+        """Units with so many tuples at each timestamp of the relations that are held."""
+        held = sum(window.units(rows[window.relation]) for window in self.windows)
+        return self.tables + held + (0 if self.remembered is None else self.remembered.size(rows))
+
+    @property
+    def formula(self) -> str:
+        """The units where they depend on what is not declared."""
+        held = [
+            f"{w.ticks * w.width} x rows of {w.relation} per timestamp"
+            if w.rows is None
+            else str(w.units(w.rows))
+            for w in self.windows
+        ]
+        remembered = [self.remembered.formula] if self.remembered and self.remembered.number else []
+        return " + ".join([str(self.tables)] * bool(self.tables) + held + remembered)

@@ -1,48 +1,56 @@
-"""From a bounded query to its compact plan (Arasu et al., Theorems 4.2 and 5.2, made small)."""
+"""From a bounded query to its compact plan (Arasu et al., Theorems 4.2 and 5.2, made small).
+
+Without conditions on time there is a table of each stream. Of a duplicate-eliminating query it has ends of
+columns, which tell whether a row followed before; in time it has real matches, and rows are remembered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Kind, Query
-from streambound.query.values import Value
+from streambound.query.model import Kind, Query
 from streambound.synopsis.cells import CellPlanner
-from streambound.synopsis.clock import time_conditions
-from streambound.synopsis.ending import ends
+from streambound.synopsis.clock import Clock, time_conditions
+from streambound.synopsis.ending import EndingPlan, ending_plan, ends
 from streambound.synopsis.known import Known, known
-from streambound.synopsis.plan import Cell, Condition, Plan, StreamSynopsis
+from streambound.synopsis.plan import Cell, Condition, MatchSynopsis, Plan, Split
+from streambound.synopsis.timed_planner import StaticValues, stream_synopsis, timed_plan
 
-StaticValues = Mapping[Attribute, tuple[Value, ...]]
+AnyPlan = Plan | EndingPlan
 
 
-def plan(query: Query, static_values: StaticValues | None = None) -> Plan:
-    """The compact plan of a query that the exact criterion calls bounded.
+def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> AnyPlan:
+    """The plan of a query that the exact criterion calls bounded: a compact one, or if streams end, one that
+    waits for that.
 
     Args:
         query: a bounded query.
         static_values: the sorted, distinct, encoded values of each compared static column; needed
             where the query keeps state and compares with a static relation.
+        linger: for how long after its timestamp an answered row is remembered at least.
 
     Raises:
-        PlanError: a column that must be a key has no finite number of classes.
+        PlanError: there is none: a column that must be a key has no finite number of classes, or a limit of
+            the planner is passed.
     """
-    if unplanned := not_planned(query) or not_distributed(query):
-        raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
-    query = folded(query)
-    facts = known(query, static_values)
-    if facts is None:
-        return Plan(query, (), (), empty=True)
-    if len(query.streams) == 1 and not query.ring.idempotent:
-        return Plan(query, facts.joins, (stream_synopsis(facts, query.streams[0].alias, ()),), stateless=True)
     try:
-        return Plan(query, facts.joins, _agreed(facts))
+        if unplanned := not_planned(query):
+            raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
+        return timed_plan(query, static_values, linger) if needs_time(query) else _plan(query, static_values)
     except PlanError:
-        facts = known(query, static_values, choices=True)
-        if facts is None:
+        ending = ending_plan(query, linger)
+        if ending is None or not exact(query).bounded:
             raise
-        return Plan(query, facts.joins, _agreed(facts))
+        return ending
+
+
+def needs_time(query: Query) -> bool:
+    """Whether timestamps are compared with each other, or rows with a timestamp are to be distinct, which are
+    forgotten once they cannot come again."""
+    return bool(time_conditions(query)) or (
+        query.ring.idempotent and any(query.is_timestamp(a) for a in query.projected)
+    )
 
 
 def not_planned(query: Query) -> str | None:
@@ -58,45 +66,45 @@ def not_planned(query: Query) -> str | None:
     return None
 
 
-def not_distributed(query: Query) -> str | None:
-    """Why a query has no plan of tables of single streams; ``timed_planner.plan_of`` makes it another."""
-    if time_conditions(query):
-        return "it compares timestamps with each other"
-    if distinct_timestamps(query):
-        return "its DISTINCT rows have a timestamp"
-    return None
+def _plan(query: Query, static_values: StaticValues | None) -> Plan:
+    query = folded(query)
+    clock = Clock(tuple(o.alias for o in query.streams), ())
+    facts = known(query, static_values)
+    if facts is None:
+        return Plan(query, clock, empty=True)
+    if len(clock.streams) == 1 and not query.ring.idempotent:
+        return _of_tables(facts, clock, {})
+    try:
+        return _of_tables(facts, clock, _agreed(facts))
+    except PlanError:
+        facts = known(query, static_values, choices=True)
+        if facts is None:
+            raise
+        return _of_tables(facts, clock, _agreed(facts))
 
 
-def distinct_timestamps(query: Query) -> bool:
-    """Whether rows with a timestamp are to be distinct: they are forgotten once they cannot come again."""
-    return query.ring.idempotent and any(query.is_timestamp(a) for a in query.projected)
+def _of_tables(facts: Known, clock: Clock, cells: dict[str, tuple[Cell, ...]]) -> Plan:
+    """The plan that keeps tables of single streams."""
+    streams = clock.composites
+    return Plan(
+        query=facts.query,
+        clock=clock,
+        joins=facts.joins,
+        streams=tuple(stream_synopsis(facts, alias, cells.get(alias, ())) for alias in clock.streams),
+        synopses=tuple(
+            MatchSynopsis((alias,), own, (), (Split((frozenset((alias,)),), ()),))
+            for alias, own in cells.items()
+        ),
+        answers=tuple(Split((new,), tuple(kept for kept in streams if kept != new)) for new in streams),
+    )
 
 
-def _agreed(facts: Known) -> tuple[StreamSynopsis, ...]:
-    """Synopses whose cells are cut wherever a context of another stream asks for it."""
+def _agreed(facts: Known) -> dict[str, tuple[Cell, ...]]:
+    """Cells by stream, cut wherever a context of another stream asks for it."""
     cuts: frozenset[Condition] = frozenset()
     while True:
-        aliases = [o.alias for o in facts.query.streams]
-        synopses = tuple(
-            stream_synopsis(facts, a, tuple(CellPlanner(facts, a, cuts).cells())) for a in aliases
-        )
-        asked = frozenset(c for s in synopses for cell in s.cells for c in cell.context)
+        cells = {o.alias: tuple(CellPlanner(facts, o.alias, cuts).cells()) for o in facts.query.streams}
+        asked = frozenset(c for own in cells.values() for cell in own for c in cell.context)
         if asked <= cuts:
-            return synopses
+            return cells
         cuts |= asked
-
-
-def stream_synopsis(facts: Known, alias: str, cells: tuple[Cell, ...]) -> StreamSynopsis:
-    query = facts.query
-    joined = {own for own, _, _ in facts.joined(alias)}
-    carried = joined | {a for a in query.projected if a.occurrence == alias}
-    required = {a for a in query.present if a.occurrence == alias}
-    return StreamSynopsis(
-        alias=alias,
-        filters=facts.filters(alias),
-        required=tuple(sorted(required)),
-        derived=facts.derived(alias),
-        members=tuple((a, m) for a in sorted(joined) if (m := facts.narrowing(a)) is not None),
-        carried=tuple(sorted(carried)),
-        cells=cells,
-    )

@@ -20,11 +20,10 @@ from math import prod
 
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source
-from streambound.synopsis.matches import MatchTable
-from streambound.synopsis.plan import Key
-from streambound.synopsis.serial import canonical, dumps, loads_matches
-from streambound.synopsis.timed import MatchSynopsis, Split, Streams, TimedPlan
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, standing
+from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
+from streambound.synopsis.serial import canonical, dumps, table_of
+from streambound.synopsis.state import Table
 from streambound.synopsis.timed_planner import splits_of, tables_of
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
@@ -40,7 +39,7 @@ class SegmentPlan:
     the last stream, ``profiles`` say so apart from the outputs.
     """
 
-    plan: TimedPlan
+    plan: Plan
     last: str | None
     outputs: tuple[Attribute, ...]
     profiles: tuple[MatchSynopsis, ...]
@@ -80,7 +79,7 @@ def with_moments(plan: SegmentPlan) -> SegmentPlan:
     return replace(plan, outputs=(*plan.outputs, Attribute(plan.last, str(relation.timestamp))))
 
 
-def segment_plan(plan: TimedPlan) -> SegmentPlan | None:
+def segment_plan(plan: Plan) -> SegmentPlan | None:
     """How to summarise segments for a plan; None if ``unserved`` says why not."""
     if unserved(plan) is not None:
         return None
@@ -99,11 +98,13 @@ def segment_plan(plan: TimedPlan) -> SegmentPlan | None:
     return SegmentPlan(plan, last, outputs, profiles) if _small(profiles) else None
 
 
-def unserved(plan: TimedPlan) -> str | None:
+def unserved(plan: Plan) -> str | None:
     """Why segments are not summarised for a plan; None if they may be."""
     query, clock = plan.query, plan.clock
     if plan.empty:
         return "its answer is always empty"
+    if not plan.timed:
+        return "it compares no timestamps"
     if query.ring.idempotent:
         return "it is duplicate-eliminating"
     if query.statics:
@@ -117,7 +118,7 @@ def unserved(plan: TimedPlan) -> str | None:
     return None
 
 
-def _sets(plan: TimedPlan) -> list[Streams]:
+def _sets(plan: Plan) -> list[Streams]:
     """All sets of streams that summaries speak of, small ones first."""
     clock, found = plan.clock, dict[Streams, None]()
     pending = [*clock.components(frozenset(clock.streams)), *(frozenset(s.streams) for s in plan.synopses)]
@@ -149,14 +150,14 @@ class Segment:
     timestamp; both are None if no tuple counts.
     """
 
-    tables: dict[Streams, MatchTable] = field(default_factory=dict)
+    tables: dict[Streams, Table] = field(default_factory=dict)
     first: tuple[int, str] | None = None
     until: int | None = None
 
 
 def empty_segment(plan: SegmentPlan) -> Segment:
     """The summary of nothing."""
-    return Segment({streams: MatchTable(s, plan.plan.query.ring) for streams, s in plan.tables.items()})
+    return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
@@ -165,8 +166,8 @@ def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
     Law: associative, and the summary of the two segments as one.
     """
     found = empty_segment(plan)
-    before = {streams: standing(table) for streams, table in one.tables.items()}
-    after = {streams: standing(table) for streams, table in other.tables.items()}
+    before = {streams: standing(table, table.buckets) for streams, table in one.tables.items()}
+    after = {streams: standing(table, table.buckets) for streams, table in other.tables.items()}
     for streams, table in found.tables.items():
         table.merge(one.tables[streams])
         for match in made(plan, plan.tables[streams].splits, before, after):
@@ -193,12 +194,6 @@ def sources(
     """Whose joins are the matches of a split with its new streams inside a segment."""
     new = [(part, inside[part]) for part in plan.parts(split)]
     return [*new, *((part, before[part]) for part in split.kept)]
-
-
-def standing(table: MatchTable) -> Matches:
-    """The matches that stand for all of a table."""
-    found = (pair for bucket in table.entries for pair in table.matches(bucket))
-    return Matches(Match(values, {}, weight) for values, weight in found)
 
 
 def dump_segment(segment: Segment) -> bytes:
@@ -230,7 +225,8 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
         found.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
-            found.tables[streams] = loads_matches(plan.tables[streams], plan.plan.query.ring, table)
+            cells, ring = plan.tables[streams].cells, plan.plan.query.ring
+            found.tables[streams] = table_of(cells, ring, " + ".join(names), table)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

@@ -4,8 +4,7 @@ Integers, strings, booleans and None are themselves; a Fraction is ``{"q": "3/2"
 ``{"d": "0x1.8p+0"}`` (exact), NaN ``{"d": "nan"}``. Entries are sorted, so equal tables have equal
 bytes and a digest of the bytes identifies the state.
 
-Law: ``loads(synopsis, ring, dumps(table))`` equals ``table``; so does ``loads_matches`` for
-partial matches.
+Law: ``table_of(cells, ring, name, json.loads(dumps(table)))`` equals ``table``.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from typing import Any
 from streambound.errors import DataError
 from streambound.query.ring import Ring
 from streambound.query.values import NAN, NotANumber
-from streambound.synopsis.matches import MatchTable
-from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.plan import Cell
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed import MatchSynopsis
 
 # Made once: json.dumps makes an encoder for each text, and there is one for each entry.
 compact_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -33,56 +30,34 @@ def canonical(document: Any) -> bytes:
     return compact_text(document).encode()
 
 
-def dumps(table: Table | MatchTable) -> bytes:
+def dumps(table: Table) -> bytes:
     """The canonical bytes of a table: its entries in the order of their texts."""
     counts = sorted([f"[{n},{row_text(key)},{count}]" for (n, key), count in table.counts.items()])
     entries = sorted(
         [
-            f"[{n},{row_text(key)},{row_text(unequal)},{row_text(ends)}]"
+            f"[{n},{row_text(key)},{row_text(standing)},{row_text(entry)}]"
             for (n, key), held in table.entries.items()
-            for unequal, ends in held.items()
+            for standing, entry in held.items()
         ]
     )
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
 
 
-def loads(synopsis: StreamSynopsis, ring: Ring, data: bytes) -> Table:
-    """The table in canonical bytes.
-
-    Raises:
-        DataError: the bytes are no table.
-    """
-    table = Table(synopsis, ring)
-    try:
-        _fill(table, json.loads(data))
-    except _NO_TABLE as error:
-        raise DataError(f"a stored table of {synopsis.alias} cannot be read: {error}") from None
-    return table
-
-
-def loads_matches(synopsis: MatchSynopsis, ring: Ring, document: Any) -> MatchTable:
-    """The table of partial matches in what canonical bytes hold as JSON.
+def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> Table:
+    """The table in what canonical bytes hold as JSON; ``name`` is what it is of.
 
     Raises:
         DataError: it is no table.
     """
-    table = MatchTable(synopsis, ring)
+    table = Table(cells, ring)
     try:
-        _fill(table, document)
-    except _NO_TABLE as error:
-        name = " + ".join(synopsis.streams)
+        for number, key, count in document["counts"]:
+            table.counts[number, decoded(key)] = int(count)
+        for number, key, standing, entry in document["entries"]:
+            table.entries.setdefault((number, decoded(key)), {})[decoded(standing)] = decoded(entry)
+    except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored table of {name} cannot be read: {error}") from None
     return table
-
-
-_NO_TABLE = (ValueError, KeyError, TypeError)
-
-
-def _fill(table: Table | MatchTable, document: Any) -> None:
-    for number, key, count in document["counts"]:
-        table.counts[number, decoded(key)] = int(count)
-    for number, key, unequal, ends in document["entries"]:
-        table.entries.setdefault((number, decoded(key)), {})[decoded(unequal)] = decoded(ends)
 
 
 def digest(data: bytes) -> str:

@@ -1,15 +1,17 @@
-"""The state of a plan: its tables, how a tuple enters them, and how two states merge.
+"""The tables of a plan: how a tuple or a partial match enters them, and how two tables merge.
 
-A table maps (cell, key) to what is kept there: a count, or the *ends* (least or greatest values)
-of some columns, once for each combination of values of the columns that take part in ``<>``.
+A table maps (cell, key) to what is kept there: a count, and *entries*: once for each *standing* the *ends*
+(least or greatest values) of some columns, or one real match. The standing has the values of the columns that
+take part in ``<>`` between streams, and of a real match how good it is in each extremum.
 
-Law: ``merge`` is associative and commutative, and the state of two bags of tuples together is the
-merge of their states, so partitions are summarised in any order and in parallel.
+Law: ``merge`` is associative and commutative up to which of two equally good entries stands for both, and the
+table of two bags together is the merge of their tables, so partitions are summarised in any order and in
+parallel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,10 +21,15 @@ from streambound.query.model import Atom, Attribute, Join, Membership, Never, Nu
 from streambound.query.ring import Ring, Weight
 from streambound.query.values import Value
 from streambound.synopsis.keys import position
-from streambound.synopsis.plan import Cell, Condition, Keep, Key, Plan, StreamSynopsis
+from streambound.synopsis.plan import Cell, Extremum, Keep, Key, StreamSynopsis
 
 Tuple = Mapping[str, Any]
+# The values of a tuple, or of a partial match of several streams, by column. Where a representative is not
+# faithful to all comparisons of a column, it has further values: by comparison, or by (column, NE).
+Values = dict[Any, Any]
 Bucket = tuple[int, tuple[Any, ...]]
+# What is kept under a key, by standing.
+Entries = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
 class Anything:
@@ -55,11 +62,6 @@ def _meets(atom: Atom, row: Tuple) -> bool:
     return left is not None and constant is not None and holds(atom.op, left, constant)
 
 
-def meets_conditions(conditions: Iterable[Condition], row: Tuple) -> bool:
-    """Whether a tuple meets conditions of the plan's own."""
-    return all(holds(c.op, row[c.attribute.column], c.value) for c in conditions)
-
-
 def class_of(key: Key, value: Value | None) -> Any:
     """The class of a value under a key: the clipped value, or the position among the points."""
     if value is None:
@@ -76,218 +78,245 @@ def class_of(key: Key, value: Value | None) -> Any:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the entries of one cell are made: which ends of which columns are kept, in order."""
+    """How the entries of one cell are made."""
 
     cell: Cell
-    ends: tuple[tuple[Attribute | None, Keep], ...]
 
-    def bucket(self, row: Tuple) -> tuple[Any, ...]:
+    def accepts(self, values: Values) -> bool:
+        """Whether a tuple or partial match belongs to the cell."""
+        return all(holds(c.op, values[c.attribute], c.value) for c in self.cell.conditions)
+
+    def bucket(self, values: Values) -> tuple[Any, ...]:
         """The key of a tuple; mixed extrema add which columns attain the greatest (least)."""
-        key = tuple(class_of(k, row[k.attribute.column]) for k in self.cell.keys)
-        extremum = self.cell.extremum
-        if extremum is None or not extremum.mixed:
-            return key
-        values = [row[a.column] for a in extremum.attributes]
-        best = max(values) if extremum.keep is Keep.LEAST else min(values)
-        return (*key, tuple(value == best for value in values))
+        key = [class_of(k, self._value(k, values)) for k in self.cell.keys]
+        for extremum in self.cell.extrema:
+            if extremum.mixed:
+                mine = [values[a] for a in extremum.attributes]
+                best = max(mine) if extremum.keep is Keep.LEAST else min(mine)
+                key.append(tuple(value == best for value in mine))
+        return tuple(key)
 
-    def entry(self, row: Tuple) -> tuple[Any, ...]:
-        """The ends of a single tuple."""
-        return tuple(self._combined(row) if a is None else row[a.column] for a, _ in self.ends)
+    def _value(self, key: Key, values: Values) -> Any:
+        if key.apart:
+            for pair in self.cell.apart:
+                if pair[0] == key.attribute and values.get(pair, ANY) is not ANY:
+                    return values[pair]
+        return values[key.attribute]
 
-    def _combined(self, row: Tuple) -> Any:
-        extremum = self.cell.extremum
-        assert extremum is not None
-        shifted = [
-            row[a.column] + s if s else row[a.column]
-            for a, s in zip(extremum.attributes, extremum.shifts, strict=True)
-        ]
-        return max(shifted) if extremum.keep is Keep.LEAST else min(shifted)
+    def standing(self, values: Values) -> tuple[Any, ...]:
+        """The values of the ``<>`` columns, then how good a real match is in each extremum."""
+        unequal = tuple(values[a] for a, _ in self.cell.unequal)
+        if self.cell.whole is None:
+            return unequal
+        return (*unequal, *(_combined(e, values) for e in self.cell.extrema))
 
-    def unequal(self, row: Tuple) -> tuple[Any, ...]:
-        """The values of the columns that take part in ``<>`` between streams."""
-        return tuple(row[a.column] for a, _ in self.cell.unequal)
+    def entry(self, values: Values) -> tuple[Any, ...]:
+        """What is kept of a single tuple or partial match beside its key and its standing."""
+        if self.cell.whole is not None:
+            return tuple(values[a] for a in self.cell.whole)
+        ends = (_combined(end, values) if isinstance(end, Extremum) else values[end] for end, _ in self.ends)
+        return (*ends, *(self._value(key, values) for key in self._positions))
 
-    def better(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The ends of two entries together."""
+    @cached_property
+    def ends(self) -> tuple[tuple[Extremum | Attribute, Keep], ...]:
+        """Which ends of which columns an entry has, before values that stand for classes by position."""
+        found: list[tuple[Extremum | Attribute, Keep]] = []
+        for extremum in self.cell.extrema:
+            columns = extremum.attributes if extremum.mixed else (extremum,)
+            found.extend((column, extremum.keep) for column in columns)
+        return (*found, *self.cell.follow)
+
+    @cached_property
+    def _positions(self) -> tuple[Key, ...]:
+        return tuple(key for key in self.cell.keys if key.points is not None)
+
+    def together(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What stands for two entries of one standing."""
+        if self.cell.whole is not None:
+            return min(one, other)
         return tuple(
-            min(a, b) if keep is Keep.LEAST else max(a, b)
-            for a, b, (_, keep) in zip(one, other, self.ends, strict=True)
+            min(a, b) if least else max(a, b) for a, b, least in zip(one, other, self._least, strict=True)
         )
 
-    def as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-        """Whether an entry with ends ``one`` joins with all partners of one with ``other``, ``<>`` aside.
+    @cached_property
+    def _least(self) -> tuple[bool, ...]:
+        """Of each value of an entry of ends, whether the least of several counts."""
+        return (*(keep is Keep.LEAST for _, keep in self.ends), *(True for _ in self._positions))
 
-        What other ends are compared with follows from the extremum; of a mixed one only the columns count
-        that attain it.
+    def undominated(self, entries: Entries) -> Entries:
+        """The entries that the others do not serve.
+
+        An entry is served if for every choice of forbidden values that it avoids, some other entry as good
+        avoids them too. At most 2^m remain for m comparisons ``<>`` (skew Bollobás pairs).
         """
-        extremum = self.cell.extremum
-        if extremum is None:
-            return True
-        width = len(extremum.attributes) if extremum.mixed else 1
-        least = extremum.keep is Keep.LEAST
-        mine, others = (max(e[:width]) if least else min(e[:width]) for e in (one, other))
-        return bool(mine <= others if least else mine >= others)
+        slots = [i for i, (_, count) in enumerate(self.cell.unequal) for _ in range(count)]
+        kept, good = dict(entries), {s: self._quality(s, entry) for s, entry in entries.items()}
+
+        def better(standing: tuple[Any, ...]) -> int:
+            mine = good[standing]
+            return sum(self._as_good(q, mine) and not self._as_good(mine, q) for q in good.values())
+
+        # The worst entries first, so that a chain keeps its best end; then by value, so that what remains
+        # does not depend on the order in which entries came.
+        for standing in sorted(sorted(entries), key=better, reverse=True):
+            rest = [s for s in kept if s != standing and self._as_good(good[s], good[standing])]
+            if not _escapes(standing, rest, slots):
+                del kept[standing]
+        return kept
+
+    def _quality(self, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> tuple[Any, ...]:
+        """How good an entry is in each extremum.
+
+        What other ends are compared with follows from these; of a mixed one only the columns count that
+        attain it.
+        """
+        if self.cell.whole is not None:
+            return standing[len(self.cell.unequal) :]
+        found, rest = [], iter(entry)
+        for extremum in self.cell.extrema:
+            mine = [next(rest) for _ in (extremum.attributes if extremum.mixed else (extremum,))]
+            found.append(max(mine) if extremum.keep is Keep.LEAST else min(mine))
+        return tuple(found)
+
+    def _as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        return all(
+            a <= b if extremum.keep is Keep.LEAST else a >= b
+            for extremum, a, b in zip(self.cell.extrema, one, other, strict=True)
+        )
 
     def representative(
-        self, key: tuple[Any, ...], unequal: tuple[Any, ...], ends: tuple[Any, ...]
-    ) -> dict[str, Any]:
-        """The column values of an entry's representative; columns not named are ANY.
+        self, key: tuple[Any, ...], standing: tuple[Any, ...], entry: tuple[Any, ...]
+    ) -> Values:
+        """The values of what stands for an entry; columns not named are ANY.
 
-        Values of ``<>`` columns have names of their own: an extremum gives such a column the value that
-        serves its other comparisons.
+        An extremum gives a column the value that serves its comparisons by order; of those by ``<>`` it has
+        a value of its own.
         """
-        if not ends and not unequal:
-            return dict(zip(self._columns, key, strict=True))
         # A mixed extremum adds its pattern to the key.
-        values = {name: value for name, value in zip(self._keys, key, strict=False) if name is not None}
-        values.update(zip(self._names, ends, strict=True))
-        values.update(zip(self._apart, unequal, strict=True))
-        extremum = self.cell.extremum
-        if extremum is not None and not extremum.mixed:
-            end = values.pop(_COMBINED)
-            for a, shift in zip(extremum.attributes, extremum.shifts, strict=True):
-                values[a.column] = end - shift if shift else end
+        values: Values = dict(zip(self._exact, key, strict=False))
+        values.update(self._settled)
+        if self._positions:
+            del values[None]
+        if self.cell.same:
+            values.update((own, values[mate]) for own, mate in self.cell.same)
+        if not entry and not standing:
+            return values
+        if self.cell.whole is not None:
+            values.update(zip(self.cell.whole, entry, strict=True))
+            return values
+        for (end, _), value in zip(self.ends, entry, strict=False):
+            if isinstance(end, Extremum):
+                shifts = zip(end.attributes, end.shifts, strict=True)
+                values.update((a, value - shift if shift else value) for a, shift in shifts)
+            else:
+                values[end] = value
+        for names, value in zip(self._served, entry[len(self.ends) :], strict=True):
+            values.update(dict.fromkeys(names, value))
+        values.update(((a, Op.NE), value) for (a, _), value in zip(self.cell.unequal, standing, strict=True))
         return values
 
     @cached_property
-    def _keys(self) -> list[str | None]:
-        """The column of each key; None for a class by position, whose representative is an end."""
-        return [key.attribute.column if key.points is None else None for key in self.cell.keys]
+    def _settled(self) -> Values:
+        return dict.fromkeys(self.cell.settled, ANY)
 
     @cached_property
-    def _columns(self) -> list[str]:
-        """The column of each key."""
-        return [key.attribute.column for key in self.cell.keys]
+    def _exact(self) -> list[Attribute | None]:
+        """The column of each key; None for a class by position, which a value of the entry stands for."""
+        return [key.attribute if key.points is None else None for key in self.cell.keys]
 
     @cached_property
-    def _apart(self) -> list[str]:
-        """The name under which a representative has each value of a ``<>`` column."""
-        return [unequal_name(a.column) for a, _ in self.cell.unequal]
-
-    @cached_property
-    def _names(self) -> list[str]:
-        """The name under which a representative has each end."""
-        points = [key for key in self.cell.keys if key.points is not None]
-        main = [_COMBINED if a is None else a.column for a, _ in self.ends[: len(self.ends) - len(points)]]
-        return main + [apart_name(k.attribute.column) if k.apart else k.attribute.column for k in points]
+    def _served(self) -> list[list[Any]]:
+        """What the value that stands for each class by position is the value of."""
+        return [
+            [pair for pair in self.cell.apart if pair[0] == key.attribute] if key.apart else [key.attribute]
+            for key in self._positions
+        ]
 
 
-_COMBINED = "(combined)"
-
-
-def apart_name(column: str) -> str:
-    """The name of a column's representative for the comparisons that a key apart serves."""
-    return f"{column} (apart)"
-
-
-def unequal_name(column: str) -> str:
-    """The name of a column's value for ``<>`` between streams."""
-    return f"{column} (<>)"
-
-
-def layout(cell: Cell) -> Layout:
-    """The layout of a cell."""
-    ends: list[tuple[Attribute | None, Keep]] = []
-    if cell.extremum is not None:
-        if cell.extremum.mixed:
-            ends.extend((a, cell.extremum.keep) for a in cell.extremum.attributes)
-        else:
-            ends.append((None, cell.extremum.keep))
-    ends.extend(cell.follow)
-    ends.extend((key.attribute, Keep.LEAST) for key in cell.keys if key.points is not None)
-    return Layout(cell, tuple(ends))
-
-
-# What is kept under a key: a count, or in an idempotent ring ends by the values of <> columns.
-Entries = dict[tuple[Any, ...], tuple[Any, ...]]
+def _combined(extremum: Extremum, values: Values) -> Any:
+    shifted = [
+        values[a] + s if s else values[a] for a, s in zip(extremum.attributes, extremum.shifts, strict=True)
+    ]
+    return max(shifted) if extremum.keep is Keep.LEAST else min(shifted)
 
 
 @dataclass
 class Table:
-    """The state of one stream occurrence."""
+    """The tuples of a stream, or the partial matches of several, or what stands for them.
 
-    synopsis: StreamSynopsis
+    ``changed`` are the buckets that changed since somebody cleared it, in order.
+    """
+
+    cells: tuple[Cell, ...]
     ring: Ring
     counts: dict[Bucket, Weight] = field(default_factory=dict)
     entries: dict[Bucket, Entries] = field(default_factory=dict)
-    layouts: tuple[Layout, ...] = ()
+    changed: dict[Bucket, None] = field(default_factory=dict, compare=False)
 
-    def __post_init__(self) -> None:
-        self.layouts = self.layouts or tuple(layout(cell) for cell in self.synopsis.cells)
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each cell."""
+        return tuple(map(Layout, self.cells))
 
-    def add(self, row: Tuple) -> None:
-        """Take in one tuple, given as encoded values by column."""
-        if not accepts(self.synopsis, row):
-            return
-        for number, shape in enumerate(self.layouts):
-            if not meets_conditions(shape.cell.conditions, row):
-                continue
-            bucket = (number, shape.bucket(row))
-            if not self.ring.idempotent:
-                # Under classes by position a representative value is needed as well as the count.
-                self.add_count(bucket, self.ring.one, shape.entry(row))
-            else:
-                self.add_entry(bucket, shape.unequal(row), shape.entry(row))
+    @property
+    def buckets(self) -> Iterable[Bucket]:
+        """Those under which something is kept."""
+        return self.entries if self.ring.idempotent else self.counts
 
-    def add_count(self, bucket: Bucket, count: Weight, ends: tuple[Any, ...]) -> None:
-        """Count tuples under a key."""
-        self.ring.put(self.counts, bucket, count)
-        if ends:
-            self._join_ends(bucket, (), ends)
+    def add(self, values: Values, weight: Weight = 1) -> None:
+        """Take in a tuple or partial match of a weight."""
+        for number, layout in enumerate(self.layouts):
+            if layout.accepts(values):
+                bucket = (number, layout.bucket(values))
+                self.put(bucket, weight, layout.standing(values), layout.entry(values))
 
-    def add_entry(self, bucket: Bucket, unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> None:
-        """Keep the ends of tuples under a key, dropping entries that others serve."""
-        self._join_ends(bucket, unequal, ends)
-        if unequal:
-            self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
+    def put(self, bucket: Bucket, weight: Weight, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
+        """Take in what is filed under a key, with its weight."""
+        if not self.ring.idempotent:
+            self._count(bucket, weight)
+        # Under classes by position a value that stands for them is needed as well as the count.
+        if entry or self.ring.idempotent:
+            self._file(bucket, {standing: entry})
 
-    def _join_ends(self, bucket: Bucket, unequal: tuple[Any, ...], ends: tuple[Any, ...]) -> None:
-        held = self.entries.setdefault(bucket, {})
-        shape = self.layouts[bucket[0]]
-        held[unequal] = shape.better(held[unequal], ends) if unequal in held else ends
+    def _count(self, bucket: Bucket, weight: Weight) -> None:
+        self.ring.put(self.counts, bucket, weight)
+        self.changed[bucket] = None
 
-    def merge(self, other: Table) -> list[Bucket]:
-        """Take in the state of other tuples of the same stream; returns the buckets that this changed.
+    def _file(self, bucket: Bucket, entries: Entries) -> None:
+        held, layout = self.entries.get(bucket, {}), self.layouts[bucket[0]]
+        found = dict(held)
+        for standing, entry in entries.items():
+            found[standing] = layout.together(found[standing], entry) if standing in found else entry
+        if len(found) > 1 and found != held:
+            found = layout.undominated(found)
+        # What is held already changes nothing: whatever those tuples answer has been answered.
+        if found != held:
+            self.entries[bucket] = found
+            self.changed[bucket] = None
 
-        Ends that are held already change nothing: whatever those tuples answer has been answered.
-        """
-        before = {bucket: Entries(self.entries.get(bucket, ())) for bucket in other.entries}
-        for bucket, held in other.entries.items():
-            for unequal, ends in held.items():
-                self._join_ends(bucket, unequal, ends)
-            if any(held):
-                self.entries[bucket] = irredundant(self.layouts[bucket[0]], self.entries[bucket])
-        if self.ring.idempotent:
-            return [bucket for bucket, held in before.items() if self.entries[bucket] != held]
+    def merge(self, other: Table) -> None:
+        """Take in the table of other tuples or partial matches of the same streams."""
         for bucket, count in other.counts.items():
-            self.ring.put(self.counts, bucket, count)
-        return list(other.counts)
+            self._count(bucket, count)
+        for bucket, entries in other.entries.items():
+            self._file(bucket, entries)
 
-    def representatives(self, bucket: Bucket) -> list[tuple[dict[str, Any], Weight]]:
-        """(column values, weight) of every entry of a bucket."""
+    def representatives(self, bucket: Bucket) -> Iterator[tuple[Values, Weight]]:
+        """(values, weight) of what stands for each entry of a bucket."""
         number, key = bucket
-        shape, held = self.layouts[number], self.entries.get(bucket)
-        weight = self.counts.get(bucket, self.ring.one)
-        if held is None:
-            return [(shape.representative(key, (), ()), weight)]
-        return [(shape.representative(key, unequal, ends), weight) for unequal, ends in held.items()]
+        layout, weight = self.layouts[number], self.counts.get(bucket, self.ring.one)
+        for standing, entry in self.entries.get(bucket, _NOTHING).items():
+            yield layout.representative(key, standing, entry), weight
 
     @property
     def units(self) -> int:
         """Stored values and counts at this moment."""
         if not self.ring.idempotent:
             return len(self.counts)
-        return sum(
-            len(held) * max(1, len(unequal) + sum(a not in self._points(number) for a, _ in shape.ends))
-            for (number, _), held in self.entries.items()
-            for shape in (self.layouts[number],)
-            for unequal in (shape.cell.unequal,)
-        )
+        return sum(len(held) * self.cells[number].width for (number, _), held in self.entries.items())
 
-    def _points(self, number: int) -> set[Attribute]:
-        # The representative of a class by position stands for the class itself: it is the key.
-        return {key.attribute for key in self.layouts[number].cell.keys if key.points is not None}
+
+_NOTHING: Entries = {(): ()}
 
 
 def accepts(synopsis: StreamSynopsis, row: Tuple) -> bool:
@@ -295,35 +324,17 @@ def accepts(synopsis: StreamSynopsis, row: Tuple) -> bool:
     return (
         all(row[a.column] is not None for a in synopsis.required)
         and passes(synopsis.filters, row)
-        and meets_conditions(synopsis.derived, row)
+        and all(holds(c.op, row[c.attribute.column], c.value) for c in synopsis.derived)
         and all(row[a.column] in values for a, values in synopsis.members)
     )
 
 
-def irredundant(shape: Layout, entries: Entries) -> Entries:
-    """The entries that the rest does not serve.
-
-    An entry is served if for every choice of forbidden values that it avoids, some other entry with
-    ends as good avoids them too. At most 2^m remain for m comparisons ``<>`` (skew Bollobás pairs).
-    """
-    slots = [i for i, (_, count) in enumerate(shape.cell.unequal) for _ in range(count)]
-    kept = dict(entries)
-    # The worst entries first, so that a chain keeps its best end; then by value, so that what remains does
-    # not depend on the order in which entries came.
-    for unequal in sorted(sorted(entries), key=lambda u: _rank(shape, entries, u), reverse=True):
-        rest = [u for u in kept if u != unequal and shape.as_good(kept[u], kept[unequal])]
-        if not escapes(unequal, rest, slots):
-            del kept[unequal]
-    return kept
+def accepted(synopsis: StreamSynopsis, rows: Iterable[Tuple]) -> Iterator[Values]:
+    """Of tuples of the stream that can be part of an answer, what may matter to it."""
+    return ({a: row[a.column] for a in synopsis.carried} for row in rows if accepts(synopsis, row))
 
 
-def _rank(shape: Layout, entries: Entries, unequal: tuple[Any, ...]) -> int:
-    """How many entries are strictly better."""
-    mine = entries[unequal]
-    return sum(shape.as_good(e, mine) and not shape.as_good(mine, e) for e in entries.values())
-
-
-def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
+def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
     """Whether forbidden values can hit every other entry but not this one."""
     if not others:
         return True
@@ -331,19 +342,9 @@ def escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[in
     for index, slot in enumerate(slots):
         if first[slot] != mine[slot]:
             unhit = [o for o in others if o[slot] != first[slot]]
-            if escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
+            if _escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
                 return True
     return False
-
-
-def fresh(plan: Plan) -> dict[str, Table]:
-    """Empty tables for a plan, by occurrence."""
-    return {s.alias: Table(s, plan.query.ring) for s in plan.synopses}
-
-
-def units(tables: Mapping[str, Table]) -> int:
-    """Stored values and counts of all tables."""
-    return sum(table.units for table in tables.values())
 
 
 def op_between(op: Op, left: Any, right: Any) -> bool:

@@ -9,11 +9,8 @@ from streambound.boundedness.statements import Part, decide
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import StaticValues
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan, plan_of
+from streambound.synopsis.planner import AnyPlan, plan_of
+from streambound.synopsis.timed_planner import StaticValues
 
 
 def bounded_parts(statement: Statement) -> tuple[Part, ...]:
@@ -48,7 +45,7 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
         PlanError: a part has no plan, or only some parts forget rows.
     """
     plans = [plan_of(query, values) for query, values in parts]
-    ends = [{} if isinstance(plan, Plan) or _empty(plan) else plan.ends for plan in plans]
+    ends = [plan.ends for plan in plans]
     if len(plans) < 2 or not any(ends):
         return plans
     if len({frozenset(found) for found in ends}) > 1:
@@ -58,10 +55,6 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
         )
     last = max(after for found in ends for after in found.values())
     return [plan_of(query, values, last + 1 if last > 0 else 0) for query, values in parts]
-
-
-def _empty(plan: TimedPlan | EndingPlan) -> bool:
-    return isinstance(plan, TimedPlan) and plan.empty
 
 
 @dataclass(frozen=True)
@@ -97,5 +90,5 @@ def sizing(plans: Sequence[AnyPlan]) -> str | None:
     sized = [plan.units for plan in plans if plan.units is not None]
     if len(sized) == len(plans):
         return None
-    open_ended = [p.formula for p in plans if not isinstance(p, Plan) and p.units is None]
+    open_ended = [plan.formula for plan in plans if plan.units is None]
     return " + ".join([str(sum(sized))] * bool(sum(sized)) + open_ended)

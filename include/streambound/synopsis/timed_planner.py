@@ -1,8 +1,8 @@
-"""From a bounded query with time conditions to its compact plan (see ``timed``)."""
+"""From a bounded query with time conditions to its compact plan (see ``plan``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -13,53 +13,34 @@ from streambound.constraints.space import Space
 from streambound.constraints.system import system
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Query
+from streambound.query.values import Value
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
-from streambound.synopsis.ending import EndingPlan, ending_plan, ends
+from streambound.synopsis.ending import ends
 from streambound.synopsis.fronts import FrontPlanner, points
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.known import Known, known
-from streambound.synopsis.plan import Cell, Key, Plan
-from streambound.synopsis.planner import (
-    StaticValues,
-    distinct_timestamps,
-    not_planned,
-    plan,
-    stream_synopsis,
+from streambound.synopsis.plan import (
+    Cell,
+    Key,
+    MatchSynopsis,
+    Plan,
+    Remembered,
+    Split,
+    Streams,
+    StreamSynopsis,
+    Window,
 )
-from streambound.synopsis.timed import MatchCell, MatchSynopsis, Remembered, Split, Streams, TimedPlan, Window
 from streambound.synopsis.wide import renamed, widened
 
+StaticValues = Mapping[Attribute, tuple[Value, ...]]
 # Columns that always equal another, which is a key.
 Same = tuple[tuple[Attribute, Attribute], ...]
 # Every subset of the composites may arrive at once: the plan has a case for each.
 COMPOSITES_PLANNED = 8
 
 
-def needs_time(query: Query) -> bool:
-    """Whether timestamps are compared with each other, or rows with a timestamp are to be distinct."""
-    return bool(time_conditions(query)) or distinct_timestamps(query)
-
-
-AnyPlan = Plan | TimedPlan | EndingPlan
-
-
-def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> AnyPlan:
-    """The plan of a bounded query: a compact one, or if streams end, one that waits for that.
-
-    Raises:
-        PlanError: there is none (see ``plan`` and ``timed_plan``).
-    """
-    try:
-        return timed_plan(query, static_values, linger) if needs_time(query) else plan(query, static_values)
-    except PlanError:
-        ending = ending_plan(query, linger)
-        if ending is None or not exact(query).bounded:
-            raise
-        return ending
-
-
-def timed_plan(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> TimedPlan:
+def timed_plan(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> Plan:
     """The compact plan of a query that the exact criterion calls bounded, and in which no stream ends.
 
     Args:
@@ -71,13 +52,12 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
         PlanError: a set of streams has no finite table, or there are more than COMPOSITES_PLANNED
             streams that time does not merge.
     """
-    if unplanned := not_planned(query):
-        raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
     query = folded(query)
     clock = Clock(tuple(o.alias for o in query.streams), time_conditions(query))
     facts = known(_without_time(query, clock), static_values)
+    remembered = Remembered() if query.ring.idempotent else None
     if facts is None or not system(query).satisfiable():
-        return TimedPlan(query, clock, empty=True)
+        return Plan(query, clock, remembered=remembered, empty=True)
     if len(clock.composites) > COMPOSITES_PLANNED:
         raise PlanError(
             f"no plan was made: more than {COMPOSITES_PLANNED} streams that time does not merge",
@@ -88,16 +68,16 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
             raise PlanError(f"no plan was found: {attribute} has no end", subject=query.name)
     streams = frozenset(clock.streams)
     answers = tuple(splits_of(clock, streams))
-    planner, once = _Planner(query, facts, clock), query.ring.idempotent
-    return TimedPlan(
+    planner = _Planner(query, facts, clock)
+    return Plan(
         query=query,
         clock=clock,
         joins=facts.joins,
-        streams=tuple(stream_synopsis(facts, alias, ()) for alias in clock.streams),
+        streams=tuple(stream_synopsis(facts, alias) for alias in clock.streams),
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
         windows=tuple(_windows(facts, clock)),
-        remembered=_remembered(facts, clock, static_values or {}, linger) if once else Remembered(),
+        remembered=_remembered(facts, clock, static_values or {}, linger) if query.ring.idempotent else None,
         linger=linger,
     )
 
@@ -171,7 +151,7 @@ class _Planner:
         delay = self.clock.delays[self.clock.composite(alias)]
         return alias, _ticks(self.query, alias, margin - delay), margin
 
-    def _cells(self, streams: Streams) -> Iterator[MatchCell]:
+    def _cells(self, streams: Streams) -> Iterator[Cell]:
         outside = [c for c in self.clock.composites if not c <= streams]
         wide = widened(self.query, self.facts.joins, [streams, *outside])
         facts = known(wide.query, self.facts.static_values, wide.evaluated)
@@ -189,10 +169,9 @@ class _Planner:
             found = wide.original(replace(cell, keys=keys))
             yield self._match_cell(found, renamed(same, wide.originals), streams)
 
-    def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> MatchCell:
+    def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
         if not self.query.ring.idempotent:
-            return MatchCell(cell.conditions, cell.keys, settled=cell.settled, apart=cell.apart, same=same)
-        extrema = (*([cell.extremum] if cell.extremum else []), *cell.beside)
+            return replace(cell, same=same)
         exact = {key.attribute for key in cell.keys if _exact(key)}
         pending = {
             a
@@ -200,14 +179,14 @@ class _Planner:
             for a in atom.attributes
             if a.occurrence in streams and not {x.occurrence for x in atom.attributes} <= streams
         }
-        return MatchCell(
+        return Cell(
             conditions=cell.conditions,
             keys=cell.keys,
-            extrema=extrema,
+            extrema=cell.extrema,
             unequal=cell.unequal,
             whole=tuple(sorted(pending - exact - {own for own, _ in same})),
             same=same,
-            points=points(self.facts, self.clock, streams) if len(extrema) > 1 else 1,
+            points=points(self.facts, self.clock, streams) if len(cell.extrema) > 1 else 1,
         )
 
 
@@ -243,7 +222,7 @@ def _windows(facts: Known, clock: Clock) -> Iterator[Window]:
         hold = clock.hold(alias)
         if hold > 0:
             relation = query.occurrence(alias).relation
-            width = len(stream_synopsis(facts, alias, ()).carried) + 1
+            width = len(stream_synopsis(facts, alias).carried) + 1
             ticks, rows = _ticks(query, alias, hold), relation.max_rows_per_timestamp
             yield Window(alias, relation.name, hold, ticks, width, rows)
 
@@ -285,3 +264,20 @@ def _values(facts: Known, static_values: StaticValues, attribute: Attribute) -> 
         return len(static_values.get(attribute, ())) + query.column(attribute).nullable
     key = exact_key(facts, facts.alone, attribute)
     return None if key is None else key.size
+
+
+def stream_synopsis(facts: Known, alias: str, cells: tuple[Cell, ...] = ()) -> StreamSynopsis:
+    """What counts of an occurrence of which there may be a table with such cells."""
+    query = facts.query
+    joined = {own for own, _, _ in facts.joined(alias)}
+    told = {condition.attribute for cell in cells for condition in cell.conditions}
+    carried = joined | told | {a for a in query.projected if a.occurrence == alias}
+    required = {a for a in query.present if a.occurrence == alias}
+    return StreamSynopsis(
+        alias=alias,
+        filters=facts.filters(alias),
+        required=tuple(sorted(required)),
+        derived=facts.derived(alias),
+        members=tuple((a, m) for a in sorted(joined) if (m := facts.narrowing(a)) is not None),
+        carried=tuple(sorted(carried)),
+    )

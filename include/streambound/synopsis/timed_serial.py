@@ -1,11 +1,11 @@
-"""The state of a plan with time conditions as canonical JSON: what its checkpoints hold.
+"""The state of a plan as canonical JSON: what its checkpoints hold.
 
 ``{"now": moment, "tables": [[streams, [[ages, table], ...]], ...], "held": [[alias, [[moment, row,
 multiplicity], ...]], ...], "answered": [[row, until], ...]}``; tables and values are as ``serial`` writes
 them, a held row has the carried columns of its stream in their order. Everything is sorted, so equal states
 have equal bytes.
 
-Law: ``load_timed(plan, dump_timed(state, answered))`` equals both.
+Law: ``load_state(plan, json.loads(dump_state(state, answered)))`` equals both.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.synopsis.match_join import Match, Row
-from streambound.synopsis.serial import compact_text, dumps, loads_matches, plain, value_of
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_state import Slices, TimedState
+from streambound.synopsis.match_join import Match, MatchJoin, Row
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
+from streambound.synopsis.state import Table
+from streambound.synopsis.timed_state import Ages, Slices, TimedState
 
 # The values of a held tuple's carried columns, its moment, and how many there are.
 HeldRow = tuple[Any, ...]
@@ -27,9 +28,10 @@ HeldRow = tuple[Any, ...]
 Answered = dict[Row, int | None]
 
 
-def dump_timed(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
+def dump_state(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
     """The canonical bytes of a state between two batches, with the rows that were answered."""
-    tables = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
+    named = sorted(("+".join(s.synopsis.streams), s.tables) for s in state.tables.values())
+    tables = [f"[{compact_text(name)},[{','.join(_slices(tables))}]]" for name, tables in named]
     carried = {s.alias: s.carried for s in state.plan.streams}
     held = {
         alias: [
@@ -39,7 +41,7 @@ def dump_timed(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
         ]
         for alias, older in state.held.older.items()
     }
-    return _dumped(state.now, [[name, _slices(tables[name])] for name in sorted(tables)], held, answered)
+    return _dumped(state.now, tables, held, answered)
 
 
 def dump_held(
@@ -50,39 +52,41 @@ def dump_held(
 
 
 def _dumped(
-    now: int | None, tables: Any, held: Mapping[str, list[HeldRow]], answered: Mapping[Row, int | None]
+    now: int | None,
+    tables: list[str],
+    held: Mapping[str, list[HeldRow]],
+    answered: Mapping[Row, int | None],
 ) -> bytes:
-    document = {
-        "now": now,
-        "tables": tables,
-        "held": [[alias, _rows(rows)] for alias, rows in sorted(held.items())],
-        "answered": _rows([*row, until] for row, until in answered.items()),
+    parts = {
+        "now": compact_text(now),
+        "tables": f"[{','.join(tables)}]",
+        "held": compact_text([[alias, _rows(rows)] for alias, rows in sorted(held.items())]),
+        "answered": compact_text(_rows([*row, until] for row, until in answered.items())),
     }
-    return compact_text(document).encode()
+    return f"{{{','.join(f'{compact_text(name)}:{text}' for name, text in parts.items())}}}".encode()
 
 
-def _slices(slices: Slices) -> list[Any]:
-    held = [[list(ages), json.loads(dumps(t))] for ages, t in slices.tables.items() if t.entries]
-    return sorted(held, key=compact_text)
+def _slices(tables: Mapping[Ages, Table]) -> list[str]:
+    told = ((compact_text(list(ages)), table) for ages, table in tables.items() if table.buckets)
+    return sorted(f"[{ages},{dumps(table).decode()}]" for ages, table in told)
 
 
 def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 
-def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
-    """The state in canonical bytes, and the rows that were answered.
+def load_state(plan: Plan, document: Any, join: type[MatchJoin] = MatchJoin) -> tuple[TimedState, Answered]:
+    """The state in what canonical bytes hold as JSON, and the rows that were answered.
 
     Raises:
-        DataError: the bytes are no state of this plan.
+        DataError: it is no state of this plan.
     """
-    state = TimedState(plan)
+    state = TimedState(plan, join)
     carried = {s.alias: s.carried for s in plan.streams}
     named = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
     with _readable(plan):
-        document = json.loads(data)
-        for name, slices in document["tables"]:
-            _fill(named[name], slices)
+        for name, tables in document["tables"]:
+            _fill(named[name], tables)
         state.now, held, answered = _loaded(document)
         for alias, rows in held.items():
             groups: dict[int, list[Match]] = {}
@@ -94,7 +98,7 @@ def load_timed(plan: TimedPlan, data: bytes) -> tuple[TimedState, Answered]:
     return state, answered
 
 
-def load_held(plan: TimedPlan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+def load_held(plan: Plan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
     """The last moment, the rows that are held of each stream, and the rows that were answered.
 
     Raises:
@@ -105,7 +109,7 @@ def load_held(plan: TimedPlan, data: bytes) -> tuple[int | None, dict[str, list[
 
 
 @contextmanager
-def _readable(plan: TimedPlan) -> Iterator[None]:
+def _readable(plan: Plan) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError) as error:
@@ -120,6 +124,5 @@ def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answer
 
 def _fill(slices: Slices, found: Iterable[Any]) -> None:
     for ages, table in found:
-        made = loads_matches(slices.synopsis, slices.ring, table)
-        made.changed.update(made.entries)
-        slices.tables[tuple(ages)] = made
+        name = " + ".join(slices.synopsis.streams)
+        slices.resume({tuple(ages): table_of(slices.synopsis.cells, slices.ring, name, table)})

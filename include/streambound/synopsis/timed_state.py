@@ -1,4 +1,4 @@
-"""The state of a plan with time conditions: tables by clipped timestamps, and tuples held as they came.
+"""The state of a plan: tables by clipped timestamps, and tuples held as they came.
 
 A table of a set of streams has a slice for each combination of the timestamps that are still told
 apart; as time passes a timestamp becomes old, and slices merge.
@@ -14,9 +14,9 @@ from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, with_new
-from streambound.synopsis.matches import MatchTable
-from streambound.synopsis.timed import MatchSynopsis, Split, TimedPlan
+from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, with_new
+from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
+from streambound.synopsis.state import Bucket, Table
 
 Ages = tuple[int | None, ...]
 # Where they hold for the oldest and the newest of some timestamps, they hold for all.
@@ -29,7 +29,7 @@ class Slices:
 
     synopsis: MatchSynopsis
     ring: Ring
-    tables: dict[Ages, MatchTable] = field(default_factory=dict)
+    tables: dict[Ages, Table] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
 
     def add(self, match: Match, now: int) -> None:
@@ -37,18 +37,31 @@ class Slices:
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
-            self.tables[ages] = MatchTable(self.synopsis, self.ring)
+            self.tables[ages] = Table(self.synopsis.cells, self.ring)
         self.tables[ages].add(match.values, match.weight)
+
+    def resume(self, tables: Mapping[Ages, Table]) -> None:
+        """Take up tables of a state."""
+        self.tables.update(tables)
+        for table in tables.values():
+            table.changed.update(dict.fromkeys(table.buckets))
+
+    def merge(self, new: Table) -> Matches:
+        """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
+        self.matches()
+        table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
+        table.merge(new)
+        return Matches(match for bucket in table.changed for match in self._standing(new, bucket, (), {}))
 
     def age(self, now: int) -> None:
         """Forget the timestamps that conditions no longer tell apart at virtual time ``now``."""
         moved = {ages: clipped for ages in self.tables if (clipped := self._clipped(ages, now)) != ages}
         for ages, clipped in moved.items():
             table = self.tables.pop(ages)
-            for bucket in table.entries:
+            for bucket in table.buckets:
                 self.standing.put((ages, bucket), [])
             if clipped not in self.tables:
-                self.tables[clipped] = MatchTable(self.synopsis, self.ring)
+                self.tables[clipped] = Table(self.synopsis.cells, self.ring)
             self.tables[clipped].merge(table)
 
     def _clipped(self, ages: Ages, now: int) -> Ages:
@@ -63,10 +76,18 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                made = [Match(values, stamps, weight) for values, weight in table.matches(bucket)]
-                self.standing.put((ages, bucket), made)
+                self.standing.put((ages, bucket), self._standing(table, bucket, ages, stamps))
             table.changed.clear()
         return self.standing
+
+    def _standing(self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]) -> list[Match]:
+        """What stands for the entries of a bucket of a table."""
+        known = self.standing.groups.get((ages, bucket))
+        if known and bucket not in table.entries:
+            # Of a bare count the values follow from the key, and are there.
+            return [Match(known[0].values, stamps, table.counts[bucket], bucket[0])]
+        reps = table.representatives(bucket)
+        return [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
 
     @property
     def units(self) -> int:
@@ -81,7 +102,7 @@ class Held:
     those that arrived at ``moment``.
     """
 
-    def __init__(self, plan: TimedPlan, join: MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: MatchJoin) -> None:
         self.plan, self.join = plan, join
         self.older = {alias: Matches() for alias in plan.clock.streams}
         self.new = {alias: Matches() for alias in plan.clock.streams}
@@ -174,12 +195,16 @@ class Held:
 class TimedState:
     """Tables and held tuples, and how time advances."""
 
-    def __init__(self, plan: TimedPlan) -> None:
+    def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
         self.plan = plan
-        self.join = MatchJoin(plan.query.ring, plan.joins, plan.clock.conditions)
+        self.join = join(plan.query.ring, plan.joins, plan.clock.conditions, excluded(plan.synopses))
         self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
         self.held = Held(plan, self.join)
         self.now: int | None = None
+
+    def fresh(self) -> dict[Streams, Table]:
+        """An empty table for each set of streams."""
+        return {streams: Table(s.synopsis.cells, s.ring) for streams, s in self.tables.items()}
 
     def advance(self, until: int) -> None:
         """Let composites enter the tables up to a virtual time, itself included."""
@@ -216,7 +241,7 @@ class TimedState:
                 yield from self.join.matches([*new, *self.kept(split)])
 
     def kept(self, split: Split) -> list[Source]:
-        """What is kept of the parts of a match that do not enter now."""
+        """What is kept of the parts of a match that are not new."""
         return [(streams, self.tables[streams].matches()) for streams in split.kept]
 
     @property

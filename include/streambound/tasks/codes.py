@@ -22,11 +22,10 @@ from streambound.errors import DataError
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute
 from streambound.synopsis.automaton import settled
-from streambound.synopsis.matches import Values
 from streambound.synopsis.plan import Condition, Key
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.serial import plain
-from streambound.synopsis.state import class_of
+from streambound.synopsis.state import Values, class_of
 from streambound.tasks.ordered import encoded
 from streambound.tasks.steps import absorb, total
 

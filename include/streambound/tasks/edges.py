@@ -166,7 +166,7 @@ def _take_remembered(part: WindowPart, rows: pa.Table, found: list[Edges]) -> No
 
 
 def may_come_again(rows: pa.Table, ends: Mapping[int, int], until: Any) -> NDArray[np.bool_]:
-    """Of each answer row, whether it may come again after a moment (see ``TimedPlan.ends``)."""
+    """Of each answer row, whether it may come again after a moment (see ``Plan.ends``)."""
     kept = np.ones(len(rows), np.bool_)
     for place, after in ends.items():
         kept &= rows.column(place).cast(pa.int64()).to_numpy() + after > until

@@ -19,9 +19,9 @@ import pyarrow as pa
 from streambound.errors import StreamboundError
 from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
+from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
-from streambound.synopsis.timed import TimedPlan
 from streambound.tasks import engine
 from streambound.tasks.codes import Coder, Share, content_of
 from streambound.tasks.edges import dump_edges, summaries
@@ -277,7 +277,7 @@ class _Windows:
 def joint_of(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    if isinstance(alone, TimedPlan) and (segments := segment_plan(alone)) is not None:
+    if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
         return SegmentJoint(segments)
     windows = window_plan(plan)
     return None if windows is None else WindowJoint(windows)

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import fingerprint, united
 from streambound.evaluation.events import Encoded
-from streambound.query.model import Attribute, Kind, Occurrence, Query, Relation
+from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Plan, StreamSynopsis
+from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan
 
 Static = Mapping[str, list[Encoded]]
 
@@ -35,7 +32,7 @@ class PartPlan:
     @property
     def shares(self) -> dict[str, Relation]:
         """The stream of each share that it takes of a partition."""
-        found = {s.alias: self.plan.query.occurrence(s.alias) for s in synopses_of(self.plan)}
+        found = {s.alias: self.plan.query.occurrence(s.alias) for s in self.plan.streams}
         return {self.label + alias: occurrence.relation for alias, occurrence in found.items()}
 
     def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -60,7 +57,7 @@ class StatementPlan:
     @property
     def stateless(self) -> bool:
         """Whether tasks write the answers, and nothing is kept."""
-        return len(self.parts) == 1 and keeps_nothing(self.parts[0].plan)
+        return len(self.parts) == 1 and self.parts[0].plan.stateless
 
     @property
     def shares(self) -> dict[str, Relation]:
@@ -92,44 +89,9 @@ def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPl
     return StatementPlan(statement, (PartPlan(0, "", plan.query, plan),))
 
 
-def keeps_nothing(plan: AnyPlan | MemoryPlan) -> bool:
-    """Whether each tuple is answered at once."""
-    return isinstance(plan, Plan) and plan.stateless
-
-
-def synopses_of(plan: AnyPlan | MemoryPlan) -> tuple[StreamSynopsis, ...]:
-    """What counts of each occurrence of a stream in a plan; of a stream of a plan that ends, once."""
-    if isinstance(plan, EndingPlan):
-        first = {o.relation.name: o for o in reversed(plan.query.arriving)}
-        return tuple(_held(plan.query, occurrence) for occurrence in first.values())
-    return plan.streams if isinstance(plan, (TimedPlan, MemoryPlan)) else plan.synopses
-
-
-def _held(query: Query, first: Occurrence) -> StreamSynopsis:
-    """All tuples that may matter of a stream, under whichever alias."""
-    relation = first.relation
-    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
-    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
-    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
-    return StreamSynopsis(
-        alias=first.alias,
-        filters=tuple(own) if len(aliases) == 1 else (),
-        required=(),
-        derived=(),
-        members=(),
-        carried=tuple(Attribute(first.alias, column) for column in sorted({*mentioned, _stamp(relation)})),
-        cells=(),
-    )
-
-
-def _stamp(relation: Relation) -> str:
-    assert relation.timestamp is not None
-    return relation.timestamp
-
-
 def timeless(plan: AnyPlan | MemoryPlan) -> Relation | None:
     """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
-    if isinstance(plan, Plan):
+    if not plan.timed:
         return None
     streams = (o.relation for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
     return next((relation for relation in streams if relation.timestamp is None), None)

@@ -9,11 +9,10 @@ from pathlib import Path
 from streambound.approximate.plan import MemoryPlan
 from streambound.query.model import Query, Relation
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.synopsis.timed import TimedPlan
-from streambound.synopsis.timed_planner import AnyPlan
+from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
+from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import emit, engine
-from streambound.tasks.plans import StatementPlan, keeps_nothing, synopses_of
+from streambound.tasks.plans import StatementPlan
 from streambound.tasks.statements import (
     cell_statement,
     extreme_statement,
@@ -34,7 +33,7 @@ class Static:
 class Reader:
     """One occurrence of a stream in one query, and the statements over each partition.
 
-    Without ``answers`` (a folder) there is one statement a cell of ``synopsis``; with it one that computes
+    Without ``answers`` (a folder) there is one statement for each of ``cells``; with it one that computes
     the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
     one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
     parts, one that computes its answer rows.
@@ -45,6 +44,7 @@ class Reader:
     columns: tuple[str, ...]
     synopsis: StreamSynopsis
     statements: tuple[engine.Query, ...]
+    cells: tuple[Cell, ...] = ()
     statics: tuple[Static, ...] = ()
     answers: str | None = None
     outputs: emit.Outputs = ()
@@ -63,7 +63,7 @@ def statement_readers(
     """
     found = []
     for part in plan.parts:
-        counted = (answers is None or not plan.stateless) and keeps_nothing(part.plan)
+        counted = (answers is None or not plan.stateless) and part.plan.stateless
         for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
@@ -91,21 +91,24 @@ def readers_of(
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
         markers: see ``statement_readers``.
     """
-    if not isinstance(plan, Plan):
-        extreme = plan.extreme if isinstance(plan, TimedPlan) and not markers else _never
-        return [timed_reader(plan.query, s, extreme(s.alias)) for s in synopses_of(plan)]
-    query, found = plan.query, []
-    for synopsis in plan.synopses:
+    if not isinstance(plan, Plan) or plan.timed:
+        return [
+            timed_reader(plan.query, s, extreme=not markers and plan.extreme(s.alias)) for s in plan.streams
+        ]
+    query, found, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
+    for synopsis in plan.streams:
+        own = cells.get(synopsis.alias, ())
         if plan.stateless:
             made = [stateless_statement(plan, outward=counted)]
         else:
-            made = [cell_statement(plan, synopsis, n) for n in range(len(synopsis.cells))]
+            made = [cell_statement(query, synopsis, cell, number) for number, cell in enumerate(own)]
         reader = Reader(
             query=query,
             alias=synopsis.alias,
             columns=tuple(a.column for a in query.mentioned if a.occurrence == synopsis.alias),
             synopsis=synopsis,
             statements=tuple(engine.Query(s.sql(), s.lookups) for s in made),
+            cells=own,
             statics=tuple(statics) if plan.stateless else (),
             answers=str(answers) if plan.stateless and not counted else None,
             counted=counted,
@@ -114,12 +117,8 @@ def readers_of(
     return found
 
 
-def _never(alias: str) -> bool:
-    return False
-
-
 def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: bool = False) -> tuple[str, Reader]:
-    """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``TimedPlan``."""
+    """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``Plan``."""
     relation = query.occurrence(synopsis.alias).relation
     made = (extreme_statement if extreme else relation_statement)(query, synopsis)
     mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}

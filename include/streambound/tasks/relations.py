@@ -17,8 +17,8 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.match_join import Match, Row
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
-from streambound.synopsis.timed import TimedPlan
 from streambound.synopsis.timed_serial import HeldRow
 from streambound.tasks.ordered import encoded
 
@@ -82,7 +82,7 @@ def rows_of(data: bytes) -> list[HeldRow]:
     return [(*decoded(row), moment, count) for moment, row, count in json.loads(data)]
 
 
-def arrivals(plan: TimedPlan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
+def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     found: dict[int, dict[str, list[Match]]] = {}

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streambound.query.ring import INTEGERS
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
 from streambound.synopsis.match_join import Match
-from streambound.synopsis.matches import MatchLayout
+from streambound.synopsis.plan import Streams
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
-from streambound.synopsis.timed import Streams
+from streambound.synopsis.state import Layout
 from streambound.tasks.codes import Share
 from streambound.tasks.steps import take
 
@@ -72,7 +71,7 @@ def completed(
     targets = list(run.machine.completions)
     for own in np.split(order, edges) if len(order) else ():
         streams, (number, key) = run.completed(targets[places[own[0]]], int(outputs[own[0]]))
-        match = MatchLayout(plan.tables[streams].cells[number], INTEGERS).match(key[:-1], ())
+        match = Layout(plan.tables[streams].cells[number]).representative(key[:-1], (), ())
         apart[streams].append(Completed(Match(match, {}), moments[outputs[own]], counts[own]))
     for target, count in run.kept():
         _put(found, target, count)
@@ -95,9 +94,7 @@ def _begun(plan: SegmentPlan, shares: Mapping[str, Share]) -> tuple[Segment, _Ru
 
 def _put(found: Segment, target: Target, count: int) -> None:
     streams, bucket = target
-    table = found.tables[streams]
-    table.ring.put(table.counts, bucket, count)
-    table.entries[bucket] = {(): ()}
+    found.tables[streams].put(bucket, count, (), ())
 
 
 class _Run:

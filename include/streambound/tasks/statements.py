@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.query.model import Atom, Attribute, Query
-from streambound.synopsis.plan import Keep, Plan, StreamSynopsis
-from streambound.synopsis.state import Layout, layout
+from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
+from streambound.synopsis.state import Layout
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Clauses, Lookup
 
@@ -41,37 +41,32 @@ class Statement:
         return self.select.sql(dialect=dialect)
 
 
-def cell_statement(plan: Plan, synopsis: StreamSynopsis, number: int) -> Statement:
+def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: int) -> Statement:
     """The summary of one cell: p, k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
-    cell, shape = synopsis.cells[number], layout(synopsis.cells[number])
-    build = Clauses(plan.query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
+    build = Clauses(query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
     groups = [_part(), *((f"k{i}", build.key(key)) for i, key in enumerate(cell.keys))]
-    if cell.extremum is not None and cell.extremum.mixed:
-        groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(cell.extremum))]
+    for extremum in cell.extrema:
+        if extremum.mixed:
+            groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(extremum))]
     groups += [(f"u{i}", build.outward(a)) for i, (a, _) in enumerate(cell.unequal)]
     conditions = [*build.accepted(synopsis), *(build.condition(c) for c in cell.conditions)]
-    select = _grouped(groups, _ends(build, shape)).from_(ordered.table(TUPLES))
+    select = _grouped(groups, _ends(build, cell)).from_(ordered.table(TUPLES))
     for join in build.joins:
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
-    select = _few(select, shape, len(groups))
+    select = _few(select, cell, len(groups))
     if cell.unequal:
         # Which entries the others serve depends on the order in which they come, where several sets would do.
         select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
     return Statement(select, tuple(build.lookups))
 
 
-def _ends(build: Clauses, shape: Layout) -> list[Named]:
+def _ends(build: Clauses, cell: Cell) -> list[Named]:
+    positions = ((key.attribute, Keep.LEAST) for key in cell.keys if key.points is not None)
     found: list[Named] = []
-    for index, (attribute, keep) in enumerate(shape.ends):
-        extremum = shape.cell.extremum
-        if attribute is None:
-            assert extremum is not None
-            value = build.combined(extremum)
-        else:
-            value = build.outward(attribute)
-        end = exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)
-        found.append((f"e{index}", end))
+    for index, (end, keep) in enumerate((*Layout(cell).ends, *positions)):
+        value = build.combined(end) if isinstance(end, Extremum) else build.outward(end)
+        found.append((f"e{index}", exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)))
     return found
 
 
@@ -88,20 +83,19 @@ def _part() -> Named:
     return "p", ordered.column(PART, TUPLES)
 
 
-def _few(select: exp.Select, shape: Layout, groups: int) -> exp.Select:
+def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
     """Of each ``<>`` column only the values that can matter: one more than it has comparisons.
 
     Under equal other columns, the best entries of that many values escape any choice of forbidden
     ones as well as all do. Of a mixed extremum no single end says which are best, and all are kept.
     """
-    unequal, extremum = shape.cell.unequal, shape.cell.extremum
-    if extremum is not None and extremum.mixed:
+    if any(extremum.mixed for extremum in cell.extrema):
         return select
     names = [str(e.alias) for e in select.expressions]
-    for index, (_, count) in enumerate(unequal):
+    for index, (_, count) in enumerate(cell.unequal):
         others = [ordered.column(n, "few") for n in names[:groups] if n != f"u{index}"]
         order: list[exp.Expr] = [ordered.column(f"u{index}", "few")]
-        if extremum is not None:
+        for extremum in cell.extrema:
             least = extremum.keep is Keep.LEAST
             order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
         window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
@@ -124,7 +118,7 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     Args:
         outward: columns are as result sets return them, not as files hold them.
     """
-    synopsis, query = plan.synopses[0], plan.query
+    synopsis, query = plan.streams[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
     shown = build.outward if outward else build.column

@@ -200,25 +200,22 @@ def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
 
 def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
     """The tables of a reader's synopsis over each partition in the current ``tuples``."""
-    tables = [Table(reader.synopsis, reader.query.ring) for _ in range(parts)]
-    for number, statement in enumerate(reader.statements):
-        _fold(tables, number, reader.synopsis.cells[number], session.rows(statement))
+    tables = [Table(reader.cells, reader.query.ring) for _ in range(parts)]
+    for number, (cell, statement) in enumerate(zip(reader.cells, reader.statements, strict=True)):
+        _fold(tables, number, cell, session.rows(statement))
     return tables
 
 
 def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Sequence[Any]]) -> None:
     keys = 1 + len(cell.keys)
-    mixed = cell.extremum if cell.extremum is not None and cell.extremum.mixed else None
-    pattern = keys + (len(mixed.attributes) if mixed else 0)
+    pattern = keys + sum(len(e.attributes) for e in cell.extrema if e.mixed)
     count = pattern + len(cell.unequal)
     for row in rows:
-        table, key = tables[row[0]], tuple(map(encoded, row[1:keys]))
-        bucket = (number, (*key, tuple(map(bool, row[keys:pattern]))) if mixed else key)
-        ends = tuple(map(encoded, row[count + 1 :]))
-        if table.ring.idempotent:
-            table.add_entry(bucket, tuple(map(encoded, row[pattern:count])), ends)
-        else:
-            table.add_count(bucket, row[count], ends)
+        key = tuple(map(encoded, row[1:keys]))
+        if pattern > keys:
+            key = (*key, tuple(map(bool, row[keys:pattern])))
+        standing, entry = tuple(map(encoded, row[pattern:count])), tuple(map(encoded, row[count + 1 :]))
+        tables[row[0]].put((number, key), row[count], standing, entry)
 
 
 def _answers(

@@ -20,8 +20,7 @@ from streambound.query.model import Attribute, Op, Query
 from streambound.query.ring import Ring
 from streambound.query.statement import Statement
 from streambound.query.values import Family
-from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.timed import TimedPlan
+from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.tasks import emit, engine, ordered
 from streambound.tasks.clauses import Clauses
 from streambound.tasks.plans import PartPlan, StatementPlan
@@ -40,7 +39,7 @@ class WindowPart:
     """A part of a statement whose matches lie within a window."""
 
     label: str
-    plan: TimedPlan
+    plan: Plan
 
     def table(self, alias: str) -> str:
         """The name of an occurrence's tuples."""
@@ -103,7 +102,7 @@ def window_plan(plan: StatementPlan) -> WindowPlan | None:
 def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
     for part in parts:
         plan = part.plan
-        if not isinstance(plan, TimedPlan) or plan.empty or plan.query.statics:
+        if not isinstance(plan, Plan) or not plan.timed or plan.empty or plan.query.statics:
             continue
         if len(plan.clock.composites) == 1 and max(map(abs, plan.clock.latest.values())) < FARTHEST:
             yield WindowPart(part.label, plan)
