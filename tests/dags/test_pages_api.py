@@ -299,10 +299,10 @@ def test_a_question_that_another_request_had_meanwhile_is_not_asked_again(
 DEFECT = """
 import streambound.compiler
 
-def check(sql, *rest, **more):
+def compile(sql, *rest, **more):
     return {}["secret of " + sql]
 
-streambound.compiler.check = check
+streambound.compiler.compile = compile
 """
 
 
@@ -320,7 +320,7 @@ def test_a_defect_of_ours_is_not_told_as_one_of_the_query(
     found = refused.value.problem
     assert (found.status, found.code) == (500, "internal-error")
     assert "secret" not in str(found) and "log of Airflow's API server" in str(found.fix)
-    assert "Traceback" in caplog.text and "in check" in caplog.text and "KeyError" in caplog.text
+    assert "Traceback" in caplog.text and "in compile" in caplog.text and "KeyError" in caplog.text
 
 
 def test_an_answer_is_kept_until_the_catalog_changes(examiners: Examiners, registry: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from streambound import compiler
 from streambound.cli import main
 from streambound.examination.__main__ import examined
 from streambound.query.catalog import catalog_from_mapping
-from streambound.spark import session
 from streambound.synopsis import statement as parts
 
 TIMED = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
@@ -93,18 +91,15 @@ def test_explain(name: str, files: tuple[str, str], made: Counter[str]) -> None:
 
 
 @every
-@pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("engine", ["spark", "onepass"])
+@pytest.mark.parametrize("engine", ["local", "onepass"])
 def test_run(
     name: str,
     engine: str,
     files: tuple[str, str],
     made: Counter[str],
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     query, catalog = files
-    monkeypatch.setattr(session, "session", lambda name: nullcontext())
     streams = str(Path(catalog).parent / "streams")
     assert main(["run", query, "--catalog", catalog, "--engine", engine, "--input", streams]) == 0
     assert json.loads(capsys.readouterr().out)
