@@ -357,6 +357,34 @@ def test_verdicts(sql: str, verdict: str) -> None:
     assert check(sql, catalog_from_mapping(S_T | TIMED), suggest=False).verdict == verdict
 
 
+MANY = {
+    "S": {"name": "string", "v": "double", "p": "decimal(10, 2)", "A": "int", "w": "timestamp", "B": "int"},
+    "T": {"name": "string", "B": "int"},
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "one", "other"),
+    [
+        ("flink", "REGEXP_EXTRACT(name, '(a)(.*)', 2)", "REGEXP_EXTRACT(name, '(a)(.*)', 1)"),
+        ("postgres", "regexp_replace(name, 'a', 'b', 'g')", "regexp_replace(name, 'a', 'b', 'i')"),
+        ("postgres", "CAST(w AS TIME)", "CAST(w AS TIMESTAMP)"),
+        ("postgres", "w::timestamp(0)", "w::timestamp(3)"),
+        ("postgres", "date_trunc('day', w, 'UTC')", "date_trunc('day', w, 'Asia/Tokyo')"),
+        ("postgres", "extract(dow from w)", "extract(isodow from w)"),
+        ("spark", "concat(name, 'a  b')", "concat(name, 'a b')"),
+    ],
+)
+def test_different_expressions_are_different_columns(dialect: str, one: str, other: str) -> None:
+    catalog = catalog_from_mapping(MANY)
+    joined = f"SELECT {one}, {other}, {one} FROM S"
+    united = f"SELECT {one} FROM S UNION ALL SELECT {other} FROM S"
+    for sql in (joined, united):
+        found = read(sql, catalog, dialect=dialect).statement
+        names = {c.name for o in found.occurrences for c in o.relation.columns if c.of}
+        assert len(names) == 2, names
+
+
 def test_what_is_assumed_of_unknown_functions_is_said() -> None:
     report = check("SELECT S.A FROM S WHERE f_any(S.K) = 1 AND lower(S.K) = 'a'", catalog_from_mapping(S_T))
     assert report.assumed == ("(f_any(K))",)

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
+from zlib import crc32
 
 from sqlglot import expressions as exp
+from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
@@ -104,7 +107,7 @@ class Expressions(Scope):
     """A scope that has derived columns: those of each relation, by name, as they were asked for."""
 
     made: dict[str, dict[str, Column]] = field(default_factory=dict, compare=False)
-    _keys: dict[tuple[str, str], str] = field(default_factory=dict, compare=False)
+    _keys: dict[tuple[str, Any], str] = field(default_factory=dict, compare=False)
 
     def column(self, attribute: Attribute) -> Column:
         """The column behind an attribute, of the catalog or derived."""
@@ -204,13 +207,16 @@ class Expressions(Scope):
             self._keys[key] = name
         return Attribute(owner.alias, self._keys[key])
 
-    def _key(self, node: exp.Expr) -> str:
-        """What two mentions of one expression have in common."""
+    def _key(self, node: exp.Expr) -> Any:
+        """What two mentions of one expression have in common: its tree, with all that its calls are given."""
+        return _tree(self._resolved(node))
+
+    def _resolved(self, node: exp.Expr) -> exp.Expr:
         plain = exp.Paren(this=node.copy())
         for column in list(plain.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
-        return str(plain.this.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False))
+        return plain.this
 
     def _text(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
@@ -224,11 +230,24 @@ class Expressions(Scope):
             owner, _, name = self.sql[start:after].rpartition(".")
             if start < end or after > span[1] or name.strip('`"[] ').lower() != column.name.lower():
                 return self._plainly(node)
+            if not is_word(column) and self.attribute(column).column.lower() != column.name.lower():
+                return self._plainly(node)
             text, end = text + self.sql[end:start], start + len(owner) + bool(owner)
-        return f"({' '.join((text + self.sql[end : span[1]]).split())})"
+        text += self.sql[end : span[1]]
+        words = " ".join(text.split())
+        # One name is one expression, in all blocks of a statement: no space in a string is lost.
+        return f"({words})" if words == text or "'" not in text else self._plainly(node)
 
     def _plainly(self, node: exp.Expr) -> str:
-        return f"({self._key(node).replace('`', '')})"
+        plain = self._resolved(node)
+        text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        said = f"({text.replace('`', '')})"
+        try:
+            same = _tree(parse_one(text, dialect="spark")) == _tree(plain)
+        except (SqlglotError, RecursionError):
+            same = False
+        # Spark's words may leave out what Spark does not have; then they are the name of no one expression.
+        return said if same else f"{said[:-1]} /* {crc32(repr(_tree(plain)).encode()):08x} */)"
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
         found = range_of(node, self._known)
@@ -283,6 +302,23 @@ class Expressions(Scope):
         return None if found is None else _type_of(found)
 
 
+def _tree(node: exp.Expr) -> Any:
+    """An expression as nested tuples that are equal for the same expression only."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+
+    def of(part: Any) -> Any:
+        if isinstance(part, list):
+            return tuple(map(of, part))
+        return _tree(part) if isinstance(part, exp.Expr) else (type(part).__name__, str(part))
+
+    args = dict(node.args)
+    if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
+        args["this"] = node.this.upper()
+    given = ((name, of(part)) for name, part in sorted(args.items()) if part not in (None, False, []))
+    return (type(node).__name__, *given)
+
+
 def _named(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper()
@@ -302,6 +338,9 @@ def _type_of(found: exp.DataType) -> Type | None:
         return STRING
     if found.this in (exp.DType.DATE, exp.DType.DATE32):
         return DATE
+    if found.this in (exp.DType.TIME, exp.DType.TIMETZ):
+        # A time of day is no timestamp, and the type of no column.
+        return None
     return TIMESTAMP if found.this in exp.DataType.TEMPORAL_TYPES else None
 
 

@@ -47,7 +47,7 @@ class Range:
 ANYTHING = Range()
 _PARTS = {
     **{"MINUTE": (0, 59), "HOUR": (0, 23)},
-    **{"DAY": (1, 31), "MONTH": (1, 12), "QUARTER": (1, 4), "WEEK": (1, 53), "DOY": (1, 366), "DOW": (0, 7)},
+    **{"DAY": (1, 31), "MONTH": (1, 12), "QUARTER": (1, 4), "WEEK": (0, 54), "DOY": (1, 366), "DOW": (0, 7)},
     **{"DAYOFWEEK": (0, 7), "DAYOFYEAR": (1, 366), "ISODOW": (1, 7)},
 }
 _CALLS: dict[type[exp.Expr], str] = {
