@@ -25,7 +25,7 @@ from streambound.query.clock import is_clock
 from streambound.query.dialects.grammar import SPAN, span_of
 from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
-from streambound.query.ranges import range_of
+from streambound.query.ranges import is_pmod, range_of
 from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
     BOOLEAN,
@@ -85,6 +85,10 @@ _TYPES = {
     Family.TIME: exp.DType.TIMESTAMP,
     Family.STRING: exp.DType.VARCHAR,
 }
+_TIMES = (exp.DType.TIME, exp.DType.TIMETZ)
+# Parts of a date and of a timestamp whose range has no value that never occurs.
+_CALENDAR = frozenset(("DAY", "MONTH", "QUARTER", "DOY", "DAYOFYEAR", "ISODOW"))
+_CLOCK = _CALENDAR | {"HOUR", "MINUTE"}
 _BY_TYPE: dict[Family, Type] = {
     Family.NUMBER: DOUBLE,
     Family.BOOLEAN: BOOLEAN,
@@ -186,6 +190,10 @@ class Expressions(Scope):
             fix=keyword_meant(node),
         )
 
+    def _typed(self, node: exp.Cast, text: str) -> Constant | None:
+        # Spark has no times of day and would write a timestamp.
+        return None if node.to.this in _TIMES else super()._typed(node, text)
+
     def holds(self, op: Op, left: exp.Expr, right: exp.Expr) -> tuple[Attribute, bool]:
         """A comparison within one tuple as a boolean column, and the value that it has where it holds."""
         kind, value = _COMPARISONS[op]
@@ -267,7 +275,7 @@ class Expressions(Scope):
             found.nullable,
             tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
             _onto(node, kind, columns),
-            known is None or any(isinstance(part, exp.Anonymous) for part in node.walk()),
+            known is None or _unknown(node),
         )
 
     def _known(self, column: exp.Column) -> Column | None:
@@ -299,6 +307,8 @@ class Expressions(Scope):
             return None
         if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
             return TIMESTAMP
+        if is_pmod(node):
+            return DOUBLE
         return None if found is None else _type_of(found)
 
 
@@ -338,7 +348,7 @@ def _type_of(found: exp.DataType) -> Type | None:
         return STRING
     if found.this in (exp.DType.DATE, exp.DType.DATE32):
         return DATE
-    if found.this in (exp.DType.TIME, exp.DType.TIMETZ):
+    if found.this in _TIMES:
         # A time of day is no timestamp, and the type of no column.
         return None
     return TIMESTAMP if found.this in exp.DataType.TEMPORAL_TYPES else None
@@ -356,22 +366,46 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
     whole = all(column.type.step == 1 for column in columns)
     if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
         summed = linear(node.this).plus(linear(node.expression), -1)
-        return bool(node.find(exp.Anonymous)) or _free(node, summed, not isinstance(node, exp.EQ))
+        return _unknown(node) or _free(node, summed, not isinstance(node, exp.EQ))
     if isinstance(node, exp.Like) and isinstance(node.expression, exp.Literal):
         return bool(node.expression.name.strip("%"))
-    if isinstance(node, exp.Mod):
-        divisor = node.expression
+    if isinstance(node, exp.Mod) or is_pmod(node):
+        one, divisor = node.expressions if is_pmod(node) else (node.this, node.expression)
         counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
-        return whole and counted and isinstance(node.this, exp.Column)
-    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, (exp.Anonymous, exp.Cast)):
+        return whole and counted and isinstance(one, exp.Column)
+    if isinstance(node, exp.Cast):
+        return isinstance(node.this, exp.Column) and len(columns) == 1 and _casts_onto(node.to, columns[0])
+    if isinstance(node, exp.Extract):
+        parts = _CLOCK if columns[0].type.family is Family.TIMESTAMP else _CALENDAR
+        dated = columns[0].type.family in (Family.TIMESTAMP, Family.DATE)
+        return dated and isinstance(node.expression, exp.Column) and node.this.name.upper() in parts
+    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, exp.Anonymous):
         return True
-    if kind.family is Family.NUMBER and not isinstance(node, exp.Extract):
-        return (kind is INTEGER or not any(c.type.step == 1 for c in columns)) and _free(
-            node, linear(node), kind is DOUBLE
-        )
-    return isinstance(node, exp.Extract) or (
-        isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
-    )
+    if kind.family is Family.NUMBER:
+        dense = all(column.type.step is None for column in columns)
+        return (kind is INTEGER or dense) and _free(node, linear(node), kind is DOUBLE)
+    return isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
+
+
+def _unknown(node: exp.Expr) -> bool:
+    """Whether an expression has a function that is not known."""
+    return any(isinstance(part, exp.Anonymous) and not is_pmod(part) for part in node.walk())
+
+
+def _casts_onto(to: exp.DataType, column: Column) -> bool:
+    """Whether a cast of a column takes every value of its type."""
+    source = column.type.family
+    if to.expressions:
+        return False
+    if to.this in (exp.DType.INT, exp.DType.BIGINT, exp.DType.DOUBLE):
+        return source is Family.STRING or (source is Family.NUMBER and not column.type.discrete)
+    if to.this in exp.DataType.TEXT_TYPES:
+        return source is Family.STRING
+    if to.this in (exp.DType.DATE, exp.DType.DATE32):
+        return source in (Family.STRING, Family.DATE, Family.TIMESTAMP)
+    if to.this in exp.DataType.TEMPORAL_TYPES and to.this not in _TIMES:
+        return source in (Family.STRING, Family.TIMESTAMP)
+    return to.this == exp.DType.BOOLEAN and source in (Family.STRING, Family.NUMBER)
 
 
 def _free(node: exp.Expr, summed: Sum, scaled: bool) -> bool:
