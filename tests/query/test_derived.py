@@ -357,6 +357,64 @@ def test_verdicts(sql: str, verdict: str) -> None:
     assert check(sql, catalog_from_mapping(S_T | TIMED), suggest=False).verdict == verdict
 
 
+MANY = {
+    "S": {"name": "string", "v": "double", "p": "decimal(10, 2)", "A": "int", "w": "timestamp", "B": "int"},
+    "T": {"name": "string", "B": "int"},
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "one", "other"),
+    [
+        ("flink", "REGEXP_EXTRACT(name, '(a)(.*)', 2)", "REGEXP_EXTRACT(name, '(a)(.*)', 1)"),
+        ("postgres", "regexp_replace(name, 'a', 'b', 'g')", "regexp_replace(name, 'a', 'b', 'i')"),
+        ("postgres", "CAST(w AS TIME)", "CAST(w AS TIMESTAMP)"),
+        ("postgres", "w::timestamp(0)", "w::timestamp(3)"),
+        ("postgres", "date_trunc('day', w, 'UTC')", "date_trunc('day', w, 'Asia/Tokyo')"),
+        ("postgres", "extract(dow from w)", "extract(isodow from w)"),
+        ("spark", "concat(name, 'a  b')", "concat(name, 'a b')"),
+    ],
+)
+def test_different_expressions_are_different_columns(dialect: str, one: str, other: str) -> None:
+    catalog = catalog_from_mapping(MANY)
+    joined = f"SELECT {one}, {other}, {one} FROM S"
+    united = f"SELECT {one} FROM S UNION ALL SELECT {other} FROM S"
+    # A union has columns of one type.
+    for sql in (joined,) if "TIME)" in one else (joined, united):
+        found = read(sql, catalog, dialect=dialect).statement
+        names = {c.name for o in found.occurrences for c in o.relation.columns if c.of}
+        assert len(names) == 2, names
+
+
+@pytest.mark.parametrize(
+    ("dialect", "column", "where", "verdict"),
+    [
+        ("spark", "CAST(name AS INT)", "CAST(name AS INT) BETWEEN 1 AND 5", "bounded"),
+        ("spark", "CAST(name AS INT)", "CAST(name AS INT) > 5", "unbounded"),
+        ("spark", "CAST(v AS TINYINT)", "A = 1", "unknown"),
+        ("spark", "CAST(A AS DOUBLE)", "CAST(A AS DOUBLE) BETWEEN 1 AND 5", "unknown"),
+        ("spark", "CAST(v AS DECIMAL(3, 1))", "CAST(v AS DECIMAL(3, 1)) BETWEEN 1 AND 5", "unknown"),
+        ("spark", "p + 0", "p + 0 BETWEEN 1 AND 5", "unknown"),
+        ("spark", "PMOD(v, 10)", "A = 1", "unknown"),
+        ("spark", "PMOD(A, 10)", "B = 1", "bounded"),
+        ("postgres", "EXTRACT(YEAR FROM w)", "EXTRACT(YEAR FROM w) BETWEEN 2020 AND 2024", "bounded"),
+        ("postgres", "EXTRACT(YEAR FROM w)", "A = 1", "unknown"),
+        ("postgres", "B", "EXTRACT(WEEK FROM w) = 54", "unknown"),
+        ("postgres", "B", "EXTRACT(MONTH FROM w) = 5", "unbounded"),
+        ("postgres", "A", "w::time > '10:00:00'", "unknown"),
+    ],
+)
+def test_steps_of_expressions(dialect: str, column: str, where: str, verdict: str) -> None:
+    sql = f"SELECT DISTINCT {column} FROM S WHERE {where}"
+    assert check(sql, catalog_from_mapping(MANY), suggest=False, dialect=dialect).verdict == verdict
+
+
+def test_a_time_of_day_is_no_timestamp() -> None:
+    sql = "SELECT A FROM S WHERE w::time > time '10:00:00'"
+    said = check(sql, catalog_from_mapping(MANY), suggest=False, dialect="postgres")
+    assert said.verdict == "unsupported"
+
+
 def test_what_is_assumed_of_unknown_functions_is_said() -> None:
     report = check("SELECT S.A FROM S WHERE f_any(S.K) = 1 AND lower(S.K) = 'a'", catalog_from_mapping(S_T))
     assert report.assumed == ("(f_any(K))",)

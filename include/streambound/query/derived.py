@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
+from zlib import crc32
 
 from sqlglot import expressions as exp
+from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
@@ -22,7 +25,7 @@ from streambound.query.clock import is_clock
 from streambound.query.dialects.grammar import SPAN, span_of
 from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
-from streambound.query.ranges import range_of
+from streambound.query.ranges import is_pmod, range_of
 from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
     BOOLEAN,
@@ -82,6 +85,10 @@ _TYPES = {
     Family.TIME: exp.DType.TIMESTAMP,
     Family.STRING: exp.DType.VARCHAR,
 }
+_TIMES = (exp.DType.TIME, exp.DType.TIMETZ)
+# Parts of a date and of a timestamp whose range has no value that never occurs.
+_CALENDAR = frozenset(("DAY", "MONTH", "QUARTER", "DOY", "DAYOFYEAR", "ISODOW"))
+_CLOCK = _CALENDAR | {"HOUR", "MINUTE"}
 _BY_TYPE: dict[Family, Type] = {
     Family.NUMBER: DOUBLE,
     Family.BOOLEAN: BOOLEAN,
@@ -104,7 +111,7 @@ class Expressions(Scope):
     """A scope that has derived columns: those of each relation, by name, as they were asked for."""
 
     made: dict[str, dict[str, Column]] = field(default_factory=dict, compare=False)
-    _keys: dict[tuple[str, str], str] = field(default_factory=dict, compare=False)
+    _keys: dict[tuple[str, Any], str] = field(default_factory=dict, compare=False)
 
     def column(self, attribute: Attribute) -> Column:
         """The column behind an attribute, of the catalog or derived."""
@@ -183,6 +190,10 @@ class Expressions(Scope):
             fix=keyword_meant(node),
         )
 
+    def _typed(self, node: exp.Cast, text: str) -> Constant | None:
+        # Spark has no times of day and would write a timestamp.
+        return None if node.to.this in _TIMES else super()._typed(node, text)
+
     def holds(self, op: Op, left: exp.Expr, right: exp.Expr) -> tuple[Attribute, bool]:
         """A comparison within one tuple as a boolean column, and the value that it has where it holds."""
         kind, value = _COMPARISONS[op]
@@ -204,13 +215,16 @@ class Expressions(Scope):
             self._keys[key] = name
         return Attribute(owner.alias, self._keys[key])
 
-    def _key(self, node: exp.Expr) -> str:
-        """What two mentions of one expression have in common."""
+    def _key(self, node: exp.Expr) -> Any:
+        """What two mentions of one expression have in common: its tree, with all that its calls are given."""
+        return _tree(self._resolved(node))
+
+    def _resolved(self, node: exp.Expr) -> exp.Expr:
         plain = exp.Paren(this=node.copy())
         for column in list(plain.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
-        return str(plain.this.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False))
+        return plain.this
 
     def _text(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
@@ -224,11 +238,24 @@ class Expressions(Scope):
             owner, _, name = self.sql[start:after].rpartition(".")
             if start < end or after > span[1] or name.strip('`"[] ').lower() != column.name.lower():
                 return self._plainly(node)
+            if not is_word(column) and self.attribute(column).column.lower() != column.name.lower():
+                return self._plainly(node)
             text, end = text + self.sql[end:start], start + len(owner) + bool(owner)
-        return f"({' '.join((text + self.sql[end : span[1]]).split())})"
+        text += self.sql[end : span[1]]
+        words = " ".join(text.split())
+        # One name is one expression, in all blocks of a statement: no space in a string is lost.
+        return f"({words})" if words == text or "'" not in text else self._plainly(node)
 
     def _plainly(self, node: exp.Expr) -> str:
-        return f"({self._key(node).replace('`', '')})"
+        plain = self._resolved(node)
+        text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        said = f"({text.replace('`', '')})"
+        try:
+            same = _tree(parse_one(text, dialect="spark")) == _tree(plain)
+        except (SqlglotError, RecursionError):
+            same = False
+        # Spark's words may leave out what Spark does not have; then they are the name of no one expression.
+        return said if same else f"{said[:-1]} /* {crc32(repr(_tree(plain)).encode()):08x} */)"
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
         found = range_of(node, self._known)
@@ -248,7 +275,7 @@ class Expressions(Scope):
             found.nullable,
             tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
             _onto(node, kind, columns),
-            known is None or any(isinstance(part, exp.Anonymous) for part in node.walk()),
+            known is None or _unknown(node),
         )
 
     def _known(self, column: exp.Column) -> Column | None:
@@ -280,7 +307,26 @@ class Expressions(Scope):
             return None
         if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
             return TIMESTAMP
+        if is_pmod(node):
+            return DOUBLE
         return None if found is None else _type_of(found)
+
+
+def _tree(node: exp.Expr) -> Any:
+    """An expression as nested tuples that are equal for the same expression only."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+
+    def of(part: Any) -> Any:
+        if isinstance(part, list):
+            return tuple(map(of, part))
+        return _tree(part) if isinstance(part, exp.Expr) else (type(part).__name__, str(part))
+
+    args = dict(node.args)
+    if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
+        args["this"] = node.this.upper()
+    given = ((name, of(part)) for name, part in sorted(args.items()) if part not in (None, False, []))
+    return (type(node).__name__, *given)
 
 
 def _named(node: exp.Expr) -> str:
@@ -302,6 +348,9 @@ def _type_of(found: exp.DataType) -> Type | None:
         return STRING
     if found.this in (exp.DType.DATE, exp.DType.DATE32):
         return DATE
+    if found.this in _TIMES:
+        # A time of day is no timestamp, and the type of no column.
+        return None
     return TIMESTAMP if found.this in exp.DataType.TEMPORAL_TYPES else None
 
 
@@ -317,22 +366,46 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
     whole = all(column.type.step == 1 for column in columns)
     if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
         summed = linear(node.this).plus(linear(node.expression), -1)
-        return bool(node.find(exp.Anonymous)) or _free(node, summed, not isinstance(node, exp.EQ))
+        return _unknown(node) or _free(node, summed, not isinstance(node, exp.EQ))
     if isinstance(node, exp.Like) and isinstance(node.expression, exp.Literal):
         return bool(node.expression.name.strip("%"))
-    if isinstance(node, exp.Mod):
-        divisor = node.expression
+    if isinstance(node, exp.Mod) or is_pmod(node):
+        one, divisor = node.expressions if is_pmod(node) else (node.this, node.expression)
         counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
-        return whole and counted and isinstance(node.this, exp.Column)
-    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, (exp.Anonymous, exp.Cast)):
+        return whole and counted and isinstance(one, exp.Column)
+    if isinstance(node, exp.Cast):
+        return isinstance(node.this, exp.Column) and len(columns) == 1 and _casts_onto(node.to, columns[0])
+    if isinstance(node, exp.Extract):
+        parts = _CLOCK if columns[0].type.family is Family.TIMESTAMP else _CALENDAR
+        dated = columns[0].type.family in (Family.TIMESTAMP, Family.DATE)
+        return dated and isinstance(node.expression, exp.Column) and node.this.name.upper() in parts
+    if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, exp.Anonymous):
         return True
-    if kind.family is Family.NUMBER and not isinstance(node, exp.Extract):
-        return (kind is INTEGER or not any(c.type.step == 1 for c in columns)) and _free(
-            node, linear(node), kind is DOUBLE
-        )
-    return isinstance(node, exp.Extract) or (
-        isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
-    )
+    if kind.family is Family.NUMBER:
+        dense = all(column.type.step is None for column in columns)
+        return (kind is INTEGER or dense) and _free(node, linear(node), kind is DOUBLE)
+    return isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
+
+
+def _unknown(node: exp.Expr) -> bool:
+    """Whether an expression has a function that is not known."""
+    return any(isinstance(part, exp.Anonymous) and not is_pmod(part) for part in node.walk())
+
+
+def _casts_onto(to: exp.DataType, column: Column) -> bool:
+    """Whether a cast of a column takes every value of its type."""
+    source = column.type.family
+    if to.expressions:
+        return False
+    if to.this in (exp.DType.INT, exp.DType.BIGINT, exp.DType.DOUBLE):
+        return source is Family.STRING or (source is Family.NUMBER and not column.type.discrete)
+    if to.this in exp.DataType.TEXT_TYPES:
+        return source is Family.STRING
+    if to.this in (exp.DType.DATE, exp.DType.DATE32):
+        return source in (Family.STRING, Family.DATE, Family.TIMESTAMP)
+    if to.this in exp.DataType.TEMPORAL_TYPES and to.this not in _TIMES:
+        return source in (Family.STRING, Family.TIMESTAMP)
+    return to.this == exp.DType.BOOLEAN and source in (Family.STRING, Family.NUMBER)
 
 
 def _free(node: exp.Expr, summed: Sum, scaled: bool) -> bool:

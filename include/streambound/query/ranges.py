@@ -47,10 +47,13 @@ class Range:
 ANYTHING = Range()
 _PARTS = {
     **{"MINUTE": (0, 59), "HOUR": (0, 23)},
-    **{"DAY": (1, 31), "MONTH": (1, 12), "QUARTER": (1, 4), "WEEK": (1, 53), "DOY": (1, 366), "DOW": (0, 7)},
+    **{"DAY": (1, 31), "MONTH": (1, 12), "QUARTER": (1, 4), "WEEK": (0, 54), "DOY": (1, 366), "DOW": (0, 7)},
     **{"DAYOFWEEK": (0, 7), "DAYOFYEAR": (1, 366), "ISODOW": (1, 7)},
 }
+# Whole, and without bounds.
+_WHOLE = ("YEAR", "ISOYEAR")
 _CALLS: dict[type[exp.Expr], str] = {
+    exp.Year: "YEAR",
     exp.Hour: "HOUR",
     exp.Minute: "MINUTE",
     exp.Day: "DAY",
@@ -95,7 +98,7 @@ def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> R
         return _arithmetic(node, of(node.this), of(node.expression))
     if isinstance(node, exp.Mod):
         return _remainder(of(node.this), of(node.expression), signed=True)
-    if isinstance(node, exp.Anonymous) and node.name.upper() == "PMOD" and len(node.expressions) == 2:
+    if is_pmod(node):
         return _remainder(of(node.expressions[0]), of(node.expressions[1]), signed=False)
     if isinstance(node, (exp.Case, exp.If)):
         return _case(node, of)
@@ -109,6 +112,9 @@ def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> R
         return _part(name if _is_moment(moment, column) else "", of(moment))
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.BOOLEAN:
         return Range(0, 1, whole=True, nullable=not isinstance(node, exp.Cast) or _unsafe(node, of))
+    if isinstance(node, exp.Cast) and node.to.this in exp.DataType.INTEGER_TYPES - {exp.DType.BIT}:
+        # No bounds: one name is of other lengths in other dialects.
+        return Range(whole=True)
     if isinstance(node, exp.Is) and isinstance(node.expression, (exp.Null, exp.Boolean)):
         return Range(0, 1, whole=True, nullable=False)
     if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
@@ -119,6 +125,11 @@ def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> R
     if isinstance(node, (exp.Lower, exp.Upper, exp.DPipe)):
         return Range(nullable=_any_null(node, of))
     return ANYTHING
+
+
+def is_pmod(node: exp.Expr) -> bool:
+    """Whether an expression is a remainder that has the sign of the divisor."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "PMOD" and len(node.expressions) == 2
 
 
 def _declared(column: Column | None) -> Range:
@@ -273,7 +284,7 @@ def _is_moment(node: exp.Expr, column: Callable[[exp.Column], Column | None]) ->
 
 def _part(name: str, inner: Range) -> Range:
     low, high = _PARTS.get(name, (None, None))
-    return Range(low, high, None, low is not None, inner.nullable)
+    return Range(low, high, None, low is not None or name in _WHOLE, inner.nullable)
 
 
 def _unsafe(node: exp.Cast, of: Callable[[exp.Expr], Range]) -> bool:
