@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from streambound.cli import main
+from streambound.compiler import check
+from streambound.query.catalog import Catalog
 from streambound.query.dialects.reading import LANGUAGES
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
@@ -119,3 +121,53 @@ def test_a_corpus_line_has_its_statement_and_its_dialect(
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["query"] for one in found] == ["a/good", "a/bad", "a/counted", "b"]
     assert [one["verdict"] for one in found] == ["bounded", "unbounded", "invalid", "bounded"]
+
+
+A = "CREATE TABLE a (k STRING, n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts);\n"
+GOOD, BAD = "SELECT k FROM a WHERE k = 'x'", "SELECT DISTINCT k FROM a"
+FOLLOWED = {
+    "replaced": (f"CREATE VIEW v AS {GOOD}; CREATE OR REPLACE VIEW v AS {BAD};", "unbounded"),
+    "dropped and made": (f"CREATE VIEW v AS {GOOD}; DROP VIEW v; CREATE VIEW v AS {BAD};", "unbounded"),
+    "dropped if there": (f"DROP VIEW IF EXISTS v; CREATE VIEW v AS {BAD};", "unbounded"),
+    "only where it is not": (f"CREATE VIEW v AS {BAD}; CREATE VIEW IF NOT EXISTS v AS {GOOD};", "unbounded"),
+    "dropped": (f"CREATE VIEW v AS {GOOD}; DROP VIEW v;", "v is dropped before"),
+    "made twice": (f"CREATE VIEW v AS {GOOD}; CREATE VIEW v AS {BAD};", "v is declared more than once"),
+    "altered": (f"CREATE VIEW v AS {GOOD}; ALTER VIEW v AS {BAD};", "v is changed by ALTER"),
+    "renamed": (
+        f"CREATE VIEW v AS {GOOD}; CREATE VIEW w AS {BAD}; DROP VIEW v; ALTER VIEW w RENAME TO v;",
+        "v is",
+    ),
+    "changed below": (
+        f"CREATE VIEW w AS {GOOD}; CREATE VIEW v AS SELECT * FROM w; CREATE OR REPLACE VIEW w AS {BAD};",
+        "v reads w, which is dropped or changed after it",
+    ),
+    "of two schemas": (
+        "CREATE TABLE d1.v (k INT); CREATE TABLE d2.v (k INT PRIMARY KEY);",
+        "v is declared more than once",
+    ),
+    "views of two schemas": (
+        f"CREATE VIEW d1.v AS {GOOD}; CREATE VIEW d2.v AS {BAD};",
+        "v is declared more than once",
+    ),
+    "declared twice": ("CREATE TABLE v (k INT); CREATE TABLE v (k BOOLEAN);", "v is declared more than once"),
+    "declared where it is": (
+        "CREATE TABLE v (k INT); CREATE TABLE IF NOT EXISTS v (k BOOLEAN);",
+        "unbounded",
+    ),
+    "altered table": ("CREATE TABLE v (k INT); ALTER TABLE v ADD COLUMN w INT;", "v is changed by ALTER"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), FOLLOWED.values(), ids=FOLLOWED)
+@pytest.mark.parametrize("dialect", ["flink", "spark", "postgres"])
+def test_a_query_uses_the_definition_before_it(dialect: str, text: str, said: str) -> None:
+    table = A if dialect == "flink" else A.replace(", WATERMARK FOR ts AS ts", "").replace("STRING", "TEXT")
+    if dialect == "spark":
+        table = table.replace("TEXT", "STRING").replace("TIMESTAMP(3)", "TIMESTAMP")
+    sql = f"{table}{text}\nINSERT INTO o SELECT DISTINCT k FROM v;"
+    report = check(sql, Catalog(()), dialect=dialect, query="o", suggest=False)
+    if report.error is None:
+        assert report.verdict == said
+    else:
+        assert report.error.message.startswith(said), report.error
+        assert report.error.place is not None and report.error.place.line == 3
