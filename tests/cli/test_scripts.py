@@ -171,3 +171,17 @@ def test_a_query_uses_the_definition_before_it(dialect: str, text: str, said: st
     else:
         assert report.error.message.startswith(said), report.error
         assert report.error.place is not None and report.error.place.line == 3
+
+
+def test_only_a_named_catalog_completes_declarations(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = "streams: {a: {columns: {k: string}, domains: {k: {values: [x, y]}}}}\n"
+    (folder / "registry").mkdir()
+    (folder / "registry" / "streams.yml").write_text(streams)
+    (folder / "job.sql").write_text(f"{A}INSERT INTO o {BAD};\n")
+    assert main(["check", "--dialect", "flink", "job.sql"]) == 1
+    assert main(["check", "--dialect", "flink", "--catalog", "registry/streams.yml", "job.sql"]) == 0
+    (folder / "job.sql").write_text(f"CREATE TABLE a WITH ('connector' = 'kafka');\nINSERT INTO o {BAD};\n")
+    assert main(["check", "--dialect", "flink", "job.sql"]) == 2
+    assert "the columns of a are not known" in capsys.readouterr().out

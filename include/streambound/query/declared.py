@@ -7,7 +7,7 @@ A primary key makes a table versioned where its rows change: its latest row of e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -69,12 +69,16 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
     return catalog_from_mapping(bodies, "the script") if bodies else Catalog((), "the script")
 
 
-def completed(catalog: Catalog, script: Catalog) -> Catalog:
-    """The tables of a catalog and of a script; the catalog completes what the script says of a table."""
+def completed(catalog: Catalog, script: Catalog, own: Collection[str] = ()) -> Catalog:
+    """The tables of a catalog and of a script; a catalog that is named completes what the script says."""
+    if catalog.default:
+        catalog = replace(
+            catalog, relations=tuple(one for one in catalog.relations if one.name.lower() not in own)
+        )
     both = [_completed(one, other) if (other := catalog.find(one.name)) else one for one in script.relations]
     names = {one.name.lower() for one in both}
     rest = tuple(one for one in catalog.relations if one.name.lower() not in names)
-    return Catalog((*rest, *both), catalog.source)
+    return replace(catalog, relations=(*rest, *both))
 
 
 def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:

@@ -122,7 +122,8 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
     for one in written:
         _told(standing, states, ignored, one, tokens_of(one, found))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
-    known = completed(catalog, declared(tables_of, trees, language))
+    own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
+    known = completed(catalog, declared(tables_of, trees, language), own)
     known = with_stamps(known, trees)
     queries: list[Asked] = []
     for number, one in enumerate(read, start=1):
