@@ -10,7 +10,8 @@ import pytest
 
 from streambound.cli import main
 from streambound.compiler import check
-from streambound.query.catalog import Catalog
+from streambound.errors import CatalogError
+from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.reading import LANGUAGES
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
@@ -185,3 +186,13 @@ def test_only_a_named_catalog_completes_declarations(
     (folder / "job.sql").write_text(f"CREATE TABLE a WITH ('connector' = 'kafka');\nINSERT INTO o {BAD};\n")
     assert main(["check", "--dialect", "flink", "job.sql"]) == 2
     assert "the columns of a are not known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain"), [("int", {"min": 0, "max": 5}), ("timestamp", {"min": "2024-01-01"})]
+)
+def test_a_domain_of_another_type_is_refused(kind: str, domain: object) -> None:
+    known = catalog_from_mapping({"a": {"columns": {"k": kind}, "domains": {"k": domain}}})
+    report = check(f"{A}INSERT INTO o {BAD} WHERE k > 'a';", known, dialect="flink")
+    assert isinstance(report.error, CatalogError)
+    assert f"column k: the script declares it string, the catalog {kind}" in report.error.message

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import expressions as exp
@@ -20,7 +21,7 @@ from streambound.query.dialects.grammar import WATERMARK
 from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable, Written
 from streambound.query.differences import microseconds
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Column, Kind, Relation
 from streambound.query.type_names import canonical, nested
 from streambound.query.values import Family
 
@@ -227,8 +228,30 @@ def _duration(lateness: exp.Expr | None) -> str | None:
     return f"{length // size if length % size == 0 else length / size} {unit}"
 
 
+def _fits(script: Column, catalog: Column, relation: Relation) -> bool:
+    """Whether what the catalog says of a column can be said of it as the script declares it."""
+    if relation.timestamp == catalog.name and script.type.family is not catalog.type.family:
+        return False
+    if catalog.domain is None or script.type == catalog.type:
+        return True
+    if script.type.family is not catalog.type.family:
+        return False
+    step, domain = script.type.step, catalog.domain
+    ends = [value for value in (domain.minimum, domain.maximum, *(domain.values or ())) if value is not None]
+    return (
+        step is None or script.type.family is not Family.NUMBER or not any(Fraction(v) % step for v in ends)
+    )
+
+
 def _completed(script: Relation, catalog: Relation) -> Relation:
     known = {column.name.lower(): column for column in catalog.columns}
+    for column in script.columns:
+        if (other := known.get(column.name.lower())) is not None and not _fits(column, other, catalog):
+            raise CatalogError(
+                f"stream {catalog.name}, column {column.name}: the script declares it {column.type.name},"
+                f" the catalog {other.type.name}",
+                fix="give it one type in both",
+            )
     columns = [
         replace(column, domain=other.domain, nullable=column.nullable and other.nullable)
         if (other := known.pop(column.name.lower(), None)) is not None
