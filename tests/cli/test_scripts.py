@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from streambound.cli import main
+from streambound.compiler import check
+from streambound.errors import CatalogError
+from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.reading import LANGUAGES
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
@@ -119,3 +122,77 @@ def test_a_corpus_line_has_its_statement_and_its_dialect(
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["query"] for one in found] == ["a/good", "a/bad", "a/counted", "b"]
     assert [one["verdict"] for one in found] == ["bounded", "unbounded", "invalid", "bounded"]
+
+
+A = "CREATE TABLE a (k STRING, n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts);\n"
+GOOD, BAD = "SELECT k FROM a WHERE k = 'x'", "SELECT DISTINCT k FROM a"
+FOLLOWED = {
+    "replaced": (f"CREATE VIEW v AS {GOOD}; CREATE OR REPLACE VIEW v AS {BAD};", "unbounded"),
+    "dropped and made": (f"CREATE VIEW v AS {GOOD}; DROP VIEW v; CREATE VIEW v AS {BAD};", "unbounded"),
+    "dropped if there": (f"DROP VIEW IF EXISTS v; CREATE VIEW v AS {BAD};", "unbounded"),
+    "only where it is not": (f"CREATE VIEW v AS {BAD}; CREATE VIEW IF NOT EXISTS v AS {GOOD};", "unbounded"),
+    "dropped": (f"CREATE VIEW v AS {GOOD}; DROP VIEW v;", "v is dropped before"),
+    "made twice": (f"CREATE VIEW v AS {GOOD}; CREATE VIEW v AS {BAD};", "v is declared more than once"),
+    "altered": (f"CREATE VIEW v AS {GOOD}; ALTER VIEW v AS {BAD};", "v is changed by ALTER"),
+    "renamed": (
+        f"CREATE VIEW v AS {GOOD}; CREATE VIEW w AS {BAD}; DROP VIEW v; ALTER VIEW w RENAME TO v;",
+        "v is",
+    ),
+    "changed below": (
+        f"CREATE VIEW w AS {GOOD}; CREATE VIEW v AS SELECT * FROM w; CREATE OR REPLACE VIEW w AS {BAD};",
+        "v reads w, which is dropped or changed after it",
+    ),
+    "of two schemas": (
+        "CREATE TABLE d1.v (k INT); CREATE TABLE d2.v (k INT PRIMARY KEY);",
+        "v is declared more than once",
+    ),
+    "views of two schemas": (
+        f"CREATE VIEW d1.v AS {GOOD}; CREATE VIEW d2.v AS {BAD};",
+        "v is declared more than once",
+    ),
+    "declared twice": ("CREATE TABLE v (k INT); CREATE TABLE v (k BOOLEAN);", "v is declared more than once"),
+    "declared where it is": (
+        "CREATE TABLE v (k INT); CREATE TABLE IF NOT EXISTS v (k BOOLEAN);",
+        "unbounded",
+    ),
+    "altered table": ("CREATE TABLE v (k INT); ALTER TABLE v ADD COLUMN w INT;", "v is changed by ALTER"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), FOLLOWED.values(), ids=FOLLOWED)
+@pytest.mark.parametrize("dialect", ["flink", "spark", "postgres"])
+def test_a_query_uses_the_definition_before_it(dialect: str, text: str, said: str) -> None:
+    table = A if dialect == "flink" else A.replace(", WATERMARK FOR ts AS ts", "").replace("STRING", "TEXT")
+    if dialect == "spark":
+        table = table.replace("TEXT", "STRING").replace("TIMESTAMP(3)", "TIMESTAMP")
+    sql = f"{table}{text}\nINSERT INTO o SELECT DISTINCT k FROM v;"
+    report = check(sql, Catalog(()), dialect=dialect, query="o", suggest=False)
+    if report.error is None:
+        assert report.verdict == said
+    else:
+        assert report.error.message.startswith(said), report.error
+        assert report.error.place is not None and report.error.place.line == 3
+
+
+def test_only_a_named_catalog_completes_declarations(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = "streams: {a: {columns: {k: string}, domains: {k: {values: [x, y]}}}}\n"
+    (folder / "registry").mkdir()
+    (folder / "registry" / "streams.yml").write_text(streams)
+    (folder / "job.sql").write_text(f"{A}INSERT INTO o {BAD};\n")
+    assert main(["check", "--dialect", "flink", "job.sql"]) == 1
+    assert main(["check", "--dialect", "flink", "--catalog", "registry/streams.yml", "job.sql"]) == 0
+    (folder / "job.sql").write_text(f"CREATE TABLE a WITH ('connector' = 'kafka');\nINSERT INTO o {BAD};\n")
+    assert main(["check", "--dialect", "flink", "job.sql"]) == 2
+    assert "the columns of a are not known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain"), [("int", {"min": 0, "max": 5}), ("timestamp", {"min": "2024-01-01"})]
+)
+def test_a_domain_of_another_type_is_refused(kind: str, domain: object) -> None:
+    known = catalog_from_mapping({"a": {"columns": {"k": kind}, "domains": {"k": domain}}})
+    report = check(f"{A}INSERT INTO o {BAD} WHERE k > 'a';", known, dialect="flink")
+    assert isinstance(report.error, CatalogError)
+    assert f"column k: the script declares it string, the catalog {kind}" in report.error.message

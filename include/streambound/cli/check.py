@@ -58,6 +58,8 @@ class _Asked:
     catalog: str | Mapping[str, Any]
     error: StreamboundError | None
     dialect: str | None = None
+    # Whether nobody named the catalog.
+    default: bool = False
     # Which query of a text of several.
     query: str | None = None
 
@@ -93,7 +95,7 @@ def _files(paths: list[Path], catalog_file: Path | None, dialect: str | None) ->
     found, catalog = queries(paths, catalog_file)
     source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
     for query in found:
-        yield _Asked(query.name, query.sql, query.path, source, query.error, dialect)
+        yield _Asked(query.name, query.sql, query.path, source, query.error, dialect, catalog.default)
 
 
 def _lines(path: Path) -> Iterator[_Asked]:
@@ -110,6 +112,7 @@ def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Exam
         return
     question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
     question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
+    question["default"] = one.default
     try:
         found = examiner.ask(question, options.timeout)
     except NotDecided as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from streambound import settings
@@ -52,4 +53,4 @@ def _catalog(file: Path | None) -> Catalog:
     default = settings.registry() / "streams.yml"
     if file is None and not default.exists():
         return Catalog(())
-    return load_catalog(file or default)
+    return load_catalog(file) if file is not None else replace(load_catalog(default), default=True)

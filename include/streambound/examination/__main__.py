@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
-            ``dialect``, and either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are
-            variants wanted). Of a text of several queries ``query`` says which one.
+            ``dialect`` and ``default`` (nobody named the catalog), and either ``form`` and ``path`` (see
+            ``forms``), or for a page ``suggest`` (are variants wanted). Of a text of several queries
+            ``query`` says which one.
 
     Returns:
         ``verdict`` and ``formed``; of a text of several their names, ``queries``; for a page what
@@ -44,7 +46,7 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         StreamboundError: the catalog cannot be read.
     """
-    catalog = _catalog(question["catalog"])
+    catalog = replace(_catalog(question["catalog"]), default=question.get("default", False))
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
     dialect, chosen = question.get("dialect"), question.get("query")
     if "form" in question and chosen is None:

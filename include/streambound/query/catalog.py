@@ -149,6 +149,8 @@ class Catalog:
 
     relations: tuple[Relation, ...]
     source: str = "catalog"
+    # Whether nobody named it: then it says nothing of tables that a script declares itself.
+    default: bool = False
 
     def find(self, name: str) -> Relation | None:
         """The relation of that name, exactly or but for case; None if there is none."""

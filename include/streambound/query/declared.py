@@ -7,8 +7,9 @@ A primary key makes a table versioned where its rows change: its latest row of e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import expressions as exp
@@ -20,7 +21,7 @@ from streambound.query.dialects.grammar import WATERMARK
 from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable, Written
 from streambound.query.differences import microseconds
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Column, Kind, Relation
 from streambound.query.type_names import canonical, nested
 from streambound.query.values import Family
 
@@ -69,12 +70,16 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
     return catalog_from_mapping(bodies, "the script") if bodies else Catalog((), "the script")
 
 
-def completed(catalog: Catalog, script: Catalog) -> Catalog:
-    """The tables of a catalog and of a script; the catalog completes what the script says of a table."""
+def completed(catalog: Catalog, script: Catalog, own: Collection[str] = ()) -> Catalog:
+    """The tables of a catalog and of a script; a catalog that is named completes what the script says."""
+    if catalog.default:
+        catalog = replace(
+            catalog, relations=tuple(one for one in catalog.relations if one.name.lower() not in own)
+        )
     both = [_completed(one, other) if (other := catalog.find(one.name)) else one for one in script.relations]
     names = {one.name.lower() for one in both}
     rest = tuple(one for one in catalog.relations if one.name.lower() not in names)
-    return Catalog((*rest, *both), catalog.source)
+    return replace(catalog, relations=(*rest, *both))
 
 
 def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
@@ -223,8 +228,30 @@ def _duration(lateness: exp.Expr | None) -> str | None:
     return f"{length // size if length % size == 0 else length / size} {unit}"
 
 
+def _fits(script: Column, catalog: Column, relation: Relation) -> bool:
+    """Whether what the catalog says of a column can be said of it as the script declares it."""
+    if relation.timestamp == catalog.name and script.type.family is not catalog.type.family:
+        return False
+    if catalog.domain is None or script.type == catalog.type:
+        return True
+    if script.type.family is not catalog.type.family:
+        return False
+    step, domain = script.type.step, catalog.domain
+    ends = [value for value in (domain.minimum, domain.maximum, *(domain.values or ())) if value is not None]
+    return (
+        step is None or script.type.family is not Family.NUMBER or not any(Fraction(v) % step for v in ends)
+    )
+
+
 def _completed(script: Relation, catalog: Relation) -> Relation:
     known = {column.name.lower(): column for column in catalog.columns}
+    for column in script.columns:
+        if (other := known.get(column.name.lower())) is not None and not _fits(column, other, catalog):
+            raise CatalogError(
+                f"stream {catalog.name}, column {column.name}: the script declares it {column.type.name},"
+                f" the catalog {other.type.name}",
+                fix="give it one type in both",
+            )
     columns = [
         replace(column, domain=other.domain, nullable=column.nullable and other.nullable)
         if (other := known.pop(column.name.lower(), None)) is not None

@@ -19,6 +19,7 @@ from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
 from streambound.query.inline import Inliner, View
+from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
 
@@ -37,6 +38,8 @@ class Asked:
     name: str
     tree: exp.Expr | None
     error: QueryError | None = None
+    # The views that stand where it is written.
+    views: Mapping[str, View] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,6 @@ class Script:
     guessed: str | None
     queries: tuple[Asked, ...]
     catalog: Catalog
-    views: Mapping[str, View] = field(default_factory=dict)
     # Tables that the text declares without their columns.
     unlisted: frozenset[str] = frozenset()
 
@@ -87,7 +89,7 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        inliner = Inliner(self.sql, self.catalog, self.language, self.views, self.unlisted)
+        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted)
         tree = inliner.written_out(asked.tree)
         if inliner.clock:
             catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
@@ -114,10 +116,16 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
     read = statements(found, sql, language)
     written = [one for one in read if isinstance(one, Written)]
     trees = [one.tree for one in written if isinstance(one.tree, exp.Query)]
-    known = completed(catalog, declared(_tables(written), trees, language))
+    standing = Standing(language)
+    states: dict[int, State] = {}
+    ignored: set[int] = set()
+    for one in written:
+        _told(standing, states, ignored, one, tokens_of(one, found))
+    tables_of = [one for one in _tables(written) if id(one) not in ignored]
+    own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
+    known = completed(catalog, declared(tables_of, trees, language), own)
     known = with_stamps(known, trees)
     queries: list[Asked] = []
-    views: dict[str, View] = {}
     for number, one in enumerate(read, start=1):
         if isinstance(one, ParseError):
             error = _not_understood(sql, split, one, known, language)
@@ -136,20 +144,39 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
         if one.table is not None and one.name is not None and _reads_source(tree) and one.table.columns:
             # A table of what lies in files: it has the columns that are declared.
             tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
-        elif one.table is not None and one.name is not None and one.table.kind != "sink":
-            columns = tuple(column.name for column in one.table.columns)
-            view = View(tree, columns if not one.table.options.get("kafka_topic") else ())
-            for parts_of in (one.name.parts, one.name.parts[-1:]):
-                key = ".".join(language.folded(p.name, bool(p.args.get("quoted"))) for p in parts_of)
-                views.setdefault(key, view)
+        views = standing.views(states[id(one)])
+        refusal = standing.refusal(tree, states[id(one)], views, sql)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        queries.append(Asked(_unused(name, queries), tree))
+        queries.append(Asked(_unused(name, queries), tree, refusal, views))
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
     tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
     unlisted = frozenset(name for name in tables if known.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), known, views, unlisted)
+    return Script(sql, language, guessed, tuple(queries), known, unlisted)
+
+
+def _told(
+    standing: Standing, states: dict[int, State], ignored: set[int], one: Written, found: list[Token]
+) -> None:
+    """Note what a statement defines, drops or changes, and what stood before it."""
+    states[id(one)] = standing.state()
+    if one.table is None or one.name is None:
+        if found and one.kind == "other":
+            standing.passed(found)
+        return
+    if one.table.kind == "sink":
+        return
+    if not standing.kept(one, found):
+        ignored.add(id(one))
+        return
+    view = None
+    if one.tree is not None and not (_reads_source(one.tree) and one.table.columns):
+        columns = tuple(column.name for column in one.table.columns)
+        view = View(one.tree, columns if not one.table.options.get("kafka_topic") else ())
+    standing.defined(one, found, view)
+    if (like := one.table.options.get("like", "").lower()) in standing.unclear:
+        standing.unclear.setdefault(one.name.name.lower(), f"is like {like}, which {standing.unclear[like]}")
 
 
 def _tables(written: list[Written]) -> list[Written]:
