@@ -224,7 +224,8 @@ class Expressions(Scope):
         for column in list(plain.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
-        return plain.this
+        found: exp.Expr = plain.this
+        return found
 
     def _text(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
