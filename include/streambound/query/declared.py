@@ -62,9 +62,9 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
         if one.name is None or one.table is None:
             continue
         original = one.table.options.get("like", "").lower()
-        table = _alike(one.table, declarations[original]) if original in declarations else one.table
-        declarations[one.name.name.lower()] = table
-        if body := _body(table, language, _found(bodies, original) or {}):
+        made = _alike(one.table, declarations[original]) if original in declarations else one.table
+        declarations[one.name.name.lower()] = made
+        if body := _body(made, language, _found(bodies, original) or {}):
             bodies[one.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
