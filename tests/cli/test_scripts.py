@@ -155,6 +155,15 @@ FOLLOWED = {
         "CREATE TABLE v (k INT); CREATE TABLE IF NOT EXISTS v (k BOOLEAN);",
         "unbounded",
     ),
+    "not understood": (
+        f"CREATE VIEW v AS {GOOD}; CREATE OR REPLACE VIEW v AS SELECT ((( FROM a;",
+        "v is defined by a statement that is not understood",
+    ),
+    "like one with a key": (
+        "CREATE TABLE w (k INT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'upsert-kafka');"
+        " CREATE TABLE v (LIKE w);",
+        "v is a versioned table",
+    ),
     "altered table": ("CREATE TABLE v (k INT); ALTER TABLE v ADD COLUMN w INT;", "v is changed by ALTER"),
 }
 

@@ -57,11 +57,14 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
         CatalogError: naming the table and what cannot be read.
     """
     bodies: dict[str, dict[str, Any]] = {}
+    declarations: dict[str, DeclaredTable] = {}
     for one in tables:
         if one.name is None or one.table is None:
             continue
-        like = _found(bodies, one.table.options.get("like", ""))
-        if body := _body(one.table, language, like or {}):
+        original = one.table.options.get("like", "").lower()
+        made = _alike(one.table, declarations[original]) if original in declarations else one.table
+        declarations[one.name.name.lower()] = made
+        if body := _body(made, language, _found(bodies, original) or {}):
             bodies[one.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
@@ -102,6 +105,18 @@ def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
                 late = relation.allowed_lateness or _duration(lateness)
                 relations[relation.name] = replace(relation, timestamp=named[0].name, allowed_lateness=late)
     return replace(catalog, relations=tuple(relations.values()))
+
+
+def _alike(table: DeclaredTable, original: DeclaredTable) -> DeclaredTable:
+    """A table with the key and the connector of the one that it is like, unless it has its own."""
+    keys = original.primary_key or tuple(one.name for one in original.columns if one.primary)
+    if any(one.primary for one in table.columns):
+        keys = ()
+    return replace(
+        table,
+        primary_key=table.primary_key or keys,
+        options={**original.options, **table.options},
+    )
 
 
 def _found(bodies: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | None:

@@ -119,8 +119,11 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
     standing = Standing(language)
     states: dict[int, State] = {}
     ignored: set[int] = set()
-    for one in written:
-        _told(standing, states, ignored, one, tokens_of(one, found))
+    for one in read:
+        if isinstance(one, ParseError):
+            standing.not_understood(_part_of(split, one))
+        else:
+            _told(standing, states, ignored, one, tokens_of(one, found))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
     known = completed(catalog, declared(tables_of, trees, language), own)
@@ -218,12 +221,17 @@ def _refused(sql: str, one: Written) -> UnsupportedError:
     )
 
 
+def _part_of(split: list[list[Token]], error: ParseError) -> list[Token]:
+    """The statement that an error is in."""
+    told = (error.errors or [{}])[0]
+    where = told.get("line"), told.get("col")
+    return next((part for part in split if any((t.line, t.col) == where for t in part)), split[-1])
+
+
 def _not_understood(
     sql: str, split: list[list[Token]], error: ParseError, catalog: Catalog, language: Language
 ) -> QueryError:
-    told = (error.errors or [{}])[0]
-    where = told.get("line"), told.get("col")
-    mine = next((part for part in split if any((t.line, t.col) == where for t in part)), split[-1])
+    mine = _part_of(split, error)
     try:
         refuse_gaps(sql, mine, language)
     except QueryError as gap:

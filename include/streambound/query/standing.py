@@ -85,6 +85,18 @@ class Standing:
                 self.unclear.setdefault(name[-1].text.lower(), "is changed by ALTER")
                 self._dependents(name[-1].text.lower())
 
+    def not_understood(self, tokens: list[Token]) -> None:
+        """Note the name that a statement defines which is not understood otherwise."""
+        words = [token.text.upper() for token in tokens]
+        kind = next((i for i, word in enumerate(words[:8]) if word in _KINDS), None)
+        if words[:1] != ["CREATE"] or kind is None or "SINK" in words[:8]:
+            return
+        start = kind + 1 + 3 * (words[kind + 1 : kind + 4] == ["IF", "NOT", "EXISTS"])
+        for name in _names(tokens[start:])[:1]:
+            last = name[-1].text.lower()
+            self.unclear.setdefault(last, "is defined by a statement that is not understood")
+            self._dependents(last)
+
     def _drop(self, name: list[Token]) -> None:
         key = ".".join(self.language.folded(t.text, t.token_type is TokenType.IDENTIFIER) for t in name)
         last = name[-1].text.lower()
