@@ -12,15 +12,15 @@ CREATE VIEW v AS SELECT id FROM t; INSERT INTO o SELECT * FROM v
 SELECT tumble(interval '5 seconds') AS w, count(*) FROM t GROUP BY w
 -- refused: w.start: nested data | the function call hop(interval '1 second', interval '5 seconds') | the aggregate count(*) | GROUP BY
 SELECT w.start FROM (SELECT hop(interval '1 second', interval '5 seconds') AS w, count(*) FROM t GROUP BY 1) x
--- refused: extract_json(k, '$.a')[1]
+-- bounded
 SELECT extract_json(k, '$.a')[1] FROM t
 -- refused: the window function ROW_NUMBER | the function call tumble(interval '1 minute') | the aggregate count(*) | GROUP BY | top-n (a rank that is compared)
 SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY w ORDER BY n DESC) AS r FROM (SELECT id, tumble(interval '1 minute') AS w, count(*) AS n FROM t GROUP BY id, w) a) b WHERE r <= 5
 -- unbounded
 SELECT a.id FROM t a INNER JOIN u b ON a.id = b.id
--- refused: the function call unnest(make_array(1,2))
+-- refused: the function call unnest(make_array(1,2)), which makes several rows of one,
 SELECT unnest(make_array(1,2)) FROM t
--- refused: the function call k ->> 'a'
+-- bounded
 SELECT id FROM t WHERE k ->> 'a' = 'b'
 -- bounded
 SET updating_ttl = '1 hour'; SELECT id FROM t

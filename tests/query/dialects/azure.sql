@@ -24,15 +24,15 @@ SELECT id, Collect() FROM t GROUP BY id, SessionWindow(second, 5, 10)
 SELECT t.id, s.n FROM t TIMESTAMP BY ts JOIN s ON t.k = s.k
 -- refused: LATERAL
 SELECT id, arr.ArrayValue FROM t CROSS APPLY GetArrayElements(k) AS arr
--- refused: the function call GetRecordPropertyValue(k, 'a') | the expression udf.f(id) | the function call TRY_CAST(k AS bigint)
+-- bounded
 SELECT GetRecordPropertyValue(k, 'a'), udf.f(id), TRY_CAST(k AS bigint) FROM t
 -- refused: LIMIT
 SELECT TOP 5 id FROM t
--- refused: the expression UPPER(k) + 'x' | LIKE
+-- bounded
 SELECT UPPER(k) + 'x' FROM t WHERE k NOT LIKE 'a%' AND v IS NOT NULL
 -- bounded
 CREATE TABLE x (a bigint, b nvarchar(max), ts datetime); SELECT a FROM x TIMESTAMP BY ts
--- refused: the function call DATEADD(minute, 5, ts)
+-- bounded
 SELECT DATEADD(minute, 5, ts) FROM t
 -- bounded
 SELECT a.id FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON b.ts <= DATEADD(minute, 5, a.ts) AND b.ts >= a.ts AND DATEDIFF(day, a, b) = 0

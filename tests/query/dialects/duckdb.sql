@@ -24,7 +24,7 @@ SELECT a.id FROM t a SEMI JOIN u b USING (id)
 SELECT id FROM t POSITIONAL JOIN u
 -- refused: QUALIFY
 SELECT id FROM t QUALIFY row_number() OVER () = 1
--- refused: the function call {'a': 1} | the function call [1, 2] | k[1:2]
+-- refused: the function call {'a': 1} | the function call [1, 2]
 SELECT {'a': 1}, [1, 2], k[1:2] FROM t
 -- refused: the table function READ_PARQUET
 SELECT id FROM read_parquet('x.parquet')

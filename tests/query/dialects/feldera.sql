@@ -38,7 +38,7 @@ SELECT "id" FROM "t"
 SELECT id FROM t WHERE k IN ('a', 'b') AND v IS NOT NULL
 -- refused: QUALIFY
 SELECT id FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1
--- refused: MAP['a', 1] | the function call CARDINALITY(ARRAY[1]) | the function call SAFE_CAST(k AS INT)
+-- refused: MAP['a', 1] | the function call CARDINALITY(ARRAY[1])
 SELECT MAP['a', 1], CARDINALITY(ARRAY[1]), SAFE_CAST(k AS INT) FROM t
 -- bounded
 CREATE INDEX i ON v (id); SELECT id FROM t

@@ -28,7 +28,7 @@ SUBSCRIBE TO x; SELECT id FROM t
 CREATE CLUSTER c SIZE '100cc'; SELECT id FROM t
 -- refused: WITH RECURSIVE
 WITH MUTUALLY RECURSIVE r (x int) AS (SELECT id FROM t UNION SELECT x + 1 FROM r) SELECT x FROM r
--- refused: the function call (k::jsonb)->>'a'
+-- bounded
 SELECT id, (k::jsonb)->>'a' AS a FROM t
 -- refused: LATERAL | top-n (ORDER BY ... LIMIT)
 SELECT grp.id FROM (SELECT DISTINCT id FROM t) grp, LATERAL (SELECT v FROM t WHERE id = grp.id ORDER BY v DESC LIMIT 3)

@@ -40,13 +40,13 @@ SELECT DISTINCT ON (id) id, v FROM t ORDER BY id, ts DESC
 SELECT id, ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) AS r FROM t
 -- refused: the window function ROW_NUMBER | top-n (a rank that is compared)
 SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS r FROM t) WHERE r = 1
--- refused: the function call t.id::varchar | the function call v::numeric | the function call (k)::jsonb->>'a'
+-- bounded
 SELECT t.id::varchar, v::numeric, (k)::jsonb->>'a' FROM t
--- refused: the function call unnest(ARRAY[1,2])
+-- refused: the function call unnest(ARRAY[1,2]), which makes several rows of one,
 SELECT id, unnest(ARRAY[1,2]) FROM t
 -- refused: the table function EXPLODING_GENERATE_SERIES
 SELECT id FROM t, generate_series(1, 3) g
--- refused: the expression k ILIKE 'a%'
+-- bounded
 SELECT id FROM t WHERE k ILIKE 'a%' OR k ~ 'x'
 -- refused: LATERAL
 SELECT id FROM t CROSS JOIN LATERAL (SELECT w FROM u WHERE u.id = t.id) x
@@ -68,7 +68,7 @@ CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'x'; SELECT id FROM t
 ALTER TABLE x ADD COLUMN y INT; SELECT id FROM t
 -- bounded
 SET rw_x = true; SELECT id FROM t
--- refused: the function call date_trunc('hour', ts)
+-- bounded
 SELECT date_trunc('hour', ts) FROM t
 -- bounded
 SELECT * FROM t WHERE ts > NOW() - INTERVAL '1 week'

@@ -30,7 +30,7 @@ SELECT id FROM table(t)
 SELECT id FROM t WHERE ts > now() - 1h
 -- refused: the window function LAG
 SELECT id, lag(v) OVER (PARTITION BY id) FROM t
--- refused: the function call to_string(id) | the function call k:a.b | the function call array_join([1,2])
+-- refused: the function call array_join([1,2])
 SELECT to_string(id), k:a.b, array_join([1,2]) FROM t
 -- refused: the table function CHANGELOG
 SELECT id FROM changelog(t, id)
@@ -40,7 +40,7 @@ SELECT id FROM t LIMIT 1 BY id
 SELECT id FROM t EMIT PERIODIC 5s
 -- refused: the aggregate count()
 SELECT count() FROM t EMIT ON UPDATE
--- refused: the function call multi_if(v > 1, 'a', 'b')
+-- bounded
 SELECT multi_if(v > 1, 'a', 'b') FROM t
 -- bounded
 SELECT id FROM t SETTINGS seek_to='earliest'
