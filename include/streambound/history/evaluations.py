@@ -7,6 +7,7 @@ that checkpoints hold.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -78,7 +79,7 @@ class PartEvaluation(Evaluation, Protocol):
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
 
 
-class ByEngine(Generic[E]):
+class ByEngine(ABC, Generic[E]):
     """The evaluation by an engine, whose state it has.
 
     ``total`` is the final answer so far, where it is kept beside.
@@ -106,9 +107,9 @@ class ByEngine(Generic[E]):
         """Whether a row (encoded) is an answer to what has arrived."""
         return self.engine.holds(row)
 
+    @abstractmethod
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """What ``advance`` does, step by step in order of time; each is to be taken."""
-        raise NotImplementedError
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share.
