@@ -95,7 +95,7 @@ status: setup
 # An exported lock instead of uv's own, which records where each file was downloaded. The second is the part of the
 # first that production needs: an image holds no test tools.
 COMPILE = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-  --extra platform --extra postgres --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+  --extra platform --extra postgres --extra editor --extra protobuf --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 lock: setup
 	$(COMPILE) --extra dev -o requirements.lock
 	$(COMPILE) -c requirements.lock -o requirements-production.lock
