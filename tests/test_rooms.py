@@ -67,6 +67,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
     "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
     "examination": ["query", "compiler", "approximate", "report"],
+    "editor": [],
     "cli": [
         *(
             "query",
@@ -78,7 +79,7 @@ ALLOWED: dict[str, list[str] | str] = {
             "checkpoint",
             "approximate",
         ),
-        *("history", "live", "spark", "report", "simulator", "examination"),
+        *("history", "live", "spark", "report", "simulator", "examination", "editor"),
     ],
     "__init__": ["api"],
 }
@@ -86,6 +87,8 @@ ONLY_IN = {
     "pyspark": ["spark", "simulator.experiments"],
     "great_expectations": ["quality"],
     "airflow": [],
+    "pygls": ["editor"],
+    "watchfiles": ["cli"],
 }
 # Who may load what stands beside the runtime, and only in the functions that show it.
 SHOWN_BY = {

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Sequence
 
 from streambound import settings
-from streambound.cli import cache, check, doctor, explain, run, state, witness
+from streambound.cli import cache, check, doctor, explain, lsp, run, state, witness
 from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, doctor, run, state, witness, cache)
+COMMANDS = (check, explain, lsp, doctor, run, state, witness, cache)
+# Packages of other extras than ``platform``.
+EXTRAS = {"pygls": "editor", "lsprotocol": "editor", "watchfiles": "editor"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,10 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error)
     except ModuleNotFoundError as error:
         # The lint alone is installed without Spark and Airflow.
+        package = str(error.name).split(".")[0]
         return _failed(
             PlatformError(
                 f"the package {error.name} is not installed, and this command needs it",
-                fix=settings.installing("platform"),
+                fix=settings.installing(EXTRAS.get(package, "platform")),
             )
         )
     except BrokenPipeError:

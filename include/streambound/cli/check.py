@@ -17,6 +17,8 @@ from streambound.examination.asking import Examiner, NotDecided, Unanswered
 FORMATS = ("text", "json", "sarif")
 # Seconds that a query may take to be decided; --timeout says otherwise.
 TIMEOUT = 60.0
+# Texts whose verdicts are kept for when they are asked for again.
+REMEMBERED = 10_000
 
 
 def add_parser(commands: Any) -> None:
@@ -26,30 +28,34 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=".sql files or folders of them")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
     add_dialect(parser)
+    parser.add_argument(
+        "--watch", action="store_true", help="go on, and print what changes when files do; Ctrl-C ends it"
+    )
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
     parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=TIMEOUT,
         metavar="SECONDS",
         help=f"that each query may take; unknown past it (default: {TIMEOUT:g})",
     )
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """An option that limits a time."""
     try:
-        seconds = float(text)
+        found = float(text)
     except ValueError:
-        seconds = math.nan
+        found = math.nan
     # A day: more than anyone waits, and no more than a clock of the system takes.
-    if not 0 < seconds <= 86_400:
+    if not 0 < found <= 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and at most 86,400")
-    return seconds
+    return found
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A query, the file that it is in, and its catalog: a file, or the streams of a line of a corpus."""
 
     name: str
@@ -65,7 +71,7 @@ class _Asked:
 
 
 # A verdict, and what is printed of it.
-_Decided = tuple[str, Any]
+Decided = tuple[str, Any]
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -77,35 +83,44 @@ def _check(options: argparse.Namespace) -> int:
             f"--format {options.format}": options.format in ("text", "sarif"),
         }
         refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
+    if options.watch:
+        from streambound.cli.watch import watch
+
+        return watch(options)
     with Examiner() as examiner:
         # It makes itself ready while the queries are read.
         examiner.start()
         if options.corpus is not None:
             asked, form = _lines(options.corpus), "json"
         else:
-            asked = _files(options.paths, options.catalog, options.dialect)
+            asked = files(options.paths, options.catalog, options.dialect)
             form = options.format or "text"
-        decided = (found for one in asked for found in _decided(one, form, options, examiner))
-        return exit_code(_PRINTED[form](decided))
+        found = (one for query in asked for one in decided(query, form, options, examiner))
+        return exit_code(_PRINTED[form](found))
 
 
-def _files(paths: list[Path], catalog_file: Path | None, dialect: str | None) -> Iterator[_Asked]:
+def files(paths: list[Path], catalog_file: Path | None, dialect: str | None) -> Iterator[Asked]:
+    """The queries of files and folders, or the registered ones.
+
+    Raises:
+        StreamboundError: no catalog, or no .sql file in the paths.
+    """
     from streambound.cli.queries import queries
 
     found, catalog = queries(paths, catalog_file)
     source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
     for query in found:
-        yield _Asked(query.name, query.sql, query.path, source, query.error, dialect, catalog.default)
+        yield Asked(query.name, query.sql, query.path, source, query.error, dialect, catalog.default)
 
 
-def _lines(path: Path) -> Iterator[_Asked]:
+def _lines(path: Path) -> Iterator[Asked]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
-        yield _Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)
+        yield Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)
 
 
-def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> Iterator[_Decided]:
+def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> Iterator[Decided]:
     """The verdict on a query, or on each of a text; unknown if it is not decided in time."""
     if one.error is not None:
         yield _undecided(one, form, options.criterion, one.error)
@@ -128,12 +143,12 @@ def _decided(one: _Asked, form: str, options: argparse.Namespace, examiner: Exam
     answer = found["answer"]
     if "queries" in answer:
         for name in answer["queries"]:
-            yield from _decided(replace(one, query=name), form, options, examiner)
+            yield from decided(replace(one, query=name), form, options, examiner)
         return
     yield answer["verdict"], answer["formed"]
 
 
-def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> _Decided:
+def _undecided(one: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
     from streambound.boundedness.verdict import Reason
     from streambound.compiler import Report
     from streambound.examination.forms import formed
@@ -147,13 +162,32 @@ def _undecided(one: _Asked, form: str, criterion: str, error: StreamboundError |
     return report.verdict, formed(form, report, one.path, one.sql)
 
 
-def _print_json(decided: Iterable[_Decided]) -> Iterator[str]:
+class Again:
+    """Decisions in a form, of which none is made twice while the query and its catalog are the same."""
+
+    def __init__(self, form: str, options: argparse.Namespace, examiner: Examiner) -> None:
+        self._form, self._options, self._examiner = form, options, examiner
+        self._made: dict[tuple[str, bytes], tuple[Decided, ...]] = {}
+
+    def __call__(self, one: Asked) -> tuple[Decided, ...]:
+        """The verdicts on the queries of a text."""
+        content = Path(one.catalog).read_bytes() if isinstance(one.catalog, str) else b""
+        key = repr(one), content
+        if key not in self._made:
+            made = tuple(decided(one, self._form, self._options, self._examiner))
+            if len(self._made) == REMEMBERED:
+                del self._made[next(iter(self._made))]
+            self._made[key] = made
+        return self._made[key]
+
+
+def _print_json(decided: Iterable[Decided]) -> Iterator[str]:
     for verdict, found in decided:
         print(json.dumps(found, ensure_ascii=False))
         yield verdict
 
 
-def _print_sarif(decided: Iterable[_Decided]) -> Iterable[str]:
+def _print_sarif(decided: Iterable[Decided]) -> Iterable[str]:
     from streambound.report.sarif import sarif
 
     found = list(decided)
@@ -162,7 +196,7 @@ def _print_sarif(decided: Iterable[_Decided]) -> Iterable[str]:
     return [verdict for verdict, _ in found]
 
 
-def _print_text(decided: Iterable[_Decided]) -> Iterator[str]:
+def _print_text(decided: Iterable[Decided]) -> Iterator[str]:
     counts: dict[str, int] = {}
     for verdict, text in decided:
         print(text)
@@ -171,7 +205,7 @@ def _print_text(decided: Iterable[_Decided]) -> Iterator[str]:
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
 
 
-_PRINTED: dict[str, Callable[[Iterable[_Decided]], Iterable[str]]] = {
+_PRINTED: dict[str, Callable[[Iterable[Decided]], Iterable[str]]] = {
     "text": _print_text,
     "json": _print_json,
     "sarif": _print_sarif,

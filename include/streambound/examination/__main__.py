@@ -20,6 +20,7 @@ from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
+from streambound.query.parse import read_script
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
@@ -61,7 +62,10 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     except StreamboundError as error:
         report = invalid(name, criterion, error)
     if "form" in question:
-        found = formed(question["form"], report, Path(question["path"]), sql)
+        span = None
+        if question["form"] == "editor":
+            span = _span(sql, catalog, dialect, chosen)
+        found = formed(question["form"], report, Path(question["path"]), sql, job, span)
         return {"verdict": report.verdict, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
     from streambound.report.pages import published_table, sql_markup
@@ -73,6 +77,14 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         shown |= _drawn(job)
         return {**report.to_json(), "uncached": _uncached(job), "shown": shown}
     return {**report.to_json(), "shown": shown}
+
+
+def _span(sql: str, catalog: Catalog, dialect: str | None, query: str | None) -> tuple[int, int] | None:
+    """Where the statement of a query stands in its text; None where it cannot be told."""
+    try:
+        return read_script(sql, catalog, dialect=dialect).chosen(query).span
+    except StreamboundError:
+        return None
 
 
 def _uncached(job: Decided) -> str | None:

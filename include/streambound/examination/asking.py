@@ -44,11 +44,12 @@ class _Ended(Exception):
 class Examiner:
     """One process, which decides one query at a time; started when first asked, and again after it ended.
 
-    A thread at a time may use it.
+    A thread at a time may use it; any other may interrupt that.
     """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._interrupted = False
 
     def __enter__(self) -> Examiner:
         return self
@@ -65,8 +66,9 @@ class Examiner:
 
         Raises:
             NotDecided: none came in time, or the query is such that the process ended over it.
-            Unanswered: the process did not start, or could not be reached.
+            Unanswered: the process did not start, could not be reached, or was interrupted.
         """
+        self._interrupted = False
         try:
             process = self._running()
             assert process.stdin is not None
@@ -78,6 +80,8 @@ class Examiner:
             raise NotDecided("too-slow", f"the query was not decided within {seconds:g} seconds") from None
         except _Ended:
             self.end()
+            if self._interrupted:
+                raise Unanswered("the question was taken back") from None
             raise NotDecided("too-complex", TOO_COMPLEX) from None
         except (OSError, ValueError):
             self.end()
@@ -97,6 +101,12 @@ class Examiner:
                     if pipe is not None:
                         pipe.close()
             self._process = None
+
+    def interrupt(self) -> None:
+        """Take back the question that another thread asks."""
+        self._interrupted = True
+        if (process := self._process) is not None:
+            process.kill()
 
     def start(self) -> None:
         """Start the process, if there is none; it makes itself ready while others are busy."""

@@ -1,19 +1,28 @@
-"""A report in the forms that ``streambound check`` prints."""
+"""A report in the forms that ``streambound check`` prints, and in the one that editors show."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Report
+from streambound.compiler import Planned, Report
+from streambound.report.editor import marked
 from streambound.report.sarif import Checked, results
 from streambound.report.verdicts import verdict_text
 
-FORMS = ("text", "json", "sarif")
 
-
-def formed(form: str, report: Report, path: Path, sql: str) -> Any:
-    """A report on the text of a file: as text, as the object of ``--format json``, or as results of SARIF."""
+def formed(
+    form: str,
+    report: Report,
+    path: Path,
+    sql: str,
+    job: Planned | None = None,
+    span: tuple[int, int] | None = None,
+) -> Any:
+    """A report on the text of a file: as text, as the object of ``--format json``, as results of SARIF, or
+    with the query as it was compiled and where it stands as what an editor shows."""
     if form == "text":
         return verdict_text(report, sql)
+    if form == "editor":
+        return marked(report, sql, span or (0, len(sql)), job)
     return report.to_json() if form == "json" else list(results(Checked(report, path, sql)))

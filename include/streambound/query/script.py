@@ -40,6 +40,8 @@ class Asked:
     error: QueryError | None = None
     # The views that stand where it is written.
     views: Mapping[str, View] = field(default_factory=dict)
+    # The characters of the text in which its statement stands.
+    span: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
     for number, one in enumerate(read, start=1):
         if isinstance(one, ParseError):
             error = _not_understood(sql, split, one, known, language)
-            queries.append(Asked(_unused(f"statement {number}", queries), None, error))
+            mine = _part_of(split, one)
+            span = (mine[0].start, mine[-1].end + 1)
+            queries.append(Asked(_unused(f"statement {number}", queries), None, error, span=span))
             continue
         if one.tree is None and one.table is not None:
             continue
@@ -140,9 +144,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
             one.kind == "other" or isinstance(one.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
         ):
             continue
-        tree = one.tree
+        tree, span = one.tree, (one.first.start, one.last.end + 1)
         if tree is None:
-            queries.append(Asked(_unused(one.kind, queries), None, _refused(sql, one)))
+            queries.append(Asked(_unused(one.kind, queries), None, _refused(sql, one), span=span))
             continue
         if one.table is not None and one.name is not None and _reads_source(tree) and one.table.columns:
             # A table of what lies in files: it has the columns that are declared.
@@ -150,7 +154,7 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
         views = standing.views(states[id(one)])
         refusal = standing.refusal(tree, states[id(one)], views, sql)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        queries.append(Asked(_unused(name, queries), tree, refusal, views))
+        queries.append(Asked(_unused(name, queries), tree, refusal, views, span))
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))

@@ -22,18 +22,19 @@ def suggestion_lines(suggestions: Sequence[Suggestion], whole: bool) -> Iterator
     if suggestions:
         yield "  bounded after any one of these changes (each was decided again):"
     for number, suggestion in enumerate(suggestions, start=1):
-        yield f"    {number}. {suggestion.change}: {_cost(suggestion.size)}"
+        yield f"    {number}. {suggestion.change}: {cost_text(suggestion.size)}"
         if suggestion.catalog is not None and suggestion.declared is not None:
-            yield f"       or declare {_declared(suggestion.catalog)}: {_cost(suggestion.declared)}"
+            yield f"       or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
         if whole:
             yield from (f"         {line}".rstrip() for line in _statement(suggestion.sql))
 
 
-def _cost(size: Size) -> str:
+def cost_text(size: Size) -> str:
+    """What a suggestion costs."""
     return size_text(size.units, size.formula, size.unplanned)
 
 
-def _declared(catalog: Mapping[str, Any]) -> str:
+def declared_text(catalog: Mapping[str, Any]) -> str:
     """Declarations as lines of a catalog file, each in one line of YAML."""
     lines = (
         yaml.safe_dump(body, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True)

@@ -1,0 +1,64 @@
+"""``streambound lsp``: verdicts in an editor, by the Language Server Protocol over stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streambound.cli.check import Again, Asked, seconds
+from streambound.cli.options import add_dialect, command
+from streambound.examination.asking import Examiner
+
+if TYPE_CHECKING:
+    from streambound.editor.server import Marked
+
+# Seconds that a query may take: nobody waits longer for a mark.
+TIMEOUT = 10.0
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = command(commands, "lsp", _lsp, "verdicts in an editor, by the Language Server Protocol")
+    add_dialect(parser)
+    parser.add_argument("--stdio", action="store_true", help="as it does anyway: many editors say so")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"that each query may take; unknown past it (default: {TIMEOUT:g})",
+    )
+    parser.set_defaults(criterion="exact")
+
+
+def _lsp(options: argparse.Namespace) -> int:
+    from streambound.editor.server import serve
+
+    with Examiner() as examiner:
+        examiner.start()
+        serve(_Judge(options, examiner), metadata.version("streambound"))
+    return 0
+
+
+class _Judge:
+    """Decides as ``check`` does, with the catalog that it finds."""
+
+    def __init__(self, options: argparse.Namespace, examiner: Examiner) -> None:
+        self._options, self._examiner = options, examiner
+        self._again = Again("editor", options, examiner)
+
+    def marked(self, path: Path, name: str, sql: str) -> Sequence[Marked]:
+        """What is shown of each query of a text."""
+        from streambound.cli.queries import queries
+
+        _, catalog = queries([path], self._options.catalog)
+        source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
+        one = Asked(name, sql, path, source, None, self._options.dialect, catalog.default)
+        return [found for _, found in self._again(one)]
+
+    def give_up(self) -> None:
+        """End the decision that is being made."""
+        self._examiner.interrupt()

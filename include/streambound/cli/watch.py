@@ -1,0 +1,120 @@
+"""``streambound check --watch``: check again when files change, and print the verdicts that are new."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from streambound.cli.check import Again, Asked, Decided, files
+from streambound.errors import QueryError, StreamboundError
+from streambound.examination.asking import Examiner
+
+# What queries and catalogs are written in.
+SUFFIXES = (".sql", ".yml", ".yaml", ".toml", ".json")
+# Milliseconds that it waits for a change before it looks whether there is more to do.
+WAIT = 200
+
+
+def watch(options: argparse.Namespace) -> int:
+    """Check until it is interrupted.
+
+    Raises:
+        StreamboundError: there is nothing to watch.
+    """
+    form = options.format or "text"
+    if options.corpus is not None or form == "sarif":
+        raise QueryError(
+            "--watch prints one verdict after the other as it changes",
+            accepted="--format text or json, without --corpus",
+        )
+    try:
+        with Examiner() as examiner:
+            examiner.start()
+            rounds = _Rounds(options, form, Again(form, options, examiner))
+            folders = rounds.folders(_files(options))
+            while True:
+                folders = rounds.until_elsewhere(folders)
+    except KeyboardInterrupt:
+        return 0
+
+
+class _Rounds:
+    """Checks of the same files, and what was printed of them last."""
+
+    def __init__(self, options: argparse.Namespace, form: str, again: Again) -> None:
+        self._options, self._form, self._again = options, form, again
+        self._shown: dict[tuple[Path, str], Decided] = {}
+
+    def folders(self, asked: Iterable[Asked]) -> frozenset[Path]:
+        """Where files lie whose change is another round: an editor puts a new one in the place of the old."""
+        found = {path for path in self._options.paths if os.path.isdir(path)}
+        for one in asked:
+            found.add(one.path.parent)
+            if isinstance(one.catalog, str):
+                found.add(Path(one.catalog).parent)
+        return frozenset(found)
+
+    def until_elsewhere(self, folders: frozenset[Path]) -> frozenset[Path]:
+        """Rounds until files lie in other folders than in these: those."""
+        from watchfiles import watch
+
+        places = (path for path in folders if path.is_dir())
+        # It waits already when the first round reads: no change is missed.
+        changes = watch(
+            *places, watch_filter=_is_read, recursive=False, rust_timeout=WAIT, yield_on_timeout=True
+        )
+        first = True
+        for changed in changes:
+            if not changed and not first:
+                continue
+            first = False
+            try:
+                asked = list(_files(self._options))
+                self._round(asked)
+            except (StreamboundError, OSError) as error:
+                code = f"{error.code}: " if isinstance(error, StreamboundError) else ""
+                print(f"streambound: {code}{error}", file=sys.stderr, flush=True)
+                continue
+            if (elsewhere := self.folders(asked)) != folders:
+                return elsewhere
+        raise KeyboardInterrupt
+
+    def _round(self, asked: Iterable[Asked]) -> None:
+        found: dict[tuple[Path, str], Decided] = {}
+        printed = False
+        for one in asked:
+            for number, decided in enumerate(self._again(one)):
+                key = one.path, f"{one.name}/{number}"
+                found[key] = decided
+                if self._shown.get(key) != decided:
+                    print(self._text(decided), flush=True)
+                    printed = True
+        for path, name in self._shown.keys() - found.keys():
+            print(self._gone(path, name.split("/")[0]))
+            printed = True
+        self._shown = found
+        if printed and self._form == "text":
+            counts = sorted(Counter(verdict for verdict, _ in found.values()).items())
+            print(", ".join(f"{number} {verdict}" for verdict, number in counts))
+        sys.stdout.flush()
+
+    def _text(self, decided: Decided) -> str:
+        return str(decided[1]) if self._form == "text" else json.dumps(decided[1], ensure_ascii=False)
+
+    def _gone(self, path: Path, name: str) -> str:
+        if self._form == "text":
+            return f"{'gone':<10} {name}"
+        return json.dumps({"query": name, "verdict": None, "path": str(path)}, ensure_ascii=False)
+
+
+def _files(options: argparse.Namespace) -> Iterable[Asked]:
+    return files(options.paths, options.catalog, options.dialect)
+
+
+def _is_read(change: object, path: str) -> bool:
+    return path.endswith(SUFFIXES)

@@ -1,0 +1,94 @@
+"""A report as an editor shows it: marks in the text, edits of it, and what is said where the pointer rests.
+
+Places are offsets in the text, in characters. Errors and unbounded queries are errors, unknown ones warnings;
+of a bounded query nothing is marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from streambound.compiler import Planned, Report
+from streambound.errors import Place, StreamboundError, UnsupportedError
+from streambound.report.codes import address
+from streambound.report.suggestions import cost_text, declared_text
+from streambound.report.verdicts import plan_text, verdict_text
+
+_BACKTICKS = re.compile("`+")
+
+Object = dict[str, Any]
+
+
+def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None = None) -> Object:
+    """What an editor shows of one query.
+
+    Args:
+        sql: the whole text.
+        span: where the query's statement stands in it.
+        job: the query as it was compiled; None if it cannot be read.
+
+    Returns:
+        ``query``, ``verdict``, ``span``, ``marks`` (``code``, ``message``, ``span``, perhaps ``page``),
+        ``fixes`` (``title`` and the whole ``sql``) and ``hover`` in Markdown.
+    """
+    marks = [
+        {"code": code, "message": message, "span": _span(sql, place, span), "page": address(code)}
+        for code, message, place in _findings(report)
+    ]
+    fixes = [
+        {"title": f"{one.change}: {cost_text(one.size)}", "sql": one.sql}
+        for one in (() if report.rewritten else report.suggestions)
+    ]
+    said = verdict_text(report, "")
+    if job is not None and report.verdict == "bounded":
+        said = f"{said}\n{plan_text(job)}"
+    found: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
+    return {**found, "marks": marks, "fixes": fixes, "hover": _fenced(said)}
+
+
+def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
+    if isinstance(report.error, UnsupportedError):
+        for one in report.error.blockers:
+            yield one.code, _error_text(one), one.place
+    elif report.error is not None:
+        yield report.error.code, _error_text(report.error), report.error.place
+    elif report.verdict != "bounded":
+        for number, reason in enumerate(report.reasons):
+            lines = [reason.message]
+            lines += [f"branch: {reason.branch}"] * bool(reason.branch)
+            if number == 0:
+                lines += [
+                    f"or declare {declared_text(one.catalog)}: {cost_text(one.declared)}"
+                    for one in report.suggestions
+                    if one.catalog is not None and one.declared is not None
+                ]
+            yield reason.code, "\n".join(lines), reason.place
+
+
+def _error_text(error: StreamboundError) -> str:
+    lines = [error.message]
+    lines += [f"accepted: {error.accepted}"] * bool(error.accepted)
+    lines += [f"fix: {error.fix}"] * bool(error.fix)
+    return "\n".join(lines)
+
+
+def _span(sql: str, place: Place | None, statement: tuple[int, int]) -> list[int]:
+    """The characters at a place; without one the first line of the statement."""
+    lines = sql.split("\n")
+    if place is None or place.line > len(lines):
+        start = min(statement[0], len(sql))
+        line = sql[start : statement[1]].split("\n")[0].rstrip()
+        return [start, start + len(line)]
+    first = sum(len(line) + 1 for line in lines[: place.line - 1])
+    end = first + len(lines[place.line - 1])
+    start = min(first + place.column - 1, end)
+    return [start, min(start + place.length, end)]
+
+
+def _fenced(text: str) -> str:
+    """The text as a block of Markdown that nothing in it ends."""
+    longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
