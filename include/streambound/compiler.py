@@ -16,14 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.certificate import suggestions as rechecked
-from streambound.certificate.statements import proved
-from streambound.certificate.suggestions import Suggestion
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.derived import assumptions, derives, independent
@@ -34,6 +31,11 @@ from streambound.query.statement import Statement
 from streambound.query.values import shown
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart, planned_parts, sizing
+
+# What proves and mends a query is loaded for one that is not bounded: a lint starts often, and most are.
+if TYPE_CHECKING:
+    from streambound.certificate import suggestions as rechecked
+    from streambound.certificate.suggestions import Suggestion
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -180,6 +182,8 @@ def certified(job: Decided) -> Decided:
     if derives(job.statement) and not independent(job.statement):
         # A witness has values of free columns.
         return job
+    from streambound.certificate.statements import proved
+
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
     return job if verdict is None else replace(job, verdict=verdict)
 
@@ -252,11 +256,15 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
     if job.criterion != "exact" or job.verdict.bounded or job.statement.unevaluated is not None:
         return ()
+    from streambound.certificate import suggestions as rechecked
+
     return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
 
 
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
     """The stages on an edited text; None if it is refused."""
+    from streambound.certificate import suggestions as rechecked
+
     try:
         job = decided(parsed(sql, catalog, name, "spark"))
     except StreamboundError:
@@ -265,6 +273,8 @@ def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
 
 
 def _size(job: Decided) -> rechecked.Size:
+    from streambound.certificate import suggestions as rechecked
+
     found = planned(job)
     return rechecked.Size(found.units, found.units_formula, found.unplanned)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -56,6 +55,9 @@ def installing(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any] | None:
+    # Loaded here: it takes as long as a small query, and only who misses a package asks.
+    from importlib import metadata
+
     try:
         noted = metadata.distribution("streambound").read_text("direct_url.json")
         found = json.loads(noted or "null")

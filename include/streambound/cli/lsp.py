@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,8 @@ def add_parser(commands: Any) -> None:
 
 
 def _lsp(options: argparse.Namespace) -> int:
+    from importlib import metadata
+
     from streambound.editor.server import serve
 
     with Examiner() as examiner:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.cli.options import command, refuse_file, refuse_ignored
-from streambound.durable import write_text
 from streambound.errors import DataError, QueryError, StreamboundError
 
 if TYPE_CHECKING:
@@ -103,6 +102,8 @@ def _written(folder: Path, name: str, lines: Iterable[str]) -> Path:
     """Write lines to ``folder/name.jsonl``, whole or not at all."""
     if Path(name).name != name:
         raise DataError(f"the id {name} names no file", accepted="an id without slashes", fix="rename it")
+    from streambound.durable import write_text
+
     target = folder / f"{name}.jsonl"
     write_text(target, "".join(f"{line}\n" for line in lines))
     return target

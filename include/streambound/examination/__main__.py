@@ -14,14 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.approximate.equijoin import equijoin
 from streambound.compiler import Decided, Planned, compile, invalid, named_queries, reported
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import read_script
-from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
 # The last characters of a traceback, which say where it was.
@@ -94,6 +92,8 @@ def _uncached(job: Decided) -> str | None:
     """
     if job.verdict.bounded:
         return None
+    from streambound.approximate.equijoin import equijoin
+
     try:
         streams = equijoin(job.statement).query.streams
     except StreamboundError as error:
@@ -105,6 +105,7 @@ def _uncached(job: Decided) -> str | None:
 def _drawn(job: Planned) -> dict[str, Any]:
     """The plan of a bounded query; of another the witness, or why none was found."""
     from streambound.report.pages import plan_picture, witness_story
+    from streambound.report.verdicts import plan_text
 
     if job.verdict.bounded:
         return {"plan": plan_picture(job), "plan_text": plan_text(job)}

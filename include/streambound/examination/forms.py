@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from streambound.compiler import Planned, Report
-from streambound.report.editor import marked
-from streambound.report.sarif import Checked, results
-from streambound.report.verdicts import verdict_text
 
 
 def formed(
@@ -21,8 +18,17 @@ def formed(
 ) -> Any:
     """A report on the text of a file: as text, as the object of ``--format json``, as results of SARIF, or
     with the query as it was compiled and where it stands as what an editor shows."""
+    # Each is loaded when it is asked for.
     if form == "text":
+        from streambound.report.verdicts import verdict_text
+
         return verdict_text(report, sql)
     if form == "editor":
+        from streambound.report.editor import marked
+
         return marked(report, sql, span or (0, len(sql)), job)
-    return report.to_json() if form == "json" else list(results(Checked(report, path, sql)))
+    if form == "sarif":
+        from streambound.report.sarif import Checked, results
+
+        return list(results(Checked(report, path, sql)))
+    return report.to_json()

@@ -10,16 +10,17 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from streambound.boundedness.codes import CODES
-from streambound.certificate.suggestions import Suggestion
 from streambound.compiler import Report
 from streambound.errors import Place, UnsupportedError
 from streambound.report.codes import address, errors, meaning, page
+
+if TYPE_CHECKING:
+    from streambound.certificate.suggestions import Suggestion
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"unbounded": "error", "unknown": "warning", "invalid": "error"}
@@ -53,6 +54,8 @@ def sarif(found: Iterable[Object]) -> Object:
 
 
 def _version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("streambound")
     except metadata.PackageNotFoundError:

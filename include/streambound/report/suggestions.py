@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from streambound.certificate.suggestions import Size, Suggestion
 from streambound.report.sizes import size_text
+
+if TYPE_CHECKING:
+    from streambound.certificate.suggestions import Size, Suggestion
 
 
 def suggestion_lines(suggestions: Sequence[Suggestion], whole: bool) -> Iterator[str]:

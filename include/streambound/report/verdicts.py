@@ -8,7 +8,6 @@ from streambound.compiler import Planned, Report
 from streambound.errors import StreamboundError, underlined
 from streambound.query.model import Query
 from streambound.report.codes import page
-from streambound.report.kept import explained
 from streambound.report.sizes import size_text
 from streambound.report.suggestions import suggestion_lines
 
@@ -68,6 +67,9 @@ def _indented(text: str) -> str:
 
 def plan_text(job: Planned) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
+    # Loaded here: a check prints no plan.
+    from streambound.report.kept import explained
+
     found = explained(job)
     if not found.parts:
         return found.sentence
