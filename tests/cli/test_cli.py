@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streambound.cli import main
-from streambound.examination.asking import Examiner
+from streambound.examination.asking import Examiner, Unanswered
 
 CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
 BOUNDED = "SELECT A FROM S WHERE A > 10"
@@ -169,6 +171,50 @@ def test_of_a_corpus_and_the_registry_too_only_one_query_is_given_up(
         assert main(["check", *arguments]) == 1
         found = [json.loads(line)["verdict"] for line in capsys.readouterr().out.splitlines()]
         assert found == ["bounded", "unknown", "bounded"]
+
+
+def test_many_files_are_shared_and_come_in_order(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    texts = (BOUNDED, "SELECT DISTINCT A FROM S", "SELECT nothing FROM S", f"{BOUNDED}; SELECT A FROM S")
+    for number in range(24):
+        (folder / f"q{number:02}.sql").write_text(texts[number % len(texts)])
+    started = []
+    start = Examiner._running
+    monkeypatch.setattr(Examiner, "_running", lambda self: (started.append(self), start(self))[1])
+    printed = []
+    for share, processes in ((5, 3), (1_000, 1)):
+        monkeypatch.setattr("streambound.cli.check.SHARE", share)
+        started.clear()
+        assert main(["check", "--catalog", str(folder / "streams.yml"), str(folder)]) == 2
+        assert len(set(started)) == processes
+        assert all(examiner._process is None for examiner in started)
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] and printed[0].endswith("18 bounded, 6 invalid, 6 unbounded\n")
+
+
+def test_an_outside_failure_among_many_files_ends_all_processes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    monkeypatch.setattr("streambound.cli.check.SHARE", 2)
+    for number in range(20):
+        (folder / f"q{number:02}.sql").write_text(BOUNDED)
+    asked = []
+
+    def ask(self: Examiner, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        asked.append(self)
+        if question["name"] == "q03":
+            raise Unanswered("the process that decides queries ended")
+        return plain(self, question, seconds)
+
+    plain = Examiner.ask
+    monkeypatch.setattr(Examiner, "ask", ask)
+    assert main(["check", "--catalog", str(folder / "streams.yml"), str(folder)]) == 3
+    captured = capsys.readouterr()
+    assert captured.out.count("bounded    q") == 3 and "q03" in captured.err
+    assert len(set(asked)) == 3 and all(examiner._process is None for examiner in asked)
 
 
 def test_the_time_of_a_query_is_an_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

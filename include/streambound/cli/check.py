@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from streambound.examination.asking import Examiner, NotDecided, Unanswered
 FORMATS = ("text", "json", "sarif")
 # Seconds that a query may take to be decided; --timeout says otherwise.
 TIMEOUT = 60.0
+# Files for which another process is started: as many as are decided meanwhile.
+SHARE = 50
 # Texts whose verdicts are kept for when they are asked for again.
 REMEMBERED = 10_000
 
@@ -95,8 +98,7 @@ def _check(options: argparse.Namespace) -> int:
         else:
             asked = files(options.paths, options.catalog, options.dialect)
             form = options.format or "text"
-        found = (one for query in asked for one in decided(query, form, options, examiner))
-        return exit_code(_PRINTED[form](found))
+        return exit_code(_PRINTED[form](_all_decided(asked, form, options, examiner)))
 
 
 def files(paths: list[Path], catalog_file: Path | None, dialect: str | None) -> Iterator[Asked]:
@@ -118,6 +120,45 @@ def _lines(path: Path) -> Iterator[Asked]:
 
     for line in read_corpus(path):
         yield Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)
+
+
+def _all_decided(
+    asked: Iterable[Asked], form: str, options: argparse.Namespace, examiner: Examiner
+) -> Iterator[Decided]:
+    """The verdicts in order; many files are shared among as many processes as there are processors."""
+    listed = list(asked) if options.corpus is None else ()
+    processes = min(len(os.sched_getaffinity(0)), len(listed) // SHARE)
+    if processes < 2:
+        for one in listed or asked:
+            yield from decided(one, form, options, examiner)
+        return
+    # Loaded here: one file needs no threads.
+    from concurrent.futures import ThreadPoolExecutor
+    from queue import SimpleQueue
+
+    examiners = [examiner, *(Examiner() for _ in range(processes - 1))]
+    free: SimpleQueue[Examiner] = SimpleQueue()
+    for each in examiners:
+        free.put(each)
+
+    def answered(one: Asked) -> list[Decided]:
+        mine = free.get()
+        try:
+            return list(decided(one, form, options, mine))
+        finally:
+            free.put(mine)
+
+    threads = ThreadPoolExecutor(processes)
+    try:
+        for found in threads.map(answered, listed):
+            yield from found
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        for each in examiners:
+            each.interrupt()
+        threads.shutdown()
+        for each in examiners:
+            each.end()
 
 
 def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> Iterator[Decided]:

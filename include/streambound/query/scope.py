@@ -264,7 +264,8 @@ class Scope:
     def _literal(self, node: exp.Expr) -> Constant | None:
         if not isinstance(node, (exp.Neg, exp.Literal, exp.Boolean, exp.Null, exp.Cast)):
             return None
-        text = node.sql(dialect="spark")
+        number = isinstance(node, exp.Literal) and not node.is_string
+        text = str(node.this) if number else node.sql(dialect="spark")
         if isinstance(node, exp.Neg):
             inner = self._literal(node.this)
             if inner is None or inner.type not in (NUMBER, INTEGER, DOUBLE) or inner.value is None:
