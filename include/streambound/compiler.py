@@ -55,6 +55,9 @@ class Parsed:
     dialect: str
     # The sign by which the dialect was guessed.
     guessed: str | None
+    # Which query of a text of several, and the characters of its statement.
+    asked: str | None
+    span: tuple[int, int]
 
     @property
     def query(self) -> Query | None:
@@ -121,7 +124,7 @@ def parsed(
                 text=sql,
                 fix="add a stream to FROM",
             )
-    return Parsed(sql, text.catalog, name, found, text.dialect, text.guessed)
+    return Parsed(sql, text.catalog, name, found, text.dialect, text.guessed, query, text.span)
 
 
 def published(query: Query | None) -> dict[str, Verdict]:
@@ -258,7 +261,24 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
         return ()
     from streambound.certificate import suggestions as rechecked
 
-    return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
+    found = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
+    return tuple(replace(one, whole=_whole(job, one)) for one in found)
+
+
+def _whole(job: Decided, suggestion: Suggestion) -> str | None:
+    """The user's whole text with the edits of a suggestion, if the query is bounded in it."""
+    from streambound.certificate.drafts import edited_within
+
+    if job.statement.bare is None:
+        return suggestion.sql
+    sql = edited_within(job.sql, job.span, job.dialect, [edit.apply for edit in suggestion.made])
+    if sql is None:
+        return None
+    try:
+        again = decided(parsed(sql, job.catalog, job.name, job.dialect, job.asked))
+    except StreamboundError:
+        return None
+    return sql if again.verdict.bounded else None
 
 
 def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
@@ -300,8 +320,6 @@ class Report:
     error: StreamboundError | None = None
     dialect: str | None = None
     guessed: str | None = None
-    # Whether suggestions are in place of a text that says more, or is in another dialect.
-    rewritten: bool = False
     # Expressions with functions that are not known: each is taken to depend on its arguments alone.
     assumed: tuple[str, ...] = ()
 
@@ -395,7 +413,6 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
-        rewritten=job.statement.bare is not None,
         assumed=assumptions(job.statement),
     )
 

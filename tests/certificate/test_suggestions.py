@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
 from streambound.certificate.suggestions import SUGGESTIONS
-from streambound.compiler import Report, check
+from streambound.compiler import Report, check, named_queries
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import metadata
 from streambound.query.registry import load_registry
@@ -220,3 +220,61 @@ def test_one_domain_serves_both_occurrences_of_a_self_join() -> None:
 def test_other_criteria_and_bounded_queries_have_none() -> None:
     assert not check("SELECT A FROM S", CATALOG).suggestions
     assert not check("SELECT DISTINCT A FROM S", CATALOG, criterion="arasu").suggestions
+
+
+WRAPPERS = [
+    "INSERT INTO x\n{}",
+    "CREATE VIEW x AS {};",
+    "CREATE OR REPLACE TEMPORARY VIEW x AS\n  {}\n;",
+    "-- why\nINSERT INTO x {};\nSELECT name FROM N",
+    "CREATE VIEW other AS SELECT name FROM N; CREATE VIEW x AS {}",
+]
+
+
+def assert_fits(text: str, select: str, catalog: Catalog, dialect: str | None = None) -> int:
+    """Each suggestion of the query in a text is an edit of it that leaves all else; how many there are."""
+    several = named_queries(text, catalog, dialect)
+    query = "x" if len(several) > 1 else None
+    before, after = text.split(select)
+    found = check(text, catalog, dialect=dialect, query=query).suggestions
+    for one in found:
+        assert one.whole is not None
+        assert one.whole.startswith(before) and one.whole.endswith(after) and one.whole != text
+        assert named_queries(one.whole, catalog, dialect) == several
+        assert check(one.whole, catalog, dialect=dialect, query=query).verdict == "bounded"
+    return len(found)
+
+
+@FEWER
+@given(cases() | statements(), st.sampled_from(WRAPPERS))
+def test_random_queries_are_edited_where_they_stand(case: Case, wrapper: str) -> None:
+    catalog = catalog_from_mapping({**case.streams, "N": {"name": "string"}})
+    event(f"suggestions: {assert_fits(wrapper.format(case.sql), case.sql, catalog)}")
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_query_in_another_statement_is_edited_where_it_stands(wrapper: str) -> None:
+    select = "SELECT DISTINCT A  -- the key\n  FROM S"
+    assert assert_fits(wrapper.format(select), select, CATALOG) == 3
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "select"),
+    [
+        (
+            "flink",
+            "CREATE TABLE u (a INT, b INT) WITH ('connector' = 'kafka');\n"
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO y SELECT a FROM u; INSERT INTO x {}; END;",
+            "SELECT DISTINCT a FROM u WHERE b < 3",
+        ),
+        ("risingwave", "CREATE MATERIALIZED VIEW x AS {}", "SELECT DISTINCT A FROM S"),
+        ("spark", "WITH w AS (SELECT A, B FROM S) {}", "SELECT DISTINCT A FROM w"),
+    ],
+)
+def test_so_it_is_in_scripts_and_other_dialects(dialect: str, text: str, select: str) -> None:
+    assert assert_fits(text.format(select), select, CATALOG, dialect) == 3
+
+
+def test_a_text_that_does_not_hold_the_edits_is_left() -> None:
+    found = check("SELECT DISTINCT A FROM S EMIT CHANGES;", CATALOG, dialect="ksql").suggestions
+    assert found and all(one.whole is None for one in found)

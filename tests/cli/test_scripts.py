@@ -91,8 +91,20 @@ def test_blockers_are_told_as_json_and_as_results(folder: Path, capsys: pytest.C
     results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in results]
     assert lines == [4, 5, 5, 5]
-    # A fix would put one query in place of the whole script.
-    assert not any("fixes" in one for one in results)
+    # A fix has the whole script, with one of its queries edited.
+    fixed = [
+        change["replacements"][0]["insertedContent"]["text"]
+        for fix in results[0]["fixes"]
+        for change in fix["artifactChanges"]
+    ]
+    written = (folder / "job.sql").read_text()
+    assert fixed and not any("fixes" in one for one in results[1:])
+    for text in fixed:
+        assert len(text.splitlines()) == len(written.splitlines())
+        other = [
+            pair for pair in zip(text.splitlines(), written.splitlines(), strict=True) if len({*pair}) > 1
+        ]
+        assert [line for _, line in other] == [written.splitlines()[3]]
 
 
 def test_a_dialect_that_is_none_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

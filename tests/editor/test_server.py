@@ -139,6 +139,10 @@ def test_each_query_of_a_script_is_marked_and_told_by_itself(folder: Path) -> No
             said = await client.hover(uri, text.index(part))
             assert said is not None and told in said
         assert await client.hover(uri, text.index("CREATE")) is None
+        (fix,) = [one for one in await client.fixes(uri, marks[0]) if one.title.startswith("bound u.a")]
+        added = "SELECT DISTINCT a FROM u WHERE u.a BETWEEN 0 AND 999;"
+        assert client.apply(fix) == text.replace("SELECT DISTINCT a FROM u;", added)
+        assert codes(await client.marks(uri)) == ["invalid-query"]
 
     with_client(folder, talk)
 

@@ -7,7 +7,7 @@ it does not, the tree is printed by sqlglot (Spark dialect) below the comments t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from streambound.certificate.splices import Member, Splice, members, spliced
 from streambound.errors import QueryError
+from streambound.query.guess import language
 from streambound.query.tokens import tokens, trees
 
 
@@ -110,6 +111,32 @@ class Draft:
             return text if _tree(text) == tree else _printed(self.sql, tree)
 
         return Draft(tree, written)
+
+
+def edited_within(
+    sql: str, span: tuple[int, int], dialect: str, edits: Iterable[Callable[[Draft], Draft]]
+) -> str | None:
+    """A text with edits of the query of one of its statements, which may be an INSERT or a view.
+
+    Args:
+        span: the characters of the statement.
+
+    Returns:
+        None if what follows the statement's first SELECT cannot be read by itself.
+    """
+    start, end = span
+    depth = 0
+    for token in tokens(sql, language(dialect)):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if token.token_type is TokenType.SELECT and depth == 0 and start <= token.start < end:
+            select = sql[token.start : end]
+            if _tree(select) is None:
+                return None
+            draft = Draft.of(select)
+            for edit in edits:
+                draft = edit(draft)
+            return sql[: token.start] + draft.sql + sql[end:]
+    return None
 
 
 def _tree(sql: str) -> exp.Query | None:

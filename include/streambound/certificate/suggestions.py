@@ -64,11 +64,13 @@ class Suggestion:
     """A bounded variant of a query.
 
     Args:
-        sql: the whole text; bounded with the catalog as it is.
+        sql: the whole statement; bounded with the catalog as it is.
         change: the edits in words.
         size: what it costs.
         catalog: what to declare where domains do the same: with it the query is bounded *as it stands*.
         declared: what it costs then.
+        made: the edits.
+        whole: the user's text with them, where that says more than the statement; None if they do not fit in.
     """
 
     sql: str
@@ -76,6 +78,8 @@ class Suggestion:
     size: Size
     catalog: dict[str, Any] | None = None
     declared: Size | None = None
+    made: tuple[Edit, ...] = ()
+    whole: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object in ``suggestions`` of ``check --format json``."""
@@ -206,7 +210,7 @@ class _Search:
             if again is None or not again.verdict.bounded:
                 return None
         change = "; ".join(edit.words for edit in state.made)
-        suggestion = Suggestion(state.draft.sql, change, size)
+        suggestion = Suggestion(state.draft.sql, change, size, made=state.made)
         domains = _domains(state.made)
         if domains is None:
             return suggestion

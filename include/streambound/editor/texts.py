@@ -61,10 +61,10 @@ class Literal:
             return new.replace("\n", self.line_end)
         several = len(self.quote) == 3
         if self.raw:
-            held = self.quote[0] not in new and (several or "\n" not in new)
+            held = not {self.quote[0], "\\"} & {*new} and (several or "\n" not in new)
             return new.replace("\n", self.line_end) if held else None
         escaped = new.replace("\\", "\\\\").replace(self.quote[0], "\\" + self.quote[0])
-        return escaped.replace("\n", self.line_end if several else "\\n").replace("\r", "\\r")
+        return escaped.replace("\r", "\\r").replace("\n", self.line_end if several else "\\n")
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,7 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     except StreamboundError as error:
         report = invalid(name, criterion, error)
     if "form" in question:
-        span = None
-        if question["form"] == "editor":
-            span = _span(sql, catalog, dialect, chosen)
+        span = job.span if job is not None else _span(sql, catalog, dialect, chosen)
         found = formed(question["form"], report, Path(question["path"]), sql, job, span)
         return {"verdict": report.verdict, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.

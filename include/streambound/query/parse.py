@@ -35,13 +35,15 @@ _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 class Read:
     """A query as it was read: the statement, and its relations, those that its own text declares among them.
 
-    ``guessed`` is the sign by which the dialect was told, where it was not given.
+    ``guessed`` is the sign by which the dialect was told, where it was not given; ``span`` are the characters
+    of the query's statement.
     """
 
     statement: Statement
     catalog: Catalog
     dialect: str
     guessed: str | None
+    span: tuple[int, int]
 
 
 def read(
@@ -66,9 +68,10 @@ def read(
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
         if derives(made) and unevaluated is None:
             made = replace(made, unevaluated=_DERIVED)
-        if tree is not asked.tree or len(text.queries) > 1 or text.language.name != "spark":
+        alone = tree is asked.tree and not asked.wrapped
+        if not alone or len(text.queries) > 1 or text.language.name != "spark":
             made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
-        return Read(made, known, text.language.name, text.guessed)
+        return Read(made, known, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:

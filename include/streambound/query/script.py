@@ -42,6 +42,8 @@ class Asked:
     views: Mapping[str, View] = field(default_factory=dict)
     # The characters of the text in which its statement stands.
     span: tuple[int, int] = (0, 0)
+    # Whether the statement does more than ask it: INSERT, a view.
+    wrapped: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
         views = standing.views(states[id(one)])
         refusal = standing.refusal(tree, states[id(one)], views, sql)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        queries.append(Asked(_unused(name, queries), tree, refusal, views, span))
+        queries.append(Asked(_unused(name, queries), tree, refusal, views, span, one.kind != "select"))
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))

@@ -38,8 +38,9 @@ def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None 
         for code, message, place in _findings(report)
     ]
     fixes = [
-        {"title": f"{one.change}: {cost_text(one.size)}", "sql": one.sql}
-        for one in (() if report.rewritten else report.suggestions)
+        {"title": f"{one.change}: {cost_text(one.size)}", "sql": one.whole}
+        for one in report.suggestions
+        if one.whole is not None
     ]
     said = verdict_text(report, "")
     if job is not None and report.verdict == "bounded":

@@ -11,16 +11,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from streambound.boundedness.codes import CODES
 from streambound.compiler import Report
 from streambound.errors import Place, UnsupportedError
 from streambound.report.codes import address, errors, meaning, page
-
-if TYPE_CHECKING:
-    from streambound.certificate.suggestions import Suggestion
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"unbounded": "error", "unknown": "warning", "invalid": "error"}
@@ -93,8 +90,13 @@ def results(one: Checked) -> Iterator[Object]:
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
             found = _result(one, reason.code, f"{reason.message}{where}", reason.place, names)
-            if number == 0 and report.suggestions and not report.rewritten:
-                found["fixes"] = [_fix(one, suggestion) for suggestion in report.suggestions]
+            fixes = [
+                _fix(one, suggestion.change, suggestion.whole)
+                for suggestion in report.suggestions
+                if suggestion.whole is not None
+            ]
+            if number == 0 and fixes:
+                found["fixes"] = fixes
             yield found
 
 
@@ -123,9 +125,9 @@ def _artifact(path: Path) -> Object:
     return {"uri": "file://" + quote(os.fsencode(place.as_posix()))}
 
 
-def _fix(one: Checked, suggestion: Suggestion) -> Object:
+def _fix(one: Checked, change: str, text: str) -> Object:
     lines = one.sql.split("\n")
     whole = {"startLine": 1, "startColumn": 1, "endLine": len(lines), "endColumn": len(lines[-1]) + 1}
-    replacement = {"deletedRegion": whole, "insertedContent": {"text": suggestion.sql}}
-    change = {"artifactLocation": _artifact(one.path), "replacements": [replacement]}
-    return {"description": {"text": suggestion.change}, "artifactChanges": [change]}
+    replacement = {"deletedRegion": whole, "insertedContent": {"text": text}}
+    artifact = {"artifactLocation": _artifact(one.path), "replacements": [replacement]}
+    return {"description": {"text": change}, "artifactChanges": [artifact]}
