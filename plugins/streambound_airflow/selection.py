@@ -106,7 +106,7 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
 
 def _has_memory(query: RegisteredQuery) -> bool:
     from streambound.approximate.requested import CACHE_SIZE
-    from streambound.query.parse import metadata
+    from streambound.query.registry import metadata
 
     return CACHE_SIZE in dict(metadata(query.sql))
 

@@ -14,8 +14,7 @@ from tests.strategies import VALUES, Case, cases, statements, timed_cases
 from streambound.certificate.suggestions import SUGGESTIONS
 from streambound.compiler import Report, check
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.parse import metadata
-from streambound.query.registry import load_registry
+from streambound.query.registry import load_registry, metadata
 
 # An example decides some dozens of queries.
 FEWER = settings(max_examples=settings().max_examples // 4)

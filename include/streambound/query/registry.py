@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.errors import QueryError, StreamboundError, meant
-from streambound.query.catalog import Catalog, load_catalog
+from streambound.query.catalog import Catalog, NamedQuery, load_catalog
+
+_METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,22 @@ def load_registry(folder: Path) -> Registry:
             accepted="one .sql file a query",
             fix="add a file such as late_departures.sql",
         )
-    return Registry(catalog, queries)
+    return Registry(replace(catalog, queries=named(queries)), queries)
+
+
+def registry_catalog(folder: Path) -> Catalog:
+    """The catalog of the registry in a folder, with its queries, which may name each other.
+
+    Raises:
+        CatalogError: no or a malformed ``streams.yml``.
+    """
+    catalog = load_catalog(folder / "streams.yml")
+    return replace(catalog, queries=named(read_queries([folder / "queries"])))
+
+
+def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
+    """Queries as a catalog names them; without the files that cannot be read."""
+    return tuple(NamedQuery(one.name, one.sql) for one in queries if one.error is None)
 
 
 def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
@@ -110,3 +128,14 @@ def _text(file: Path) -> str:
     if "\0" in text:
         raise QueryError(f"not text: byte {text.index(chr(0))} is NUL", subject=str(file), fix="remove it")
     return text
+
+
+def metadata(sql: str) -> tuple[tuple[str, str], ...]:
+    """The ``-- key: value`` lines of the leading comment block, in order."""
+    pairs = []
+    for line in sql.splitlines():
+        if line.strip() and not line.lstrip().startswith("--"):
+            break
+        if match := _METADATA.match(line.strip()):
+            pairs.append((match[1].lower(), match[2]))
+    return tuple(pairs)

@@ -12,13 +12,14 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
 from streambound.errors import QueryError, UnsupportedError
-from streambound.query.catalog import Catalog
+from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
 from streambound.query.declared import completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
-from streambound.query.inline import Inliner, View
+from streambound.query.inline import Inliner, Other, View
+from streambound.query.registry import metadata
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
@@ -40,6 +41,8 @@ class Asked:
     error: QueryError | None = None
     # The views that stand where it is written.
     views: Mapping[str, View] = field(default_factory=dict)
+    # The names that its columns are given, if any.
+    columns: tuple[exp.Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Script:
     catalog: Catalog
     # Tables that the text declares without their columns.
     unlisted: frozenset[str] = frozenset()
+    # The catalog that the text was read with.
+    given: Catalog = field(default_factory=lambda: Catalog(()))
 
     def chosen(self, name: str | None) -> Asked:
         """The query of that name; the only one if there is no name.
@@ -89,24 +94,32 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted)
+        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted, self._other)
         tree = inliner.written_out(asked.tree)
         if inliner.clock:
-            catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
             return tree, catalog, _CLOCKED
-        return tree, self.catalog, _RELAXED if inliner.relaxed else None
+        return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
+
+    def _other(self, query: NamedQuery) -> Other:
+        """A query that this text names, which stands in another one."""
+        found = script(query.sql, self.given, query.dialect)
+        asked = found.chosen(None)
+        if asked.error is not None or asked.tree is None:
+            raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
+        return Other(View(asked.tree, asked.columns), asked.views, found.catalog, found.language)
 
 
 # Each query of a text is asked for by itself, with the text.
-@lru_cache(maxsize=4)
-def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tuple[str, str], ...]) -> Script:
+@lru_cache(maxsize=32)
+def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 
     Raises:
         QueryError: it has no tokens of that dialect, or is nested too deeply.
         CatalogError: a declaration in it cannot be read.
     """
-    language, guessed = language_of(sql, dialect, metadata)
+    language, guessed = language_of(sql, dialect, metadata(sql))
     found = tokens(sql, language)
     refuse_nesting(sql, found)
     split = parts(found)
@@ -150,13 +163,13 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
         views = standing.views(states[id(one)])
         refusal = standing.refusal(tree, states[id(one)], views, sql)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        queries.append(Asked(_unused(name, queries), tree, refusal, views))
+        queries.append(Asked(_unused(name, queries), tree, refusal, views, _columns(one)))
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
     tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
     unlisted = frozenset(name for name in tables if known.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), known, unlisted)
+    return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
 
 
 def _told(
@@ -175,11 +188,17 @@ def _told(
         return
     view = None
     if one.tree is not None and not (_reads_source(one.tree) and one.table.columns):
-        columns = tuple(column.name for column in one.table.columns)
-        view = View(one.tree, columns if not one.table.options.get("kafka_topic") else ())
+        view = View(one.tree, _columns(one))
     standing.defined(one, found, view)
     if (like := one.table.options.get("like", "").lower()) in standing.unclear:
         standing.unclear.setdefault(one.name.name.lower(), f"is like {like}, which {standing.unclear[like]}")
+
+
+def _columns(one: Written) -> tuple[exp.Identifier, ...]:
+    """The names that a definition gives the columns of its query."""
+    if one.table is None or one.table.kind == "sink" or one.table.options.get("kafka_topic"):
+        return ()
+    return tuple(column.name for column in one.table.columns)
 
 
 def _tables(written: list[Written]) -> list[Written]:

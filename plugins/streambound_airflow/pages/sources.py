@@ -10,8 +10,7 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import QueryError
-from streambound.query.parse import metadata
-from streambound.query.registry import read_query
+from streambound.query.registry import metadata, read_query
 from streambound.results import Results
 
 # A file's name, the time of its last change in nanoseconds, and its size in bytes.
