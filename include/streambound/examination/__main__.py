@@ -19,7 +19,7 @@ from streambound.compiler import Decided, Planned, compile, invalid, named_queri
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
-from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
+from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
 from streambound.report.verdicts import plan_text
 
 MEMORY_BYTES = 2 << 30
@@ -34,8 +34,8 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
-            ``dialect`` and ``default`` (nobody named the catalog), and either ``form`` and ``path`` (see
-            ``forms``), or for a page ``suggest`` (are variants wanted). Of a text of several queries
+            ``dialect``, ``default`` (nobody named the catalog) and ``queries`` (name, text and dialect of
+            those that it may name), and either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are variants wanted). Of a text of several queries
             ``query`` says which one.
 
     Returns:
@@ -46,7 +46,8 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         StreamboundError: the catalog cannot be read.
     """
-    catalog = replace(_catalog(question["catalog"]), default=question.get("default", False))
+    queries = tuple(NamedQuery(*one) for one in question.get("queries", ()))
+    catalog = replace(_catalog(question["catalog"]), default=question.get("default", False), queries=queries)
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
     dialect, chosen = question.get("dialect"), question.get("query")
     if "form" in question and chosen is None:

@@ -70,19 +70,46 @@ def load_registry(folder: Path) -> Registry:
     return Registry(replace(catalog, queries=named(queries)), queries)
 
 
-def registry_catalog(folder: Path) -> Catalog:
-    """The catalog of the registry in a folder, with its queries, which may name each other.
+def registry_catalog(folder: Path, file: Path | None = None) -> Catalog:
+    """The catalog of the registry in a folder, or another one, with its queries, which may name each other.
 
     Raises:
-        CatalogError: no or a malformed ``streams.yml``.
+        CatalogError: no or a malformed catalog.
     """
-    catalog = load_catalog(folder / "streams.yml")
+    catalog = load_catalog(file or folder / "streams.yml")
     return replace(catalog, queries=named(read_queries([folder / "queries"])))
 
 
 def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
     """Queries as a catalog names them; without the files that cannot be read."""
     return tuple(NamedQuery(one.name, one.sql) for one in queries if one.error is None)
+
+
+class Mentions:
+    """Which of some queries a text may read: those of which the name is in it, and what they may read."""
+
+    def __init__(self, queries: Iterable[NamedQuery]) -> None:
+        self._by_word: dict[str, list[tuple[str, NamedQuery]]] = {}
+        for one in queries:
+            name = one.name.rpartition(".")[2].lower()
+            self._by_word.setdefault(max(_words(name), key=len, default=""), []).append((name, one))
+
+    def of(self, sql: str) -> tuple[NamedQuery, ...]:
+        """The queries, in no order that means anything."""
+        found: dict[int, NamedQuery] = {}
+        waiting = [sql] if self._by_word else []
+        while waiting:
+            text = waiting.pop().lower()
+            for word in {"", *_words(text)} & set(self._by_word):
+                for name, one in self._by_word[word]:
+                    if name in text and id(one) not in found:
+                        found[id(one)] = one
+                        waiting.append(one.sql)
+        return tuple(found.values())
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
 
 
 def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
