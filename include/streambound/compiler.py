@@ -295,6 +295,11 @@ class Report:
     # Expressions with functions that are not known: each is taken to depend on its arguments alone.
     assumed: tuple[str, ...] = ()
 
+    @property
+    def outcome(self) -> str:
+        """The verdict; ``unsupported`` of what is valid and not decided."""
+        return "unsupported" if isinstance(self.error, UnsupportedError) else self.verdict
+
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
         found: dict[str, Any] = {

@@ -35,13 +35,12 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
             ``dialect``, ``default`` (nobody named the catalog) and ``queries`` (name, text and dialect of
-            those that it may name), and either ``form`` and ``path`` (see ``forms``), or for a page ``suggest`` (are variants wanted). Of a text of several queries
-            ``query`` says which one.
+            those that it may name), and either ``form``, ``path`` and perhaps ``written`` (see ``forms``), or
+            for a page ``suggest`` (are variants wanted). Of a text of several queries ``query`` says which.
 
     Returns:
-        ``verdict`` and ``formed``; of a text of several their names, ``queries``; for a page what
-        ``check --format json`` prints, and ``shown``: the same
-        as markup.
+        ``verdict``, ``outcome`` and ``formed``; of a text of several their names, ``queries``; for a page
+        what ``check --format json`` prints, and ``shown``: the same as markup.
 
     Raises:
         StreamboundError: the catalog cannot be read.
@@ -62,8 +61,8 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     except StreamboundError as error:
         report = invalid(name, criterion, error)
     if "form" in question:
-        found = formed(question["form"], report, Path(question["path"]), sql)
-        return {"verdict": report.verdict, "formed": found}
+        found = formed(question["form"], report, Path(question["path"]), sql, question.get("written"))
+        return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
     from streambound.report.pages import published_table, sql_markup
 

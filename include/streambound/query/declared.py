@@ -177,7 +177,12 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
         if column.computed is None or is_clock(column.computed):
             return None if column.computed is None else "timestamp"
         return f"computed({column.computed.sql()[:60]})"
-    text = " ".join(column.type.split())
+    return type_named(column.type)
+
+
+def type_named(text: str) -> str:
+    """A type as a script or a database names it, as a catalog does; what is not known is nested data."""
+    text = " ".join(text.split())
     while match := _AROUND.fullmatch(text):
         text = match[1]
     if canonical(text):

@@ -18,13 +18,16 @@ _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 class RegisteredQuery:
     """A query file: its name (the file's, without .sql), its text and where it lies.
 
-    ``error`` says why the file cannot be read; its text is empty then.
+    ``error`` says why the file cannot be read; its text is empty then. ``dialect`` is what is said beside the
+    text, and ``query`` which one is meant, of a text of several.
     """
 
     name: str
     sql: str
     path: Path
     error: StreamboundError | None = None
+    dialect: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,13 @@ def registry_catalog(folder: Path, file: Path | None = None) -> Catalog:
 
 
 def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
-    """Queries as a catalog names them; without the files that cannot be read."""
-    return tuple(NamedQuery(one.name, one.sql) for one in queries if one.error is None)
+    """Queries as a catalog names them, by their files; without those that cannot be read or told apart."""
+    found: dict[str, list[RegisteredQuery]] = {}
+    for one in queries:
+        if one.error is None:
+            found.setdefault(one.path.stem.lower(), []).append(one)
+    alone = (several[0] for several in found.values() if len(several) == 1)
+    return tuple(NamedQuery(one.path.stem, one.sql, one.dialect) for one in alone)
 
 
 class Mentions:

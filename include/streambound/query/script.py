@@ -24,6 +24,7 @@ from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
 
+_SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
 _CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
@@ -76,7 +77,7 @@ class Script:
             f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
             place=place,
             accepted="one query" if not known else f"one query; the text has {known}",
-            fix="put each into a file of its own" if self.queries else "write a SELECT statement",
+            fix=_SEVERAL if self.queries else "write a SELECT statement",
         )
 
     def _second(self) -> Token:
