@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from streambound.boundedness.causes import Cause, causes
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -285,6 +286,8 @@ class Report:
     unplanned: str | None = None
     refused: str | None = None
     reasons: tuple[Reason, ...] = ()
+    # What the reasons have in common.
+    causes: tuple[Cause, ...] = ()
     published: dict[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
     error: StreamboundError | None = None
@@ -310,6 +313,7 @@ class Report:
             "criterion": self.criterion,
             "reasons": [_reason_json(reason, self.projection) for reason in self.reasons],
             "published": self.published,
+            "causes": [_cause_json(cause) for cause in self.causes],
             "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "error": None if self.error is None else self.error.one_line(),
         }
@@ -327,6 +331,11 @@ class Report:
 def _blocker_json(one: UnsupportedError) -> dict[str, Any]:
     where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
     return {"construct": one.construct or one.message, "message": one.message, "where": where}
+
+
+def _cause_json(one: Cause) -> dict[str, Any]:
+    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
+    return {"message": one.message, "fix": one.fix, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
@@ -386,6 +395,7 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         unplanned=job.unplanned,
         refused=_refused(job.statement),
         reasons=job.verdict.reasons,
+        causes=_causes(job),
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
@@ -393,6 +403,15 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         rewritten=job.statement.bare is not None,
         assumed=assumptions(job.statement),
     )
+
+
+def _causes(job: Decided) -> tuple[Cause, ...]:
+    """What the reasons of an unbounded query have in common, if one of its conjunctions has them all."""
+    if job.criterion != "exact":
+        return ()
+    mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
+    found = next(mine, None)
+    return () if found is None else causes(found.query, found.verdict)
 
 
 def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:

@@ -1,9 +1,10 @@
-"""The single edits that could make a query bounded, smallest change first.
+"""The single edits that could make a query bounded, what people do in practice first.
 
 What they do to a branch (docs/theory.md): a bound takes a column out of the infinite zone that it shares
 with another; a list of values takes a dense column out of all of them; DISTINCT lets one extremum stand for
-all that is below it, and without it no answer row is remembered; a time window makes one composite of two
-streams; a column that is not projected need not be kept. None of them is trusted: each is decided again.
+all that is below it, and without it no answer row is remembered; with its timestamp a row never comes again;
+a time window makes one composite of two streams; a column that is not projected need not be kept. None of
+them is trusted: each is decided again.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ TICKS = 60
 
 
 class Change(IntEnum):
-    """How much of the meaning an edit changes, least first."""
+    """What an edit does: first what people do in practice, then by how much of the meaning it changes."""
 
-    BOUND = 0
-    INTERVAL = 1
-    LIST = 2
-    DISTINCT = 3
-    WINDOW = 4
-    PROJECTION = 5
+    KEY = 0
+    WINDOW = 1
+    BOUND = 2
+    INTERVAL = 3
+    LIST = 4
+    DISTINCT = 5
+    PROJECTION = 6
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,10 @@ class Edit:
 
 
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
-    """Edits that address some reasons of an unbounded or unknown query, smallest change first."""
+    """Edits that address some reasons of an unbounded or unknown query, in the order of ``Change``."""
     query = hints.query
     found = [
+        *_keys(draft, query),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
         *_distinct(draft),
         *_windows(draft, hints, reasons),
@@ -153,6 +156,20 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         yield Edit(
             Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
         )
+
+
+def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
+    """Showing the timestamp of a stream beside DISTINCT: a row with its time never comes again."""
+    for one in query.streams if draft.distinct else ():
+        stamp = Attribute(one.alias, one.relation.timestamp or "")
+        if one.relation.timestamp is not None and stamp not in query.projected:
+            text = draft.name(stamp.occurrence, stamp.column)
+            words = f"show {stamp} as well: each row is told once for each of its moments"
+            yield Edit(Change.KEY, words, _extended(text), ("key",))
+
+
+def _extended(text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_output(text)
 
 
 def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:

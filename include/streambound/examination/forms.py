@@ -46,7 +46,13 @@ def _moved(report: Report, sql: str, text: str) -> Report | None:
         return None
     error = None if report.error is None else _shifted(report.error, lines, text)
     reasons = tuple(replace(one, place=_at(one.place, lines)) for one in report.reasons)
-    return replace(report, reasons=reasons, error=error)
+    causes = tuple(
+        replace(
+            one, place=None if one.place is None or one.place.line not in lines else _at(one.place, lines)
+        )
+        for one in report.causes
+    )
+    return replace(report, reasons=reasons, causes=causes, error=error)
 
 
 def _places(report: Report) -> Iterator[Place]:
