@@ -411,7 +411,17 @@ def _causes(job: Decided) -> tuple[Cause, ...]:
         return ()
     mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
     found = next(mine, None)
-    return () if found is None else causes(found.query, found.verdict)
+    return () if found is None else causes(found.query, found.verdict, partial(_reread, job))
+
+
+def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:
+    """The query where relations of some names have timestamps; None where its text is no conjunction then."""
+    relations = (replace(one, timestamp=stamps.get(one.name, one.timestamp)) for one in job.catalog.relations)
+    catalog = replace(job.catalog, relations=tuple(relations))
+    try:
+        return parsed(job.statement.bare or job.sql, catalog, job.name, "spark").query
+    except StreamboundError:
+        return None
 
 
 def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:

@@ -7,8 +7,9 @@ least of that after which fewest is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 
 from streambound.boundedness.exact import exact
@@ -19,8 +20,9 @@ from streambound.errors import Place
 from streambound.query.model import Attribute, Join, Kind, Occurrence, Op, Output, Query
 from streambound.query.values import Family
 
-# Microseconds, or ticks: any window would do that no condition contradicts.
-WINDOW = 3_600_000_000
+# Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
+WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
+TICKS = 60
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,18 @@ class Cause:
 
 # The query as if something were said, and what lacks then; None where there is nothing to say.
 _Remedy = Callable[[Query], tuple[Query, Cause] | None]
+# The query as its text reads where relations of some names have timestamps; None where it cannot be read so.
+Reread = Callable[[Mapping[str, str]], Query | None]
 
 
-def causes(query: Query, verdict: Verdict) -> tuple[Cause, ...]:
+def causes(query: Query, verdict: Verdict, reread: Reread) -> tuple[Cause, ...]:
     """What lacks of time in an unbounded conjunction; nothing where that changes no finding."""
     if verdict.outcome is not Outcome.UNBOUNDED:
         return ()
     least, found = len(verdict.reasons), tuple[Cause, ...]()
-    for number in (1, 2, 3):
-        for chosen in combinations((_declared, _within, _shown), number):
+    remedies: tuple[_Remedy, ...] = (partial(_declared, reread=reread), _within, _shown)
+    for number in range(1, len(remedies) + 1):
+        for chosen in combinations(remedies, number):
             left, lacking = _tried(query, chosen, verdict)
             if left < least:
                 least, found = left, lacking
@@ -72,27 +77,24 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
     return max(len(left), len(now.reasons)), tuple(lacking)
 
 
-def _declared(query: Query) -> tuple[Query, Cause] | None:
+def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     """As if the streams that have a column of moments, and no timestamp, had it for one."""
-    made, told = [], []
-    for one in query.occurrences:
-        column = _moment(one) if one.relation.kind is Kind.STREAM and one.relation.timestamp is None else None
-        if column is not None:
-            told.append((one, column))
-            one = replace(one, relation=replace(one.relation, timestamp=column))
-        made.append(one)
-    if not told:
+    timeless = [o for o in query.streams if o.relation.kind is Kind.STREAM and o.relation.timestamp is None]
+    told = [(one, column) for one in timeless if (column := _moment(one)) is not None]
+    stamps = {one.relation.name: column for one, column in told}
+    made = reread(stamps) if stamps else None
+    if made is None:
         return None
-    names = dict.fromkeys(one.relation.name for one, _ in told)
-    columns = ", ".join(dict.fromkeys(f"{one.relation.name}.{column}" for one, column in told))
+    names = list(stamps)
+    columns = ", ".join(f"{name}.{column}" for name, column in stamps.items())
     plural = "have no timestamps" if len(names) > 1 else "has no timestamp"
-    entries = " and ".join(dict.fromkeys(f"{o.relation.name}: {{timestamp: {c}}}" for o, c in told))
+    entries = " and ".join(f"{name}: {{timestamp: {column}}}" for name, column in stamps.items())
     cause = Cause(
         f"{' and '.join(names)} {plural} in the catalog, and could have {columns}: nothing is ever too old",
         f"declare {entries}",
         told[0][0].place,
     )
-    return replace(query, occurrences=tuple(made)), cause
+    return made, cause
 
 
 def _moment(one: Occurrence) -> str | None:
@@ -107,7 +109,8 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
     apart = [stamps[alias] for alias in _first_of_each(time) if alias in stamps]
     if len(apart) < 2 or len({query.type_of(stamp).family for stamp in apart}) > 1:
         return None
-    width = WINDOW + 2 * max((abs(atom.offset) for atom in query.joins), default=0)
+    # Any would do that no condition contradicts.
+    width = 2 * _most(query) + TICKS
     added = [
         atom
         for one, other in pairwise(apart)
@@ -121,11 +124,26 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
     else:
         said = " and ".join(f"{late} may be any time after {early}" for early, late in earlier)
         said += ": no condition says how long a row waits"
-    fix = f"keep them within a window, such as {apart[1]} BETWEEN {apart[0]} AND {apart[0]} + INTERVAL 1 HOUR"
-    if query.type_of(apart[0]).family is Family.NUMBER:
-        fix = fix.replace("INTERVAL 1 HOUR", "60")
+    family = query.type_of(apart[0]).family
+    text = " AND ".join(window(query, str(one), str(other), family) for one, other in pairwise(apart))
+    fix = f"keep them within a window, such as {text}"
     cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place)
     return replace(query, where=(*query.where, *added)), cause
+
+
+def window(query: Query, one: str, other: str, family: Family) -> str:
+    """A condition that keeps two timestamps together, and does not contradict the offsets of a query."""
+    if family is Family.NUMBER:
+        width = str(max(TICKS, 2 * _most(query)))
+    else:
+        most = _most(query)
+        fitting = (name for length, name in WINDOWS if length > most)
+        width = f"INTERVAL {next(fitting, f'{2 * most // 86_400_000_000 + 1} DAYS')}"
+    return f"{other} BETWEEN {one} - {width} AND {one} + {width}"
+
+
+def _most(query: Query) -> int:
+    return max((abs(atom.offset) for atom in query.joins), default=0)
 
 
 def _first_of_each(time: TimeOrder) -> list[str]:

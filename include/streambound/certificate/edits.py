@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 from sqlglot import expressions as exp
 
+from streambound.boundedness.causes import window
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints
@@ -24,9 +25,6 @@ from streambound.query.model import Attribute, Domain, Kind, Query, Relation
 from streambound.query.values import Family, Type, Value
 
 PLACEHOLDER = "placeholder: put in your own"
-# Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
-WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
-TICKS = 60
 
 
 class Change(IntEnum):
@@ -59,11 +57,13 @@ class Edit:
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
     """Edits that address some reasons of an unbounded or unknown query, in the order of ``Change``."""
     query = hints.query
+    windows, keys = list(_windows(draft, hints, reasons)), list(_keys(draft, query))
     found = [
-        *_keys(draft, query),
+        *keys,
+        *_both(keys, windows),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
         *_distinct(draft),
-        *_windows(draft, hints, reasons),
+        *windows,
         *_projections(query, reasons),
     ]
     return sorted(found, key=lambda edit: edit.change)
@@ -149,9 +149,7 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         family = query.type_of(first).family
         if family is not query.type_of(second).family:
             continue
-        width = _width(query, family)
-        early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
-        text = f"{late} BETWEEN {early} - {width} AND {early} + {width}"
+        text = window(query, *(draft.name(a.occurrence, a.column) for a in (first, second)), family)
         words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
         yield Edit(
             Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
@@ -168,21 +166,23 @@ def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
             yield Edit(Change.KEY, words, _extended(text), ("key",))
 
 
+def _both(keys: list[Edit], windows: list[Edit]) -> Iterator[Edit]:
+    """The window between two streams and a timestamp beside DISTINCT: neither does without the other."""
+    for key, other in product(keys, windows if len(windows) == 1 else ()):
+        words = f"{key.words}; {other.words}"
+        yield Edit(Change.KEY, words, _one_after_another(key, other), (*key.replaces, *other.replaces))
+
+
+def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
+    return lambda draft: second.apply(first.apply(draft))
+
+
 def _extended(text: str) -> Callable[[Draft], Draft]:
     return lambda draft: draft.with_output(text)
 
 
 def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:
     return lambda draft: draft.with_condition(member, text)
-
-
-def _width(query: Query, family: Family) -> str:
-    """A width that does not contradict the offsets which the query has."""
-    most = max((abs(atom.offset) for atom in query.joins), default=0)
-    if family is Family.NUMBER:
-        return str(max(TICKS, 2 * most))
-    fitting = (name for width, name in WINDOWS if width > most)
-    return f"INTERVAL {next(fitting, f'{2 * most // 86_400_000_000 + 1} DAYS')}"
 
 
 def _projections(query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
