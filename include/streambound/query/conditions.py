@@ -354,9 +354,7 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Exp
             f"{stamps[0]} is an application timestamp and is compared with an ordinary column",
             place=place,
             accepted="timestamps with timestamps",
-            fix=None
-            if declared
-            else f"declare {relation.name}: {{timestamp: {plain.column}}} in the catalog",
+            fix=entry if forgotten else None,
         )
     if one.family is not other.family:
         raise QueryError(

@@ -254,8 +254,17 @@ class Inliner:
             return around
         known = dict(around)
         names = {self._key(cte.args["alias"].this) for cte in clause.expressions if cte.args.get("alias")}
+        defined = set[str]()
         for cte in clause.expressions:
             key = self._key(cte.args["alias"].this)
+            if key in defined:
+                name = cte.args["alias"].this
+                raise QueryError(
+                    f"WITH defines {name.name} twice",
+                    place=place_of(name, self._sql),
+                    fix="rename one of them",
+                )
+            defined.add(key)
             named = {self._key(table.this) for table in cte.this.find_all(exp.Table) if _plainly_named(table)}
             if clause.args.get("recursive") and named & (names - set(known) | {key}):
                 self._missing.append(blockers.blocker("WITH RECURSIVE", clause, self._sql))
@@ -330,6 +339,7 @@ class Inliner:
             self._missing += blockers.of_expression(item, self._sql)
             for query in blockers.subqueries(item):
                 self._beside(query, around)
+        self._refuse_twins(scope)
         self._refuse_rank(select, scope)
         return self._combined(select, scope, [condition for condition, _ in conditions])
 
@@ -349,6 +359,18 @@ class Inliner:
                 self._missing += error.blockers
         finally:
             self._lenient -= 1
+
+    def _refuse_twins(self, scope: _Scope) -> None:
+        seen: set[str] = set()
+        for source in scope.sources:
+            if source.key in seen and not source.key.startswith("#"):
+                name = _alias_of(source.node) or source.node
+                raise QueryError(
+                    f"the alias {name.name} is used twice",
+                    place=place_of(name, self._sql),
+                    fix="give each a different alias",
+                )
+            seen.add(source.key)
 
     def _refuse_rank(self, select: exp.Select, scope: _Scope) -> None:
         """Name a rank that is compared outside: together they are the first n of each group."""
@@ -645,6 +667,19 @@ class _Scope:
         loose = [i for i, c in enumerate(names) if c.key.lower() == key.lower()]
         return loose[0] if loose else None
 
+    def _only(self, source: _Source, key: str, column: exp.Column) -> int | None:
+        """The column of a source that a name is; refused where several have it, but for DuckDB: the first."""
+        names = [c.key for c in source.names or ()]
+        often = names.count(key) or [name.lower() for name in names].count(key.lower())
+        if often > 1 and self.inliner.language.name != "duckdb":
+            raise QueryError(
+                f"the column {column.name} is ambiguous",
+                place=place_of(column, self.inliner.text),
+                accepted="names of which each is one column's",
+                fix="rename one of the columns where they are made",
+            )
+        return self._column(source, key)
+
     def passes(self, select: exp.Select) -> bool:
         """Whether a SELECT shows every column of its one source."""
         (source,) = self.sources
@@ -707,9 +742,12 @@ class _Scope:
 
     def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
         """The parts, with their streams under names of their own."""
-        # What stands in FROM itself keeps its name.
-        kept = [_goes_by(part, source.key) for source, part in zip(self.sources, of, strict=True)]
-        taken = {source.key.lower() for source, keeps in zip(self.sources, kept, strict=True) if keeps}
+        # What stands in FROM itself keeps its name; of two that differ in case the first.
+        taken = set[str]()
+        kept = []
+        for source, part in zip(self.sources, of, strict=True):
+            kept.append(_goes_by(part, source.key) and source.key.lower() not in taken)
+            taken |= {source.key.lower()} if kept[-1] else set()
         made = []
         for source, part, direct in zip(self.sources, of, kept, strict=True):
             renamed: dict[str, str] = {}
@@ -822,12 +860,13 @@ class _Scope:
         key = self.inliner.key(column.this)
         if owner := column.args.get("table"):
             wanted = self.inliner.key(owner)
-            of = [i for i, s in enumerate(self.sources) if s.key == wanted or s.key.lower() == wanted.lower()]
+            of = [i for i, s in enumerate(self.sources) if s.key == wanted]
+            of = of or [i for i, s in enumerate(self.sources) if s.key.lower() == wanted.lower()]
             if not of:
                 if self._nested(owner):
                     return None
                 raise self._unknown_owner(owner)
-            at = self._column(self.sources[of[0]], key)
+            at = self._only(self.sources[of[0]], key, column)
             if at is None:
                 at = self._pseudo(self.sources[of[0]], key)
             if at is None and not self._opaque(self.sources[of[0]], column):
@@ -839,7 +878,8 @@ class _Scope:
                     fix=meant(column.name, names),
                 )
             return None if at is None else (of[0], at)
-        found = [(i, at) for i, s in enumerate(self.sources) if (at := self._column(s, key)) is not None]
+        sources = enumerate(self.sources)
+        found = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
         if not found:
             found = [(i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None]
         if key in self.merged:

@@ -11,15 +11,16 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from streambound.errors import QueryError, UnsupportedError
+from streambound.errors import QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
-from streambound.query.declared import completed, declared, with_stamps
+from streambound.query.declared import Wrong, completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
 from streambound.query.inline import Inliner, Other, View
 from streambound.query.registry import metadata
+from streambound.query.scope import place_of
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
@@ -39,7 +40,7 @@ class Asked:
 
     name: str
     tree: exp.Expr | None
-    error: QueryError | None = None
+    error: StreamboundError | None = None
     # The views that stand where it is written.
     views: Mapping[str, View] = field(default_factory=dict)
     # The names that its columns are given, if any.
@@ -118,7 +119,6 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
 
     Raises:
         QueryError: it has no tokens of that dialect, or is nested too deeply.
-        CatalogError: a declaration in it cannot be read.
     """
     language, guessed = language_of(sql, dialect, metadata(sql))
     found = tokens(sql, language)
@@ -140,7 +140,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
             _told(standing, states, ignored, one, tokens_of(one, found))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
-    known = completed(catalog, declared(tables_of, trees, language), own)
+    found_tables, wrong = declared(tables_of, trees, language)
+    known = completed(catalog, found_tables, own, wrong)
+    _placed(wrong, tables_of, sql)
     known = with_stamps(known, trees)
     queries: list[Asked] = []
     for number, one in enumerate(read, start=1):
@@ -162,7 +164,7 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
             # A table of what lies in files: it has the columns that are declared.
             tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
         views = standing.views(states[id(one)])
-        refusal = standing.refusal(tree, states[id(one)], views, sql)
+        refusal = standing.refusal(tree, states[id(one)], views, sql, wrong)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
         queries.append(Asked(_unused(name, queries), tree, refusal, views, _columns(one)))
     if language.name == "spark" and len(read) == 1 and not queries and written:
@@ -200,6 +202,13 @@ def _columns(one: Written) -> tuple[exp.Identifier, ...]:
     if one.table is None or one.table.kind == "sink" or one.table.options.get("kafka_topic"):
         return ()
     return tuple(column.name for column in one.table.columns)
+
+
+def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
+    """Put what is wrong of tables at the places of their names."""
+    for one in tables:
+        if one.name is not None and (error := wrong.get(one.name.name.lower())) is not None:
+            error.place, error.text = place_of(one.name, sql), sql
 
 
 def _tables(written: list[Written]) -> list[Written]:
