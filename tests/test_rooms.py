@@ -34,6 +34,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "locks": [],
     "query.dialects": [],
     "query": ["query.dialects"],
+    "projects": ["query", "query.dialects"],
     "constraints": ["query"],
     "boundedness": ["query", "constraints"],
     "papers": DECISION,
@@ -71,6 +72,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "cli": [
         *(
             "query",
+            "projects",
             "boundedness",
             "evaluation",
             "certificate",

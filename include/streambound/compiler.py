@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from streambound.boundedness.causes import Cause, causes
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -315,6 +316,8 @@ class Report:
     unplanned: str | None = None
     refused: str | None = None
     reasons: tuple[Reason, ...] = ()
+    # What the reasons have in common.
+    causes: tuple[Cause, ...] = ()
     published: dict[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
     error: StreamboundError | None = None
@@ -322,6 +325,11 @@ class Report:
     guessed: str | None = None
     # Expressions with functions that are not known: each is taken to depend on its arguments alone.
     assumed: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """The verdict; ``unsupported`` of what is valid and not decided."""
+        return "unsupported" if isinstance(self.error, UnsupportedError) else self.verdict
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -333,6 +341,7 @@ class Report:
             "criterion": self.criterion,
             "reasons": [_reason_json(reason, self.projection) for reason in self.reasons],
             "published": self.published,
+            "causes": [_cause_json(cause) for cause in self.causes],
             "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "error": None if self.error is None else self.error.one_line(),
         }
@@ -350,6 +359,11 @@ class Report:
 def _blocker_json(one: UnsupportedError) -> dict[str, Any]:
     where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
     return {"construct": one.construct or one.message, "message": one.message, "where": where}
+
+
+def _cause_json(one: Cause) -> dict[str, Any]:
+    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
+    return {"message": one.message, "fix": one.fix, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
@@ -409,12 +423,32 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         unplanned=job.unplanned,
         refused=_refused(job.statement),
         reasons=job.verdict.reasons,
+        causes=_causes(job),
         published={key: verdict.outcome.value for key, verdict in job.published.items()},
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
         assumed=assumptions(job.statement),
     )
+
+
+def _causes(job: Decided) -> tuple[Cause, ...]:
+    """What the reasons of an unbounded query have in common, if one of its conjunctions has them all."""
+    if job.criterion != "exact":
+        return ()
+    mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
+    found = next(mine, None)
+    return () if found is None else causes(found.query, found.verdict, partial(_reread, job))
+
+
+def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:
+    """The query where relations of some names have timestamps; None where its text is no conjunction then."""
+    relations = (replace(one, timestamp=stamps.get(one.name, one.timestamp)) for one in job.catalog.relations)
+    catalog = replace(job.catalog, relations=tuple(relations))
+    try:
+        return parsed(job.statement.bare or job.sql, catalog, job.name, "spark").query
+    except StreamboundError:
+        return None
 
 
 def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:

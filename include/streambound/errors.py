@@ -124,6 +124,12 @@ class CatalogError(StreamboundError):
     code = "invalid-catalog"
 
 
+class ProjectError(StreamboundError):
+    """A ``streambound.toml`` or a dbt manifest cannot be read, or says what is not understood."""
+
+    code = "invalid-project"
+
+
 class QueryError(StreamboundError):
     """The SQL cannot be read, names something unknown, or mixes types."""
 

@@ -32,14 +32,13 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         StreamboundError: a query that is named cannot be benchmarked.
     """
     from streambound.history.recent import plan_for
-    from streambound.query.catalog import load_catalog
-    from streambound.query.registry import read_query
+    from streambound.query.registry import read_query, registry_catalog
     from streambound.spark.cache_benchmark import Wanted
 
     days(None, params["to"])
     names = ("days", "held_out", "runs")
     wanted = Wanted(tuple(params["sizes"]), tuple(_policies(params)), **{n: params[n] for n in names})
-    catalog = load_catalog(settings.registry() / "streams.yml")
+    catalog = registry_catalog(settings.registry())
     streams = set(params["streams"] or ())
     if unknown := sorted(streams - set(catalog.names)):
         raise DataError(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from streambound.compiler import Report
     from streambound.quality import StreamQuality
+    from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
 
 
@@ -89,24 +90,22 @@ class BoundedMemoryCheckOperator(BaseOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
         """What the query reads, and the verdict; called by Airflow's OpenLineage provider alone."""
-        from streambound.query.catalog import load_catalog
         from streambound_airflow.lineage import of_check
 
         if self._checked is None:
             return None
         database = results(self.database_conn_id).url
-        return of_check(*self._checked, load_catalog(catalog_file(self.catalog)), database)
+        return of_check(*self._checked, catalog_of(self.catalog), database)
 
     def _check(self) -> tuple[str, Report]:
         from streambound.compiler import CRITERIA, Report, check
         from streambound.errors import StreamboundError
-        from streambound.query.catalog import load_catalog
 
         if self.criterion not in CRITERIA:
             raise AirflowFailException(
                 f"criterion {self.criterion!r} is not known; accepted: {', '.join(CRITERIA)}"
             )
-        catalog = load_catalog(catalog_file(self.catalog))
+        catalog = catalog_of(self.catalog)
         try:
             sql = self._text() if self.sql is None else self.sql
         except StreamboundError as error:
@@ -175,13 +174,12 @@ class StreamQualityOperator(BaseOperator):
         """The stream, the names of its partitions that failed, and how many were checked."""
         from streambound.quality import check_stream
         from streambound.quality.docs import site_folder
-        from streambound.query.catalog import load_catalog
         from streambound_airflow.partitions import in_range
 
         # Great Expectations would write hundreds of lines about its own configuration.
         logging.getLogger("great_expectations").setLevel(logging.WARNING)
         with reported():
-            catalog = load_catalog(catalog_file(self.catalog))
+            catalog = catalog_of(self.catalog)
             relation = catalog.find(self.stream)
             if relation is None:
                 raise AirflowFailException(
@@ -224,9 +222,15 @@ class StreamQualityOperator(BaseOperator):
         self.log.info("Data Docs: %s", quality.docs)
 
 
-def catalog_file(chosen: str | None) -> Path:
-    """The chosen stream catalog, or the registry's."""
-    return Path(chosen) if chosen else settings.registry() / "streams.yml"
+def catalog_of(chosen: str | None) -> Catalog:
+    """The chosen stream catalog, or the registry's, whose queries may name each other.
+
+    Raises:
+        CatalogError: it cannot be read.
+    """
+    from streambound.query.registry import registry_catalog
+
+    return registry_catalog(settings.registry(), Path(chosen) if chosen else None)
 
 
 def switched_on(value: bool | str) -> bool:

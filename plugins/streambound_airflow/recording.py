@@ -116,11 +116,11 @@ def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
     from streambound.quality import AnswerSet
-    from streambound.query.catalog import load_catalog
     from streambound.query.parse import statement
+    from streambound.query.registry import registry_catalog
 
     name = str(body["query"])
-    query = statement(body["sql"], load_catalog(settings.registry() / "streams.yml"), name)
+    query = statement(body["sql"], registry_catalog(settings.registry()), name)
     folder = settings.answers_root() / name
     # In k tuples of memory nobody remembers which rows there have been: one may come again.
     distinct = query.projection == "eliminating" and not body.get("memory")

@@ -42,11 +42,10 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
         CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
         PlanError: no query can be evaluated.
     """
-    from streambound.query.catalog import load_catalog
-    from streambound.query.registry import read_query
+    from streambound.query.registry import read_query, registry_catalog
 
     folder = settings.registry()
-    catalog = load_catalog(folder / "streams.yml")
+    catalog = registry_catalog(folder)
     verdicts = {verdict.query: verdict for verdict in store.latest_verdicts()}
     reads: dict[str, list[str]] = {}
     for name in chosen_queries(wanted):
@@ -106,7 +105,7 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
 
 def _has_memory(query: RegisteredQuery) -> bool:
     from streambound.approximate.requested import CACHE_SIZE
-    from streambound.query.parse import metadata
+    from streambound.query.registry import metadata
 
     return CACHE_SIZE in dict(metadata(query.sql))
 

@@ -217,3 +217,74 @@ def test_a_domain_of_another_type_is_refused(kind: str, domain: object) -> None:
     report = check(f"{A}INSERT INTO o {BAD} WHERE k > 'a';", known, dialect="flink")
     assert isinstance(report.error, CatalogError)
     assert f"column k: the script declares it string, the catalog {kind}" in report.error.message
+
+
+B = "CREATE TABLE b (k STRING, n INT, ts TIMESTAMP(3));\n"
+WRONG = {
+    "a watermark of no column": A.replace("FOR ts AS ts", "FOR tss AS tss"),
+    "two columns but for case": A.replace("n INT", "K INT"),
+    "another type than the catalog's": A,
+}
+
+
+@pytest.mark.parametrize("table", WRONG.values(), ids=WRONG)
+def test_a_wrong_declaration_refuses_the_queries_that_read_it_alone(table: str) -> None:
+    catalog = Catalog(())
+    if table == A:
+        catalog = catalog_from_mapping(
+            {"a": {"columns": {"k": "int"}, "domains": {"k": {"min": 1, "max": 2}}}}
+        )
+    sql = (
+        f"{B}{table}CREATE VIEW v AS {GOOD};\nINSERT INTO far SELECT k FROM v;\n"
+        f"INSERT INTO good SELECT k FROM b WHERE k = 'x';\n"
+        f"INSERT INTO own WITH a AS (SELECT k FROM b) SELECT k FROM a;\n"
+    )
+    for query, verdict in {"v": "invalid", "far": "invalid", "good": "bounded", "own": "bounded"}.items():
+        report = check(sql, catalog, dialect="flink", query=query, suggest=False)
+        assert report.verdict == verdict, (query, report.error)
+        if verdict == "invalid":
+            assert isinstance(report.error, CatalogError)
+            place = report.error.place
+            assert place is not None and (place.line, place.column) == (2, 14)
+            assert "CREATE TABLE a" in str(report.error)
+
+
+FOLDED = ("spark", "ksql", "risingwave", "azure", "postgres")
+EXACT = ("flink", "sqrl", "timeplus")
+CASE = {
+    "aliases": (
+        "SELECT DISTINCT A.n FROM b a JOIN (SELECT k AS j, n FROM b) A ON a.k = A.j AND A.n IN (1, 2)",
+        "the alias A is used twice",
+    ),
+    "columns": (
+        "SELECT DISTINCT x FROM (SELECT n AS x, k AS X FROM b) q WHERE x IN (1, 2)",
+        "the column x is ambiguous",
+    ),
+    "common tables": (
+        "WITH v AS (SELECT n FROM b WHERE n IN (1, 2)), V AS (SELECT n FROM b) SELECT DISTINCT n FROM v",
+        "WITH defines V twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "said"), CASE.values(), ids=CASE)
+@pytest.mark.parametrize("dialect", [*FOLDED, *EXACT])
+def test_names_that_differ_in_case_are_one_where_the_dialect_folds(dialect: str, sql: str, said: str) -> None:
+    catalog = catalog_from_mapping({"b": {"k": "string", "n": "int"}})
+    report = check(sql, catalog, dialect=dialect, suggest=False)
+    if dialect in FOLDED:
+        assert report.error is not None and said in report.error.message
+    else:
+        assert (report.error, report.verdict) == (None, "bounded")
+
+
+@pytest.mark.parametrize("dialect", [*FOLDED, *EXACT])
+def test_tables_that_differ_in_case_take_no_other_verdicts(dialect: str) -> None:
+    text = "TEXT" if dialect == "postgres" else "STRING"
+    tables = f"CREATE TABLE t (k {text}); CREATE TABLE T (j INT, k {text}); CREATE TABLE u (n INT);"
+    sql = f"{tables} INSERT INTO o SELECT DISTINCT n FROM u WHERE n IN (1, 2); INSERT INTO p SELECT k FROM t;"
+    if dialect == "azure":
+        sql = f"{tables} SELECT DISTINCT n INTO o FROM u WHERE n IN (1, 2); SELECT k INTO p FROM t;"
+    assert check(sql, Catalog(()), dialect=dialect, query="o", suggest=False).verdict == "bounded"
+    error = check(sql, Catalog(()), dialect=dialect, query="p", suggest=False).error
+    assert error is not None and "t is declared more than once" in error.message

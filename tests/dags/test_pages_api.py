@@ -95,6 +95,27 @@ def test_a_text_is_decided_and_drawn_and_nothing_is_recorded(viewer: Any, store:
     assert store.latest_verdicts() == []
 
 
+def test_what_check_says_of_a_text_is_passed_through(viewer: Any) -> None:
+    sql = "SELECT origin, COUNT(*) FROM departures GROUP BY origin EMIT CHANGES"
+    body = viewer.post("api/v1/check", json={"sql": sql}).json()
+    assert [one["construct"] for one in body["blockers"]] == ["the aggregate COUNT", "GROUP BY"]
+    assert body["blockers"][0]["where"] == {"line": 1, "column": 16}
+    body = viewer.post("api/v1/check", json={"sql": "SELECT origin FROM departures EMIT CHANGES"}).json()
+    assert (body["dialect"], body["guessed"], body["blockers"]) == ("ksql", "EMIT CHANGES", [])
+    body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT f(origin) AS x FROM departures"}).json()
+    assert len(body["assumed"]) == 1
+
+
+def test_a_text_may_name_a_registered_query(viewer: Any, registry: Path) -> None:
+    (registry / "queries" / "few.sql").write_text(
+        "SELECT origin FROM departures WHERE origin IN ('EWR', 'JFK')"
+    )
+    asked = {"sql": "SELECT DISTINCT origin FROM few"}
+    assert viewer.post("api/v1/check", json=asked).json()["units"] == 2
+    (registry / "queries" / "few.sql").write_text("SELECT origin FROM departures WHERE origin IN ('EWR')")
+    assert viewer.post("api/v1/check", json=asked).json()["units"] == 1
+
+
 NESTED = "SELECT origin FROM departures WHERE " + "(" * 20_000 + "dep_delay > 1" + ")" * 20_000
 HOSTILE = {
     "deep": (NESTED, 200),

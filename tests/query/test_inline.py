@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import duckdb
@@ -12,11 +13,12 @@ from tests.query.nested import TABLES, VALUES, Drawn, drawn
 from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
-from streambound.query.catalog import catalog_from_mapping
+from streambound.query.catalog import NamedQuery, catalog_from_mapping
 from streambound.query.corpus import CorpusLine
 from streambound.query.guess import language_of
 from streambound.query.model import Attribute
-from streambound.query.parse import metadata, read
+from streambound.query.parse import read
+from streambound.query.registry import metadata
 
 STREAMS = {name: {"columns": dict.fromkeys(columns, "int")} for name, columns in TABLES.items()}
 CATALOG = catalog_from_mapping(STREAMS)
@@ -169,3 +171,69 @@ def test_a_dialect_is_guessed_where_the_text_leaves_no_doubt(
 ) -> None:
     language, found = language_of(text, None, metadata(text))
     assert (language.name, found) == (dialect, sign)
+
+
+def test_registered_queries_are_read_by_name_as_views_are() -> None:
+    """A text with its views, and the same text beside its views, each of them a file of a registry."""
+    decided = 0
+    for seed in range(SEEDS):
+        query = drawn(seed)
+        if not query.views:
+            continue
+        files = {view.split()[2]: view for view in query.views}
+        # A view that names no columns is as well the query alone.
+        files = {n: v if f"{n} (" in v else v.partition(" AS ")[2] for n, v in files.items()}
+        beside = replace(CATALOG, queries=tuple(NamedQuery(n, v) for n, v in files.items()))
+        script = "; ".join([*query.views, f"INSERT INTO o {query.sql}"])
+        one = check(script, CATALOG, query="o", suggest=False)
+        other = check(query.sql, beside, suggest=False)
+        assert (one.verdict, one.units) == (other.verdict, other.units), query
+        if other.error is None:
+            decided += 1
+            mine, theirs = read(query.sql, beside).statement, read(script, CATALOG, query="o").statement
+            assert mine.bare in (None, theirs.bare), query
+    assert decided > 40
+
+
+OTHER = "SELECT A, B FROM S WHERE A BETWEEN 0 AND 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "queries", "said"),
+    [
+        ("SELECT DISTINCT A FROM q", {"q": OTHER}, "bounded"),
+        ("SELECT DISTINCT x.A FROM q x, q y WHERE x.A = y.A", {"q": OTHER}, "bounded"),
+        # Whatever is nearer is meant.
+        ("SELECT DISTINCT A FROM S", {"S": OTHER}, "unbounded"),
+        ("WITH q AS (SELECT A FROM S) SELECT DISTINCT A FROM q", {"q": OTHER}, "unbounded"),
+        # A view of the text has no part in what another text reads, nor has one of that text in this one.
+        (
+            "WITH p AS (SELECT A FROM S) SELECT DISTINCT A FROM q",
+            {"q": "SELECT A FROM p", "p": OTHER},
+            "bounded",
+        ),
+        ("SELECT A FROM v", {"q": f"CREATE VIEW v AS {OTHER}; {OTHER}"}, "unknown stream v"),
+        ("SELECT A FROM q", {"q": "SELECT A FROM p", "p": "SELECT A FROM q"}, "a query that reads itself"),
+        ("SELECT A FROM q", {"q": f"{OTHER}; {OTHER}"}, "found 2 statements"),
+        ("SELECT A FROM q", {"q": "SELECT X FROM S"}, "no stream in FROM has a column X"),
+        ("SELECT A FROM q", {"q": "SELECT A, SUM(B) FROM S GROUP BY A"}, "in the query q: GROUP BY is not"),
+        ("SELECT A FROM q", {"q": f"-- dialect: flink\n{OTHER}"}, "it is written in Flink SQL"),
+    ],
+)
+def test_a_registered_query_is_read_by_its_name(text: str, queries: dict[str, str], said: str) -> None:
+    beside = replace(CATALOG, queries=tuple(NamedQuery(n, v) for n, v in queries.items()))
+    report = check(text, beside, suggest=False)
+    if report.error is None:
+        assert report.verdict == said
+    else:
+        assert said in str(report.error), report.error
+        place = report.error.place
+        assert place is not None and text[place.column - 1 : place.column - 1 + place.length] in ("q", "v")
+
+
+def test_what_two_texts_declare_differently_is_not_mixed_up() -> None:
+    other = NamedQuery("q", "CREATE TABLE Z (A INT); INSERT INTO o SELECT A FROM Z")
+    beside = replace(CATALOG, queries=(other,))
+    assert check("SELECT DISTINCT A FROM q WHERE A IN (1, 2)", beside).units == 2
+    mine = "CREATE TABLE Z (A INT, B INT); INSERT INTO o SELECT A FROM q, Z"
+    assert "which this text declares otherwise" in str(check(mine, beside).error)

@@ -9,7 +9,8 @@ import pytest
 from streambound import settings
 from streambound.boundedness.exact import exact
 from streambound.query.catalog import load_catalog
-from streambound.query.parse import metadata, parse
+from streambound.query.parse import parse
+from streambound.query.registry import metadata
 
 REGISTRY = settings.project_root() / "include" / "registry"
 CATALOG = load_catalog(REGISTRY / "streams.yml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streambound.errors import QueryError
-from streambound.query.parse import metadata
+from streambound.query.registry import metadata
 
 CACHE_SIZE = "cache size"
 

@@ -88,6 +88,15 @@ class Draft:
 
         return self._edited(change, lambda select, member: member.drop(place))
 
+    def with_output(self, output: str) -> Draft:
+        """With a further output, the last of the SELECT list."""
+        (added,) = trees(f"SELECT {output}")[0].expressions
+
+        def change(select: exp.Select) -> None:
+            select.append("expressions", added.copy())
+
+        return self._edited(change, lambda select, member: member.extend(output))
+
     def name(self, alias: str, column: str) -> str:
         """``alias.column`` as SQL text, in backticks where the name needs them."""
         parts = (exp.to_identifier(part, quoted=not _plain(part)) for part in (alias, column))

@@ -1,9 +1,10 @@
-"""The single edits that could make a query bounded, smallest change first.
+"""The single edits that could make a query bounded, what people do in practice first.
 
 What they do to a branch (docs/theory.md): a bound takes a column out of the infinite zone that it shares
 with another; a list of values takes a dense column out of all of them; DISTINCT lets one extremum stand for
-all that is below it, and without it no answer row is remembered; a time window makes one composite of two
-streams; a column that is not projected need not be kept. None of them is trusted: each is decided again.
+all that is below it, and without it no answer row is remembered; with its timestamp a row never comes again;
+a time window makes one composite of two streams; a column that is not projected need not be kept. None of
+them is trusted: each is decided again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 from sqlglot import expressions as exp
 
+from streambound.boundedness.causes import window
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints
@@ -23,20 +25,18 @@ from streambound.query.model import Attribute, Domain, Kind, Query, Relation
 from streambound.query.values import Family, Type, Value
 
 PLACEHOLDER = "placeholder: put in your own"
-# Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
-WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
-TICKS = 60
 
 
 class Change(IntEnum):
-    """How much of the meaning an edit changes, least first."""
+    """What an edit does: first what people do in practice, then by how much of the meaning it changes."""
 
-    BOUND = 0
-    INTERVAL = 1
-    LIST = 2
-    DISTINCT = 3
-    WINDOW = 4
-    PROJECTION = 5
+    KEY = 0
+    WINDOW = 1
+    BOUND = 2
+    INTERVAL = 3
+    LIST = 4
+    DISTINCT = 5
+    PROJECTION = 6
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,15 @@ class Edit:
 
 
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
-    """Edits that address some reasons of an unbounded or unknown query, smallest change first."""
+    """Edits that address some reasons of an unbounded or unknown query, in the order of ``Change``."""
     query = hints.query
+    windows, keys = list(_windows(draft, hints, reasons)), list(_keys(draft, query))
     found = [
+        *keys,
+        *_both(keys, windows),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
         *_distinct(draft),
-        *_windows(draft, hints, reasons),
+        *windows,
         *_projections(query, reasons),
     ]
     return sorted(found, key=lambda edit: edit.change)
@@ -146,26 +149,40 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         family = query.type_of(first).family
         if family is not query.type_of(second).family:
             continue
-        width = _width(query, family)
-        early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
-        text = f"{late} BETWEEN {early} - {width} AND {early} + {width}"
+        text = window(query, *(draft.name(a.occurrence, a.column) for a in (first, second)), family)
         words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
         yield Edit(
             Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
         )
 
 
+def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
+    """Showing the timestamp of a stream beside DISTINCT: a row with its time never comes again."""
+    for one in query.streams if draft.distinct else ():
+        stamp = Attribute(one.alias, one.relation.timestamp or "")
+        if one.relation.timestamp is not None and stamp not in query.projected:
+            text = draft.name(stamp.occurrence, stamp.column)
+            words = f"show {stamp} as well: each row is told once for each of its moments"
+            yield Edit(Change.KEY, words, _extended(text), ("key",))
+
+
+def _both(keys: list[Edit], windows: list[Edit]) -> Iterator[Edit]:
+    """The window between two streams and a timestamp beside DISTINCT: neither does without the other."""
+    for key, other in product(keys, windows if len(windows) == 1 else ()):
+        words = f"{key.words}; {other.words}"
+        yield Edit(Change.KEY, words, _one_after_another(key, other), (*key.replaces, *other.replaces))
+
+
+def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
+    return lambda draft: second.apply(first.apply(draft))
+
+
+def _extended(text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_output(text)
+
+
 def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:
     return lambda draft: draft.with_condition(member, text)
-
-
-def _width(query: Query, family: Family) -> str:
-    """A width that does not contradict the offsets which the query has."""
-    most = max((abs(atom.offset) for atom in query.joins), default=0)
-    if family is Family.NUMBER:
-        return str(max(TICKS, 2 * most))
-    fitting = (name for width, name in WINDOWS if width > most)
-    return f"INTERVAL {next(fitting, f'{2 * most // 86_400_000_000 + 1} DAYS')}"
 
 
 def _projections(query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:

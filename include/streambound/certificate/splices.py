@@ -53,6 +53,12 @@ class Member:
             return [Splice(select.end + 1, select.end + 1, " DISTINCT")]
         return [] if there is None else [Splice(select.end + 1, there.end + 1, "")]
 
+    def extend(self, output: str) -> list[Splice]:
+        """Splices that add an output after the others."""
+        last = self.after(TokenType.FROM)
+        before = [] if last is None else [t for t in self.tokens if t.end < last.start]
+        return [Splice(before[-1].end + 1, before[-1].end + 1, f", {output}")] if before else []
+
     def drop(self, place: int) -> list[Splice]:
         """Splices that remove an output, or put the constant 1 for the only one."""
         first, last = self.after(TokenType.DISTINCT, TokenType.SELECT), self.after(TokenType.FROM)

@@ -7,13 +7,17 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import add_dialect, command, exit_code, refuse_ignored
-from streambound.errors import CatalogError, PlatformError, StreamboundError
+from streambound.cli.options import add_text, command, exit_code, refuse_ignored
+from streambound.errors import CatalogError, PlatformError, QueryError, StreamboundError
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
+
+if TYPE_CHECKING:
+    from streambound.cli.queries import Chosen
+    from streambound.query.catalog import NamedQuery
 
 FORMATS = ("text", "json", "sarif")
 # Seconds that a query may take to be decided; --timeout says otherwise.
@@ -30,7 +34,11 @@ def add_parser(commands: Any) -> None:
     parser = command(commands, "check", _check, text)
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=".sql files or folders of them")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
-    add_dialect(parser)
+    parser.add_argument("--dbt", type=Path, metavar="MANIFEST", help="a dbt project, by its manifest.json")
+    parser.add_argument(
+        "--select", nargs="+", metavar="MODEL", help="of a dbt project: NAME, tag:NAME or path:FOLDER"
+    )
+    add_text(parser)
     parser.add_argument(
         "--watch", action="store_true", help="go on, and print what changes when files do; Ctrl-C ends it"
     )
@@ -71,10 +79,21 @@ class Asked:
     default: bool = False
     # Which query of a text of several.
     query: str | None = None
+    # The queries that it may name: name, text and dialect.
+    queries: tuple[NamedQuery, ...] = ()
+    # The file that a person wrote, and its text, where the text that is decided was made of it.
+    written: tuple[str, str] | None = None
+    # The outcomes that fail the check; None: all but bounded.
+    errors: frozenset[str] | None = None
 
 
-# A verdict, and what is printed of it.
-Decided = tuple[str, Any]
+@dataclass(frozen=True)
+class Decided:
+    """A verdict, what is printed of it, and the exit code that it asks for."""
+
+    verdict: str
+    formed: Any
+    code: int
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -83,9 +102,13 @@ def _check(options: argparse.Namespace) -> int:
             "PATH": bool(options.paths),
             "--catalog": options.catalog is not None,
             "--dialect": options.dialect is not None,
+            "--query": options.chosen is not None,
+            "--dbt": options.dbt is not None,
+            "--select": options.select is not None,
             f"--format {options.format}": options.format in ("text", "sarif"),
         }
         refuse_ignored(given, "the queries and the streams are in its lines, and the output is JSON")
+    _refuse_dbt(options)
     if options.watch:
         from streambound.cli.watch import watch
 
@@ -96,23 +119,62 @@ def _check(options: argparse.Namespace) -> int:
         if options.corpus is not None:
             asked, form = _lines(options.corpus), "json"
         else:
-            asked = files(options.paths, options.catalog, options.dialect)
+            asked = files(options)
             form = options.format or "text"
-        return exit_code(_PRINTED[form](_all_decided(asked, form, options, examiner)))
+        return max(_PRINTED[form](_all_decided(asked, form, options, examiner)), default=0)
 
 
-def files(paths: list[Path], catalog_file: Path | None, dialect: str | None) -> Iterator[Asked]:
-    """The queries of files and folders, or the registered ones.
+def _refuse_dbt(options: argparse.Namespace) -> None:
+    given = {"PATH": options.paths, "--catalog": options.catalog, "--query": options.chosen}
+    if options.dbt is not None and (ignored := [name for name, value in given.items() if value]):
+        raise QueryError(
+            f"{', '.join(ignored)} cannot be given with --dbt: the manifest has the models and their catalog",
+            fix="choose models with --select, and say what dbt cannot in meta.streambound",
+        )
+    if options.select is not None and options.dbt is None:
+        raise QueryError("--select chooses models of dbt", fix="give --dbt target/manifest.json as well")
+
+
+def files(options: argparse.Namespace) -> Iterator[Asked]:
+    """The queries of files and folders, of the project, or the registered ones.
 
     Raises:
         StreamboundError: no catalog, or no .sql file in the paths.
     """
-    from streambound.cli.queries import queries
+    from streambound.cli.queries import models, queries
 
-    found, catalog = queries(paths, catalog_file)
-    source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
-    for query in found:
-        yield Asked(query.name, query.sql, query.path, source, query.error, dialect, catalog.default)
+    if options.dbt is not None:
+        found = models(options.dbt, options.select or (), options.dialect)
+    else:
+        found = iter(queries(options.paths, options.catalog))
+    yield from (asked_of(chosen, options) for chosen in found)
+
+
+def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
+    """A query as it is decided."""
+    query, around = chosen.query, chosen.around
+    named = around.mentions.of(query.sql)
+    return Asked(
+        query.name,
+        query.sql,
+        query.path,
+        around.source((query.sql, *(one.sql for one in named))),
+        query.error,
+        options.dialect or query.dialect,
+        around.catalog.default,
+        options.chosen,
+        named,
+        _text(chosen.written),
+        around.errors,
+    )
+
+
+def _text(written: Path | None) -> tuple[str, str] | None:
+    """A file with its text; no text where it cannot be read."""
+    try:
+        return None if written is None else (str(written), written.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return str(written), ""
 
 
 def _lines(path: Path) -> Iterator[Asked]:
@@ -168,7 +230,7 @@ def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examin
         return
     question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
     question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
-    question["default"] = one.default
+    question |= {"default": one.default, "queries": list(map(astuple, one.queries)), "written": one.written}
     try:
         found = examiner.ask(question, options.timeout)
     except NotDecided as error:
@@ -186,7 +248,16 @@ def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examin
         for name in answer["queries"]:
             yield from decided(replace(one, query=name), form, options, examiner)
         return
-    yield answer["verdict"], answer["formed"]
+    yield _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
+
+
+def _judged(one: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
+    """An outcome as the project takes it: what is no error there is a note."""
+    if one.errors is None or outcome in one.errors:
+        return Decided(verdict, formed, exit_code([verdict]))
+    for result in formed if form == "sarif" else ():
+        result["level"] = "note"
+    return Decided(verdict, formed, 0)
 
 
 def _undecided(one: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
@@ -200,7 +271,8 @@ def _undecided(one: Asked, form: str, criterion: str, error: StreamboundError | 
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
         report = Report(name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
-    return report.verdict, formed(form, report, one.path, one.sql)
+    found = formed(form, report, one.path, one.sql, written=one.written)
+    return _judged(one, form, report.verdict, report.outcome, found)
 
 
 class Again:
@@ -222,31 +294,31 @@ class Again:
         return self._made[key]
 
 
-def _print_json(decided: Iterable[Decided]) -> Iterator[str]:
-    for verdict, found in decided:
-        print(json.dumps(found, ensure_ascii=False))
-        yield verdict
+def _print_json(decided: Iterable[Decided]) -> Iterator[int]:
+    for found in decided:
+        print(json.dumps(found.formed, ensure_ascii=False))
+        yield found.code
 
 
-def _print_sarif(decided: Iterable[Decided]) -> Iterable[str]:
+def _print_sarif(decided: Iterable[Decided]) -> Iterable[int]:
     from streambound.report.sarif import sarif
 
     found = list(decided)
-    log = sarif(result for _, results in found for result in results)
+    log = sarif(result for one in found for result in one.formed)
     print(json.dumps(log, ensure_ascii=False, indent=2))
-    return [verdict for verdict, _ in found]
+    return [one.code for one in found]
 
 
-def _print_text(decided: Iterable[Decided]) -> Iterator[str]:
+def _print_text(decided: Iterable[Decided]) -> Iterator[int]:
     counts: dict[str, int] = {}
-    for verdict, text in decided:
-        print(text)
-        counts[verdict] = counts.get(verdict, 0) + 1
-        yield verdict
+    for found in decided:
+        print(found.formed)
+        counts[found.verdict] = counts.get(found.verdict, 0) + 1
+        yield found.code
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
 
 
-_PRINTED: dict[str, Callable[[Iterable[Decided]], Iterable[str]]] = {
+_PRINTED: dict[str, Callable[[Iterable[Decided]], Iterable[int]]] = {
     "text": _print_text,
     "json": _print_json,
     "sarif": _print_sarif,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.cli.options import command
+from streambound.cli.options import add_text, command
 
 if TYPE_CHECKING:
     from streambound.history.doctor import Cost, Diagnosis, Examined, Finding
@@ -22,20 +22,23 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "query", nargs="?", metavar="QUERY", help="a registered query or a .sql file (default: all)"
     )
+    add_text(parser)
     parser.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import one, queries
+    from streambound.cli.queries import one
     from streambound.history.doctor import diagnose
+    from streambound.query.registry import load_registry, registry_catalog
 
     if options.input is not None:
         os.environ["STREAMBOUND_STREAMS"] = str(options.input.resolve())
     if options.query is None:
-        chosen, catalog = queries([], options.catalog)
+        chosen = load_registry(settings.registry()).queries
+        catalog = registry_catalog(settings.registry(), options.catalog)
     else:
-        query, catalog = one(options.query, options.catalog)
+        query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
         chosen = (query,)
     streams, found = diagnose(chosen, catalog, settings.checkpoints())
     findings = len([f for s in streams for f in s.findings] + [f for q in found for f in q.findings])

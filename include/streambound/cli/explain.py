@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import command, exit_code
+from streambound.cli.options import add_text, command, exit_code
 from streambound.errors import PlanError, StreamboundError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "explain", _explain, "show what is kept of each stream, and why")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
+    add_text(parser)
     parser.add_argument("--steps", action="store_true", help="show the steps of Schiff & Özçep as well")
 
 
@@ -25,9 +26,9 @@ def _explain(options: argparse.Namespace) -> int:
     from streambound.compiler import CRITERIA, compile, invalid, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    query, catalog = one(options.query, options.catalog)
+    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
     try:
-        job = compile(query.sql, catalog, query.name, compared=True)
+        job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
     except StreamboundError as error:
         report = invalid(query.name, CRITERIA[0], error)
         print(verdict_text(report, query.sql, whole=True))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.check import Again, Asked, seconds
+from streambound.cli.check import Again, asked_of, seconds
 from streambound.cli.options import add_dialect, command
 from streambound.examination.asking import Examiner
 
@@ -30,7 +31,7 @@ def add_parser(commands: Any) -> None:
         metavar="SECONDS",
         help=f"that each query may take; unknown past it (default: {TIMEOUT:g})",
     )
-    parser.set_defaults(criterion="exact")
+    parser.set_defaults(criterion="exact", chosen=None)
 
 
 def _lsp(options: argparse.Namespace) -> int:
@@ -55,10 +56,10 @@ class _Judge:
         """What is shown of each query of a text."""
         from streambound.cli.queries import queries
 
-        _, catalog = queries([path], self._options.catalog)
-        source: str | Mapping[str, Any] = catalog.source if catalog.relations else {}
-        one = Asked(name, sql, path, source, None, self._options.dialect, catalog.default)
-        return [found for _, found in self._again(one)]
+        chosen = queries([path], self._options.catalog)[0]
+        query = replace(chosen.query, name=name, sql=sql, error=None)
+        one = asked_of(replace(chosen, query=query), self._options)
+        return [found.formed for found in self._again(one)]
 
     def give_up(self) -> None:
         """End the decision that is being made."""

@@ -62,6 +62,12 @@ def add_dialect(parser: Any) -> None:
     )
 
 
+def add_text(parser: Any) -> None:
+    """The options that say how a text is read, and which of its queries is meant."""
+    add_dialect(parser)
+    parser.add_argument("--query", dest="chosen", metavar="NAME", help="which query, of a text of several")
+
+
 def _dialect(text: str) -> str:
     from streambound.query.guess import language
 

@@ -1,56 +1,184 @@
-"""The queries and the catalog that a command line names."""
+"""The queries that a command line names, each with what it is decided with."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from streambound import settings
 from streambound.errors import QueryError
+from streambound.projects.project import Project, project_of
+from streambound.projects.scripts import SUFFIXES, read_scripts
 from streambound.query.catalog import Catalog, load_catalog
-from streambound.query.registry import RegisteredQuery, load_registry, read_queries, read_query
+from streambound.query.registry import (
+    Mentions,
+    RegisteredQuery,
+    load_registry,
+    named,
+    registry_catalog,
+)
+
+# What a name may be that becomes the name of a folder.
+_PLAIN = re.compile(r"\w[\w .=@-]*")
 
 
-def queries(paths: list[Path], catalog_file: Path | None) -> tuple[tuple[RegisteredQuery, ...], Catalog]:
-    """The queries of files and folders, or the registered ones, with their catalog.
+@dataclass(frozen=True)
+class Around:
+    """What queries are decided with; their catalog is a file's or ``streams``.
+
+    ``errors`` are the outcomes that fail a check; None: all but bounded.
+    """
+
+    catalog: Catalog
+    streams: Mapping[str, Any] | None = None
+    errors: frozenset[str] | None = None
+
+    @cached_property
+    def mentions(self) -> Mentions:
+        """The queries that others may name."""
+        return Mentions(self.catalog.queries)
+
+    def source(self, texts: Iterable[str]) -> str | Mapping[str, Any]:
+        """The file of the catalog, or of its streams those of which the name is in one of some texts."""
+        if self.streams is None:
+            return self.catalog.source if self.catalog.relations else {}
+        said = "\n".join(texts).lower()
+        return {name: body for name, body in self.streams.items() if name.split(".")[-1].lower() in said}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A query with what it is decided with; ``written`` is the file that a person wrote, if it is another."""
+
+    query: RegisteredQuery
+    around: Around
+    written: Path | None = None
+
+
+def queries(paths: list[Path], catalog_file: Path | None) -> tuple[Chosen, ...]:
+    """The queries of files and folders; without any, those of the project, or else the registered ones.
 
     Raises:
         StreamboundError: no catalog, or no .sql file in the paths.
     """
-    if not paths and catalog_file is None:
-        registry = load_registry(settings.registry())
-        return registry.queries, registry.catalog
-    catalog = _catalog(catalog_file)
-    found = read_queries(paths or [settings.registry() / "queries"])
+    given = None if catalog_file is None else load_catalog(catalog_file)
+    if not paths:
+        project = project_of(Path.cwd())
+        if project is not None:
+            return tuple(_of_project(project, given))
+        if given is None:
+            registry = load_registry(settings.registry())
+            around = Around(registry.catalog)
+            return tuple(Chosen(query, around) for query in registry.queries)
+    found: list[Chosen] = []
+    arounds: dict[Path, Around] = {}
+    for query, project in _read(paths or [settings.registry() / "queries"]):
+        key = query.path.parent if project is None else project.file
+        if key not in arounds:
+            arounds[key] = _around(query.path, project, given)
+        found.append(Chosen(query, arounds[key]))
     if not found:
-        places = ", ".join(map(str, paths))
-        raise QueryError(
-            "there are no .sql files", subject=places, accepted="a .sql file or a folder of them"
-        )
-    return found, catalog
+        raise _nothing(paths)
+    return tuple(found)
 
 
-def one(name: str, catalog_file: Path | None) -> tuple[RegisteredQuery, Catalog]:
-    """The query of a registered name or a .sql file, with its catalog.
+def _read(paths: Iterable[Path]) -> Iterator[tuple[RegisteredQuery, Project | None]]:
+    """The queries of paths, each with its project, which may be another one than that of its path."""
+    of_folder: dict[Path, Project | None] = {}
+    outer = {path: project_of(path) for path in paths}
+    for path, project in outer.items():
+        for query in read_scripts([path]) if project is None else project.read([path]):
+            folder = query.path.parent
+            if folder not in of_folder:
+                of_folder[folder] = project_of(folder)
+            mine = of_folder[folder]
+            if mine is not None and (project is None or mine.file != project.file):
+                query = replace(mine.read([query.path])[0], name=query.name)
+            yield query, mine
+
+
+def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterator[Chosen]:
+    """The models of a dbt project.
+
+    Raises:
+        ProjectError: the manifest cannot be read, or has no such model.
+    """
+    from streambound.projects.dbt import load_manifest
+
+    project = project_of(manifest)
+    found = load_manifest(manifest, dialect)
+    errors = None if project is None else project.errors
+    around = Around(Catalog((), str(manifest), queries=found.queries), found.streams, errors)
+    for one in found.models(tuple(select)):
+        yield Chosen(one.query, around, one.written)
+
+
+def one(
+    name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
+) -> tuple[RegisteredQuery, Catalog]:
+    """The query of a registered name or a file, with its catalog.
+
+    Args:
+        dialect: of the text, whatever is said elsewhere.
+        query: which one, of a text of several.
 
     Raises:
         StreamboundError: it is not registered, or cannot be read.
     """
-    if name.endswith(".sql"):
-        query = read_query(Path(name))
-        catalog = _catalog(catalog_file)
+    if Path(name).suffix.lower() in SUFFIXES:
+        if os.path.isdir(name):
+            raise QueryError("this is a folder", subject=name, accepted="one .sql file")
+        chosen = queries([Path(name)], catalog_file)[0]
+        found, catalog = chosen.query, chosen.around.catalog
     else:
-        registry = load_registry(settings.registry())
-        (query,) = registry.chosen([name])
-        catalog = load_catalog(catalog_file) if catalog_file else registry.catalog
-    if query.error is not None:
-        raise query.error
-    return query, catalog
+        (found,) = load_registry(settings.registry()).chosen([name])
+        catalog = registry_catalog(settings.registry(), catalog_file)
+    if found.error is not None:
+        raise found.error
+    if query is not None:
+        if not _PLAIN.fullmatch(query):
+            raise QueryError(f"--query is {query}", accepted="letters, digits, _ . = @ - and spaces")
+        found = replace(found, name=f"{found.name}/{query}")
+    return replace(found, dialect=dialect or found.dialect, query=query), catalog
 
 
-def _catalog(file: Path | None) -> Catalog:
-    """The catalog of a file, or the registry's; empty where there is none: a script may declare its own."""
+def _of_project(project: Project, given: Catalog | None) -> Iterator[Chosen]:
+    if project.manifest is not None:
+        yield from models(project.manifest, project.select, project.dialect)
+    found = project.queries()
+    if found:
+        catalog = replace(_catalog(given, project), queries=named(found))
+        around = Around(catalog, errors=project.errors)
+        yield from (Chosen(query, around) for query in found)
+    elif project.manifest is None:
+        raise _nothing([project.folder / path for path in project.paths or ["."]])
+
+
+def _around(file: Path, project: Project | None, given: Catalog | None) -> Around:
+    """What a file is decided with: its project, or without any the files beside it."""
+    catalog = _catalog(given, project)
+    if project is None:
+        beside = [one for one in file.parent.glob("*") if one.suffix.lower() in SUFFIXES]
+        return Around(replace(catalog, queries=named(read_scripts(beside))))
+    return Around(replace(catalog, queries=named(project.queries())), errors=project.errors)
+
+
+def _nothing(paths: Iterable[Path]) -> QueryError:
+    places = ", ".join(map(str, paths))
+    return QueryError("there are no .sql files", subject=places, accepted="a .sql file or a folder of them")
+
+
+def _catalog(given: Catalog | None, project: Project | None) -> Catalog:
+    """The catalog that is given, or the project's, or else the registry's; empty where there is none."""
+    if given is not None:
+        return given
+    if project is not None:
+        # A script may declare its own.
+        return Catalog(()) if project.catalog is None else load_catalog(project.catalog)
     default = settings.registry() / "streams.yml"
-    if file is None and not default.exists():
-        return Catalog(())
-    return load_catalog(file) if file is not None else replace(load_catalog(default), default=True)
+    return replace(load_catalog(default), default=True) if default.exists() else Catalog(())

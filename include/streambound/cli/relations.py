@@ -53,7 +53,7 @@ def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     from streambound.evaluation.output import answers_file, written
     from streambound.history.stored import Reading, stored
 
-    reading = Reading(stored(query.name, query.sql, catalog, options.relations))
+    reading = Reading(stored(query.name, query.sql, catalog, options.relations, query.dialect, query.query))
     if options.output is None:
         listed = list(_answers(reading, streamed=False))
         found = {"query": query.name, "answers": listed, "peak_units": reading.peak_units}

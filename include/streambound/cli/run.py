@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound import settings
 from streambound.cli import live, relations
-from streambound.cli.options import command, refuse_file, refuse_ignored
+from streambound.cli.options import add_text, command, refuse_file, refuse_ignored
 from streambound.errors import QueryError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "run", _run, "evaluate a bounded query over its history in one pass")
     parser.add_argument("query", nargs="?", metavar="QUERY", help="a registered query or a .sql file")
+    add_text(parser)
     parser.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
     parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the answers")
     parser.add_argument("--engine", choices=ENGINES, default="spark")
@@ -60,6 +61,8 @@ def _run(options: argparse.Namespace) -> int:
         given = {
             "QUERY": options.query is not None,
             "--catalog": options.catalog is not None,
+            "--dialect": options.dialect is not None,
+            "--query": options.chosen is not None,
             "--input": options.input is not None,
             "--output": options.output is not None,
             "--from": options.first is not None,
@@ -76,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
     from streambound.cli.queries import one
 
-    query, catalog = one(options.query, options.catalog)
+    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
     refuse_file("--output", options.output)
     _refuse_memory(options)
     if options.relations is not None:
@@ -212,7 +215,7 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     from streambound.evaluation.statement import statement_pass
 
     _use_input(options.input)
-    statement = parsed(query.sql, catalog, query.name).statement
+    statement = parsed(query.sql, catalog, query.name, query.dialect, query.query).statement
     if statement.unevaluated is not None:
         raise UnsupportedError(statement.unevaluated, subject=query.name)
     batches = history_batches(statement, options.first, options.last, _tell)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from streambound import settings
-from streambound.cli.options import command
+from streambound.cli.options import add_text, command
 
 
 def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "state", _state, "show the checkpoints of a query")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
+    add_text(parser)
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -34,8 +35,8 @@ def _state(options: argparse.Namespace) -> int:
     from streambound.history.fingerprints import grounds
     from streambound.report.checkpoints import checkpoints_text
 
-    query, catalog = one(options.query, options.catalog)
-    now = grounds(query.name, query.sql, catalog)
+    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    now = grounds(query, catalog)
     answers = settings.answers_root() / query.name
     with _still(answers) if options.verify else nullcontext():
         table = CheckpointTable(address_of(settings.checkpoints(), query.name), query.name)

@@ -99,12 +99,12 @@ class _Rounds:
             printed = True
         self._shown = found
         if printed and self._form == "text":
-            counts = sorted(Counter(verdict for verdict, _ in found.values()).items())
+            counts = sorted(Counter(one.verdict for one in found.values()).items())
             print(", ".join(f"{number} {verdict}" for verdict, number in counts))
         sys.stdout.flush()
 
     def _text(self, decided: Decided) -> str:
-        return str(decided[1]) if self._form == "text" else json.dumps(decided[1], ensure_ascii=False)
+        return str(decided.formed) if self._form == "text" else json.dumps(decided.formed, ensure_ascii=False)
 
     def _gone(self, path: Path, name: str) -> str:
         if self._form == "text":
@@ -113,7 +113,7 @@ class _Rounds:
 
 
 def _files(options: argparse.Namespace) -> Iterable[Asked]:
-    return files(options.paths, options.catalog, options.dialect)
+    return files(options)
 
 
 def _is_read(change: object, path: str) -> bool:

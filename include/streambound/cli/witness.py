@@ -9,20 +9,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import command, refuse_file, refuse_ignored
+from streambound.cli.options import add_text, command, refuse_file, refuse_ignored
 from streambound.errors import DataError, QueryError, StreamboundError
 
 if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
 
-# A query's id, its SQL and catalog; the error says why there are none.
-Given = tuple[str, str, "Catalog | None", StreamboundError | None, str | None]
+# A query's id, its SQL and catalog; the error says why there are none; its dialect, and which one it is.
+Given = tuple[str, str, "Catalog | None", StreamboundError | None, str | None, str | None]
 
 
 def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "witness", _witness, "show input that no finite state can tell apart")
     parser.add_argument("query", nargs="?", metavar="QUERY", help="a registered query or a .sql file")
+    add_text(parser)
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="one query a line, as JSON")
     parser.add_argument(
         "--size", type=int, required=True, metavar="N", help="slots: 2^N prefixes are told apart"
@@ -41,7 +42,12 @@ def _witness(options: argparse.Namespace) -> int:
     refuse_file("--out", options.out)
     if options.corpus is None:
         return _shown(_one(options), options)
-    given = {"QUERY": options.query is not None, "--catalog": options.catalog is not None}
+    given = {
+        "QUERY": options.query is not None,
+        "--catalog": options.catalog is not None,
+        "--dialect": options.dialect is not None,
+        "--query": options.chosen is not None,
+    }
     refuse_ignored(given, "the queries and the streams are in its lines")
     codes = [0]
     for query in _lines(options.corpus):
@@ -58,15 +64,15 @@ def _one(options: argparse.Namespace) -> Given:
 
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
-    query, catalog = one(options.query, options.catalog)
-    return query.name, query.sql, catalog, None, None
+    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    return query.name, query.sql, catalog, None, query.dialect, query.query
 
 
 def _lines(path: Path) -> Iterator[Given]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
-        yield line.id, line.sql, line.catalog, line.error, line.dialect
+        yield line.id, line.sql, line.catalog, line.error, line.dialect, None
 
 
 def _shown(given: Given, options: argparse.Namespace) -> int:
@@ -76,10 +82,10 @@ def _shown(given: Given, options: argparse.Namespace) -> int:
     from streambound.certificate.verification import verify
     from streambound.query.parse import statement
 
-    name, sql, catalog, error, dialect = given
+    name, sql, catalog, error, dialect, chosen = given
     if error is not None or catalog is None:
         raise error or QueryError("the line has no catalog")
-    query = statement(sql, catalog, name, dialect)
+    query = statement(sql, catalog, name, dialect, chosen)
     found = statement_witness(query, decide(query), options.size)
     verification = verify(query, found) if options.verify else None
     slots = (json.dumps(slot, ensure_ascii=False) for slot in found.to_json())
@@ -87,7 +93,8 @@ def _shown(given: Given, options: argparse.Namespace) -> int:
         for slot in slots:
             print(slot)
     else:
-        print(f"wrote {_written(options.out, name, slots)}", file=sys.stderr)
+        file = name if chosen is None else name.replace("/", ".")
+        print(f"wrote {_written(options.out, file, slots)}", file=sys.stderr)
     if verification is None:
         return 0
     _print(verification.to_json())

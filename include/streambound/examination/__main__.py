@@ -18,7 +18,7 @@ from streambound.compiler import Decided, Planned, compile, invalid, named_queri
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
-from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
+from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
 from streambound.query.parse import read_script
 
 MEMORY_BYTES = 2 << 30
@@ -33,19 +33,19 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
-            ``dialect`` and ``default`` (nobody named the catalog), and either ``form`` and ``path`` (see
-            ``forms``), or for a page ``suggest`` (are variants wanted). Of a text of several queries
-            ``query`` says which one.
+            ``dialect``, ``default`` (nobody named the catalog) and ``queries`` (name, text and dialect of
+            those that it may name), and either ``form``, ``path`` and perhaps ``written`` (see ``forms``), or
+            for a page ``suggest`` (are variants wanted). Of a text of several queries ``query`` says which.
 
     Returns:
-        ``verdict`` and ``formed``; of a text of several their names, ``queries``; for a page what
-        ``check --format json`` prints, and ``shown``: the same
-        as markup.
+        ``verdict``, ``outcome`` and ``formed``; of a text of several their names, ``queries``; for a page
+        what ``check --format json`` prints, and ``shown``: the same as markup.
 
     Raises:
         StreamboundError: the catalog cannot be read.
     """
-    catalog = replace(_catalog(question["catalog"]), default=question.get("default", False))
+    queries = tuple(NamedQuery(*one) for one in question.get("queries", ()))
+    catalog = replace(_catalog(question["catalog"]), default=question.get("default", False), queries=queries)
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
     dialect, chosen = question.get("dialect"), question.get("query")
     if "form" in question and chosen is None:
@@ -61,8 +61,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         report = invalid(name, criterion, error)
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)
-        found = formed(question["form"], report, Path(question["path"]), sql, job, span)
-        return {"verdict": report.verdict, "formed": found}
+        written = question.get("written")
+        found = formed(question["form"], report, Path(question["path"]), sql, job, span, written)
+        return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
     from streambound.report.pages import published_table, sql_markup
 

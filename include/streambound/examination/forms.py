@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from streambound.compiler import Planned, Report
+from streambound.errors import Place, StreamboundError, UnsupportedError
 
 
 def formed(
@@ -15,14 +20,27 @@ def formed(
     sql: str,
     job: Planned | None = None,
     span: tuple[int, int] | None = None,
+    written: tuple[str, str] | None = None,
 ) -> Any:
     """A report on the text of a file: as text, as the object of ``--format json``, as results of SARIF, or
-    with the query as it was compiled and where it stands as what an editor shows."""
+    with the query as it was compiled and where it stands as what an editor shows.
+
+    Args:
+        written: the file that a person wrote, and its text, where what was decided was made of it: it is
+            told of that file if all lines that are meant stand in it.
+    """
+    if written is not None:
+        # No suggestion is a text for such a file.
+        report = replace(report, suggestions=tuple(replace(one, whole=None) for one in report.suggestions))
+        if (moved := _moved(report, sql, written[1])) is not None:
+            report, path, sql = moved, Path(written[0]), written[1]
     # Each is loaded when it is asked for.
     if form == "text":
         from streambound.report.verdicts import verdict_text
 
-        return verdict_text(report, sql)
+        text = verdict_text(report, sql)
+        first, _, rest = text.partition("\n")
+        return text if written is None or report.verdict == "bounded" else f"{first}\n  in {path}\n{rest}"
     if form == "editor":
         from streambound.report.editor import marked
 
@@ -31,4 +49,39 @@ def formed(
         from streambound.report.sarif import Checked, results
 
         return list(results(Checked(report, path, sql)))
-    return report.to_json()
+    return report.to_json() | ({} if written is None else {"file": str(path)})
+
+
+def _moved(report: Report, sql: str, text: str) -> Report | None:
+    """A report on a text as one on another with the same lines; None where one that is meant is not there."""
+    same = SequenceMatcher(None, sql.splitlines(), text.splitlines(), autojunk=False).get_matching_blocks()
+    lines = {one.a + i + 1: one.b + i + 1 for one in same for i in range(one.size)}
+    if any(place.line not in lines for place in _places(report)):
+        return None
+    error = None if report.error is None else _shifted(report.error, lines, text)
+    reasons = tuple(replace(one, place=_at(one.place, lines)) for one in report.reasons)
+    causes = tuple(
+        replace(
+            one, place=None if one.place is None or one.place.line not in lines else _at(one.place, lines)
+        )
+        for one in report.causes
+    )
+    return replace(report, reasons=reasons, causes=causes, error=error)
+
+
+def _places(report: Report) -> Iterator[Place]:
+    told = report.error.blockers if isinstance(report.error, UnsupportedError) else (report.error,)
+    yield from (one.place for one in (*report.reasons, *told) if one is not None and one.place is not None)
+
+
+def _at(place: Place | None, lines: dict[int, int]) -> Place | None:
+    return None if place is None else replace(place, line=lines[place.line])
+
+
+def _shifted(error: StreamboundError, lines: dict[int, int], text: str) -> StreamboundError:
+    made = copy(error)
+    made.place, made.text = _at(error.place, lines), text if error.text else None
+    if isinstance(made, UnsupportedError):
+        others = (_shifted(one, lines, text) for one in made.others)
+        made.others = tuple(one for one in others if isinstance(one, UnsupportedError))
+    return made

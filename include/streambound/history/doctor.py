@@ -21,7 +21,7 @@ from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import CatalogError, DataError, QueryError, StreamboundError
 from streambound.evaluation.promises import domain_text
-from streambound.history.prepare import Draft, Job, Registered, draft, prepare
+from streambound.history.prepare import Draft, Job, Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
@@ -157,7 +157,7 @@ def diagnose(
 def _draft(query: Registered, catalog: Catalog) -> Draft | StreamboundError:
     unreadable: StreamboundError | None = getattr(query, "error", None)
     try:
-        return unreadable or draft(query.name, query.sql, catalog)
+        return unreadable or draft_of(query, catalog)
     except StreamboundError as error:
         return error.about(query.name)
 

@@ -31,6 +31,7 @@ from streambound.history.prepare import (
     Excluded,
     Job,
     Registered,
+    beside,
     draft_of,
     joints_of,
     misfits,
@@ -292,6 +293,6 @@ def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalo
 def _verdict(query: Registered, catalog: Catalog) -> str:
     """The verdict on a query whose evaluation failed, be it for its input, its memory or the disk."""
     try:
-        return judge(query.sql, catalog, query.name).verdict.outcome.value
+        return judge(query.sql, catalog, query.name, **beside(query)).verdict.outcome.value
     except StreamboundError:
         return "invalid"

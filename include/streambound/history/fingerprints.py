@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streambound.checkpoint.inspection import Files
-from streambound.history.prepare import draft, prepare
+from streambound.history.prepare import Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
 from streambound.query.partitions import Range
 from streambound.tasks import emit
@@ -28,13 +28,13 @@ class Grounds:
         return emit.answer_path(folder, self.key, partition)
 
 
-def grounds(name: str, sql: str, catalog: Catalog) -> Grounds:
+def grounds(query: Registered, catalog: Catalog) -> Grounds:
     """What an evaluation of a query would find.
 
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
-    job = prepare(draft(name, sql, catalog), Range(), {})
+    job = prepare(draft_of(query, catalog), Range(), {})
     if job.plan is None:
         return Grounds(None, {})
     files = {(stream, part.name): part.files for stream, parts in job.partitions.items() for part in parts}

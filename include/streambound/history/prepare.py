@@ -117,15 +117,26 @@ class Draft:
         return self.verdict.bounded or self.memory_plan is not None
 
 
-def draft(name: str, sql: str, catalog: Catalog, memory: Memory | None = None) -> Draft:
+def draft(
+    name: str,
+    sql: str,
+    catalog: Catalog,
+    memory: Memory | None = None,
+    dialect: str | None = None,
+    query: str | None = None,
+) -> Draft:
     """What is known of a query from its text and the catalog, before any folder is looked at.
 
     A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin.
 
+    Args:
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several.
+
     Raises:
         StreamboundError: the query is invalid, or cannot be evaluated.
     """
-    found = judge(sql, catalog, name)
+    found = judge(sql, catalog, name, dialect=dialect, query=query)
     drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
     if not found.verdict.bounded and memory is None:
         return drafted
@@ -152,7 +163,14 @@ def draft_of(query: Registered, catalog: Catalog, memory: Memory | None = None) 
     Raises:
         StreamboundError: as ``draft``.
     """
-    return query if isinstance(query, Draft) else draft(query.name, query.sql, catalog, memory)
+    if isinstance(query, Draft):
+        return query
+    return draft(query.name, query.sql, catalog, memory, **beside(query))
+
+
+def beside(query: Registered) -> dict[str, str | None]:
+    """What is said of a query beside its text: the dialect, and which one is meant of several."""
+    return {key: getattr(query, key, None) for key in ("dialect", "query")}
 
 
 def prepare(

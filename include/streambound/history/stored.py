@@ -68,15 +68,22 @@ class Stored:
         return found
 
 
-def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
-    """A bounded query over the tables in a folder.
+def stored(
+    name: str,
+    sql: str,
+    catalog: Catalog,
+    folder: Path,
+    dialect: str | None = None,
+    query: str | None = None,
+) -> Stored:
+    """A bounded query over the tables in a folder; ``dialect`` and ``query`` as in ``judge``.
 
     Raises:
         QueryError: the query is invalid.
         PlanError: it is not bounded, has no plan, or compares timestamps.
         DataError: a table is missing, or does not fit the catalog.
     """
-    found = judge(sql, catalog, name)
+    found = judge(sql, catalog, name, dialect=dialect, query=query)
     made = None if found.statement.statics else planned(found)
     unplanned = found.decision.unplanned if made is None else made.unplanned
     if not found.verdict.bounded or unplanned is not None:

@@ -144,6 +144,15 @@ def _unmade(node: yaml.Node, problem: str) -> yaml.constructor.ConstructorError:
 
 
 @dataclass(frozen=True)
+class NamedQuery:
+    """A query that others may name as a relation: its text, and the dialect if it is said beside the text."""
+
+    name: str
+    sql: str
+    dialect: str | None = None
+
+
+@dataclass(frozen=True)
 class Catalog:
     """The relations that queries may name, and the file that they came from."""
 
@@ -151,11 +160,19 @@ class Catalog:
     source: str = "catalog"
     # Whether nobody named it: then it says nothing of tables that a script declares itself.
     default: bool = False
+    # What may be named as well, where no relation is called so.
+    queries: tuple[NamedQuery, ...] = ()
 
     def find(self, name: str) -> Relation | None:
         """The relation of that name, exactly or but for case; None if there is none."""
         exact = [r for r in self.relations if r.name == name]
         loose = exact or [r for r in self.relations if r.name.lower() == name.lower()]
+        return loose[0] if loose else None
+
+    def query(self, name: str) -> NamedQuery | None:
+        """The query of that name, exactly or but for case; None if there is none."""
+        exact = [one for one in self.queries if one.name == name]
+        loose = exact or [one for one in self.queries if one.name.lower() == name.lower()]
         return loose[0] if loose else None
 
     @property

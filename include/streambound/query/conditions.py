@@ -345,10 +345,16 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Exp
     place = place_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
     if stamps and isinstance(second, Attribute) and len(stamps) == 1:
+        plain = second if stamps[0] == first else first
+        relation = scope.owner(plain).relation
+        # What a person forgot to say, most often.
+        forgotten = relation.timestamp is None and scope.type_of(plain).family is Family.TIMESTAMP
+        entry = f"declare {relation.name}: {{timestamp: {plain.column}}} in the catalog"
         raise UnsupportedError(
             f"{stamps[0]} is an application timestamp and is compared with an ordinary column",
             place=place,
             accepted="timestamps with timestamps",
+            fix=entry if forgotten else None,
         )
     if one.family is not other.family:
         raise QueryError(

@@ -7,7 +7,8 @@ A primary key makes a table versioned where its rows change: its latest row of e
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -47,15 +48,19 @@ _MEANT = {
 _STAMPS = ("event_time_column", "event_time_field", "timestamp_field", "timestamp")
 
 
-def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: Language) -> Catalog:
-    """The catalog of a script's tables.
+# By names in lower case, what of a table cannot be read: the queries that read it are refused, and no others.
+Wrong = dict[str, CatalogError]
+
+
+def declared(
+    tables: Iterable[Written], queries: Iterable[exp.Expr], language: Language
+) -> tuple[Catalog, Wrong]:
+    """The catalog of a script's tables, without those that are wrong, and these.
 
     Args:
         queries: each may say the timestamp of a table that it reads (``TIMESTAMP BY``, ``WATERMARK``).
-
-    Raises:
-        CatalogError: naming the table and what cannot be read.
     """
+    wrong: Wrong = {}
     bodies: dict[str, dict[str, Any]] = {}
     declarations: dict[str, DeclaredTable] = {}
     for one in tables:
@@ -64,22 +69,42 @@ def declared(tables: Iterable[Written], queries: Iterable[exp.Expr], language: L
         original = one.table.options.get("like", "").lower()
         made = _alike(one.table, declarations[original]) if original in declarations else one.table
         declarations[one.name.name.lower()] = made
-        if body := _body(made, language, _found(bodies, original) or {}):
-            bodies[one.name.name] = body
+        with _noted(wrong, one.name.name):
+            if body := _body(made, language, _found(bodies, original) or {}):
+                bodies[one.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
             if WATERMARK in table.meta and (body := _found(bodies, table.name)):
-                _stamped(body, *table.meta[WATERMARK])
-    return catalog_from_mapping(bodies, "the script") if bodies else Catalog((), "the script")
+                with _noted(wrong, table.name):
+                    _stamped(body, *table.meta[WATERMARK])
+    relations: list[Relation] = []
+    for name, body in bodies.items():
+        with _noted(wrong, name):
+            relations += catalog_from_mapping({name: body}, "the script").relations
+    return Catalog(tuple(relations), "the script"), wrong
 
 
-def completed(catalog: Catalog, script: Catalog, own: Collection[str] = ()) -> Catalog:
-    """The tables of a catalog and of a script; a catalog that is named completes what the script says."""
+@contextmanager
+def _noted(wrong: Wrong, name: str) -> Iterator[None]:
+    try:
+        yield
+    except CatalogError as error:
+        wrong.setdefault(name.lower(), error)
+
+
+def completed(catalog: Catalog, script: Catalog, own: Collection[str], wrong: Wrong) -> Catalog:
+    """The tables of a catalog and of a script; a catalog that is named completes what the script says.
+
+    What contradicts the catalog is noted as wrong.
+    """
     if catalog.default:
         catalog = replace(
             catalog, relations=tuple(one for one in catalog.relations if one.name.lower() not in own)
         )
-    both = [_completed(one, other) if (other := catalog.find(one.name)) else one for one in script.relations]
+    both: list[Relation] = []
+    for one in script.relations:
+        with _noted(wrong, one.name):
+            both.append(_completed(one, other) if (other := catalog.find(one.name)) else one)
     names = {one.name.lower() for one in both}
     rest = tuple(one for one in catalog.relations if one.name.lower() not in names)
     return replace(catalog, relations=(*rest, *both))
@@ -177,7 +202,12 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
         if column.computed is None or is_clock(column.computed):
             return None if column.computed is None else "timestamp"
         return f"computed({column.computed.sql()[:60]})"
-    text = " ".join(column.type.split())
+    return type_named(column.type)
+
+
+def type_named(text: str) -> str:
+    """A type as a script or a database names it, as a catalog does; what is not known is nested data."""
+    text = " ".join(text.split())
     while match := _AROUND.fullmatch(text):
         text = match[1]
     if canonical(text):

@@ -22,7 +22,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from streambound.errors import UnsupportedError
 from streambound.query import blockers
 from streambound.query.clock import is_clock
-from streambound.query.dialects.grammar import SPAN, span_of
+from streambound.query.dialects.grammar import MOVED, SPAN, span_of
 from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
 from streambound.query.ranges import is_pmod, range_of
@@ -230,7 +230,7 @@ class Expressions(Scope):
     def _text(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
         span = node.meta.get(SPAN)
-        if span is None:
+        if span is None or MOVED in node.meta:
             # Not read as it stands, or without a place of its own.
             return self._plainly(node)
         text, end = "", span[0]

@@ -7,7 +7,7 @@ those of the query that names it, its conditions are added, its columns replaced
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant, together
 from streambound.query import blockers
-from streambound.query.catalog import Catalog
+from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
     bounds_clock,
@@ -27,7 +27,7 @@ from streambound.query.clock import (
     with_clock,
 )
 from streambound.query.declared import STAMPS
-from streambound.query.dialects.grammar import WITHIN, span_of
+from streambound.query.dialects.grammar import MOVED, SPAN, WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.model import Kind, Relation
@@ -62,11 +62,21 @@ class _Block:
 
 @dataclass(frozen=True)
 class View:
-    """A named query, and the names around it; ``columns`` are those it is given, if any."""
+    """A named query, and the names around it (None: those of its text); ``columns`` are those it is given."""
 
     tree: exp.Expr
     columns: tuple[exp.Identifier, ...] = ()
-    around: Mapping[str, View] = field(default_factory=dict)
+    around: Mapping[str, View] | None = None
+
+
+@dataclass(frozen=True)
+class Other:
+    """The query of another text, the views around it, the relations of its text, and its dialect."""
+
+    query: View
+    views: Mapping[str, View]
+    catalog: Catalog
+    language: Language
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,13 @@ class Inliner:
         catalog: Catalog,
         language: Language,
         views: Mapping[str, View],
-        unlisted: frozenset[str] = frozenset(),
+        unlisted: frozenset[str],
+        reader: Callable[[NamedQuery], Other],
     ) -> None:
-        self._sql, self._catalog, self._language, self._views = sql, catalog, language, views
-        self._unlisted = unlisted
+        self._sql, self.catalog, self._language, self._views = sql, catalog, language, views
+        self._unlisted, self._reader = unlisted, reader
+        # Queries of other texts that are being put in place of their names.
+        self._others: list[NamedQuery] = []
         self._missing: list[UnsupportedError] = []
         self._open: list[exp.Expr] = []
         self._lenient = 0
@@ -205,8 +218,10 @@ class Inliner:
             return False
         if (alias is not None and alias.args.get("columns")) or self._key(table.this) in self._views:
             return False
-        relation = self._catalog.find(table.name)
-        return relation is None or (_decided(relation) and not relation.opaque)
+        relation = self.catalog.find(table.name)
+        if relation is None:
+            return self.catalog.query(table.name) is None
+        return _decided(relation) and not relation.opaque
 
     def _key(self, name: exp.Expr | str) -> str:
         if isinstance(name, str):
@@ -239,8 +254,17 @@ class Inliner:
             return around
         known = dict(around)
         names = {self._key(cte.args["alias"].this) for cte in clause.expressions if cte.args.get("alias")}
+        defined = set[str]()
         for cte in clause.expressions:
             key = self._key(cte.args["alias"].this)
+            if key in defined:
+                name = cte.args["alias"].this
+                raise QueryError(
+                    f"WITH defines {name.name} twice",
+                    place=place_of(name, self._sql),
+                    fix="rename one of them",
+                )
+            defined.add(key)
             named = {self._key(table.this) for table in cte.this.find_all(exp.Table) if _plainly_named(table)}
             if clause.args.get("recursive") and named & (names - set(known) | {key}):
                 self._missing.append(blockers.blocker("WITH RECURSIVE", clause, self._sql))
@@ -315,6 +339,7 @@ class Inliner:
             self._missing += blockers.of_expression(item, self._sql)
             for query in blockers.subqueries(item):
                 self._beside(query, around)
+        self._refuse_twins(scope)
         self._refuse_rank(select, scope)
         return self._combined(select, scope, [condition for condition, _ in conditions])
 
@@ -334,6 +359,18 @@ class Inliner:
                 self._missing += error.blockers
         finally:
             self._lenient -= 1
+
+    def _refuse_twins(self, scope: _Scope) -> None:
+        seen: set[str] = set()
+        for source in scope.sources:
+            if source.key in seen and not source.key.startswith("#"):
+                name = _alias_of(source.node) or source.node
+                raise QueryError(
+                    f"the alias {name.name} is used twice",
+                    place=place_of(name, self._sql),
+                    fix="give each a different alias",
+                )
+            seen.add(source.key)
 
     def _refuse_rank(self, select: exp.Select, scope: _Scope) -> None:
         """Name a rank that is compared outside: together they are the first n of each group."""
@@ -367,6 +404,8 @@ class Inliner:
             return _Source(key, table, (), None)
         elif (view := self._view(table, around)) is not None:
             blocks = self._viewed(view, table, taken)
+        elif (other := self._named(table)) is not None:
+            blocks = self._registered(other, table, taken)
         else:
             return self._streamed(table, key, hint)
         parts = [part for block in blocks for part in block.parts]
@@ -388,11 +427,66 @@ class Inliner:
             return ()
         self._open.append(view.tree)
         try:
-            around = view.around or self._views
+            around = self._views if view.around is None else view.around
             blocks = self._query(view.tree, around, taken, (table.args.get("alias") or table).name)
         finally:
             self._open.pop()
         return self._renamed(blocks, view.columns)
+
+    def _named(self, table: exp.Table) -> NamedQuery | None:
+        """The query of another text that a name is; None where there is a relation of that name."""
+        dotted = ".".join(part.name for part in table.parts)
+        if self.catalog.find(dotted) is not None or dotted.lower() in self._unlisted:
+            return None
+        return self.catalog.query(dotted)
+
+    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[_Block, ...]:
+        """A query of another text, as if all of it stood where it is named."""
+        if other in self._others:
+            self._missing.append(blockers.blocker("a query that reads itself", table, self._sql))
+            return ()
+        place, before = place_of(table, self._sql), len(self._missing)
+        self._others.append(other)
+        try:
+            found = self._reader(other)
+            if found.language is not self._language:
+                titles = f"{found.language.title}, and this query in {self._language.title}"
+                raise QueryError(f"it is written in {titles}", fix="write both in one dialect")
+            span = span_of(table)
+            scope: dict[str, View] = {}
+            for name, view in found.views.items():
+                scope[name] = View(_moved(view.tree, span), view.columns, scope)
+            tree = _moved(found.query.tree, span)
+            self._declare(found.catalog, [tree, *(view.tree for view in scope.values())])
+            blocks = self._query(tree, scope, taken, (table.args.get("alias") or table).name)
+            return self._renamed(blocks, found.query.columns)
+        except QueryError as error:
+            if isinstance(error, UnsupportedError) and error.place is not None:
+                raise
+            raise QueryError(
+                f"the query {other.name} cannot be read here: {error.message}",
+                place=place,
+                accepted=error.accepted,
+                fix=error.fix or f"streambound check says more of {other.name}",
+            ) from None
+        finally:
+            self._others.pop()
+            for missing in self._missing[before:]:
+                if not missing.message.startswith("in the query "):
+                    missing.message = f"in the query {other.name}: {missing.message}"
+
+    def _declare(self, catalog: Catalog, trees: Iterable[exp.Expr]) -> None:
+        """Take over the relations that a query of another text reads, as that text knows them."""
+        names = {table.name for tree in trees for table in tree.find_all(exp.Table)}
+        for relation in {one for name in names if (one := catalog.find(name)) is not None}:
+            here = self.catalog.find(relation.name)
+            if here is None:
+                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+            elif here != relation:
+                raise QueryError(
+                    f"it reads {relation.name}, which this text declares otherwise",
+                    fix="declare it once, in the stream catalog",
+                )
 
     def _renamed(self, blocks: tuple[_Block, ...], names: tuple[exp.Expr, ...]) -> tuple[_Block, ...]:
         if not names:
@@ -440,7 +534,7 @@ class Inliner:
 
     def _relation(self, table: exp.Table) -> Relation:
         dotted = ".".join(part.name for part in table.parts)
-        found = self._catalog.find(dotted) or self._catalog.find(table.name)
+        found = self.catalog.find(dotted) or self.catalog.find(table.name)
         if found is None and table.name.lower() in self._unlisted:
             raise QueryError(
                 f"the columns of {dotted} are not known: its declaration does not list them",
@@ -451,9 +545,9 @@ class Inliner:
             raise QueryError(
                 f"unknown stream {dotted}",
                 place=place_of(table, self._sql),
-                accepted=", ".join(self._catalog.names) or None,
+                accepted=", ".join(self.catalog.names) or None,
                 fix=meant(
-                    dotted, self._catalog.names, f"declare {dotted} in the catalog, or correct the name"
+                    dotted, self.catalog.names, f"declare {dotted} in the catalog, or correct the name"
                 ),
             )
         return found
@@ -519,7 +613,7 @@ class Inliner:
 
     def relation_of(self, table: exp.Table) -> Relation:
         """The relation of a table in a part."""
-        found = self._catalog.find(table.name)
+        found = self.catalog.find(table.name)
         assert found is not None
         return found
 
@@ -572,6 +666,19 @@ class _Scope:
         # Names of a catalog file have no quotes: their case says nothing.
         loose = [i for i, c in enumerate(names) if c.key.lower() == key.lower()]
         return loose[0] if loose else None
+
+    def _only(self, source: _Source, key: str, column: exp.Column) -> int | None:
+        """The column of a source that a name is; refused where several have it, but for DuckDB: the first."""
+        names = [c.key for c in source.names or ()]
+        often = names.count(key) or [name.lower() for name in names].count(key.lower())
+        if often > 1 and self.inliner.language.name != "duckdb":
+            raise QueryError(
+                f"the column {column.name} is ambiguous",
+                place=place_of(column, self.inliner.text),
+                accepted="names of which each is one column's",
+                fix="rename one of the columns where they are made",
+            )
+        return self._column(source, key)
 
     def passes(self, select: exp.Select) -> bool:
         """Whether a SELECT shows every column of its one source."""
@@ -635,9 +742,12 @@ class _Scope:
 
     def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
         """The parts, with their streams under names of their own."""
-        # What stands in FROM itself keeps its name.
-        kept = [_goes_by(part, source.key) for source, part in zip(self.sources, of, strict=True)]
-        taken = {source.key.lower() for source, keeps in zip(self.sources, kept, strict=True) if keeps}
+        # What stands in FROM itself keeps its name; of two that differ in case the first.
+        taken = set[str]()
+        kept = []
+        for source, part in zip(self.sources, of, strict=True):
+            kept.append(_goes_by(part, source.key) and source.key.lower() not in taken)
+            taken |= {source.key.lower()} if kept[-1] else set()
         made = []
         for source, part, direct in zip(self.sources, of, kept, strict=True):
             renamed: dict[str, str] = {}
@@ -750,12 +860,13 @@ class _Scope:
         key = self.inliner.key(column.this)
         if owner := column.args.get("table"):
             wanted = self.inliner.key(owner)
-            of = [i for i, s in enumerate(self.sources) if s.key == wanted or s.key.lower() == wanted.lower()]
+            of = [i for i, s in enumerate(self.sources) if s.key == wanted]
+            of = of or [i for i, s in enumerate(self.sources) if s.key.lower() == wanted.lower()]
             if not of:
                 if self._nested(owner):
                     return None
                 raise self._unknown_owner(owner)
-            at = self._column(self.sources[of[0]], key)
+            at = self._only(self.sources[of[0]], key, column)
             if at is None:
                 at = self._pseudo(self.sources[of[0]], key)
             if at is None and not self._opaque(self.sources[of[0]], column):
@@ -767,7 +878,8 @@ class _Scope:
                     fix=meant(column.name, names),
                 )
             return None if at is None else (of[0], at)
-        found = [(i, at) for i, s in enumerate(self.sources) if (at := self._column(s, key)) is not None]
+        sources = enumerate(self.sources)
+        found = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
         if not found:
             found = [(i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None]
         if key in self.merged:
@@ -954,6 +1066,20 @@ def _at(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     if (span := span_of(node)) is not None:
         for part in made.find_all(exp.Identifier):
             part.meta.update(start=span[0], end=span[1] - 1)
+    return made
+
+
+def _moved(tree: exp.Expr, span: tuple[int, int] | None) -> exp.Expr:
+    """A copy of a tree of another text, all of it at one place of this one."""
+    made: exp.Expr = tree.copy()
+    for node in made.walk():
+        for key in ("line", "col", "start", "end", SPAN):
+            node.meta.pop(key, None)
+        node.meta[MOVED] = True
+        if span is not None:
+            node.meta[SPAN] = span
+            if isinstance(node, (exp.Identifier, exp.Literal)):
+                node.meta.update(start=span[0], end=span[1] - 1)
     return made
 
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from sqlglot.errors import ErrorLevel
@@ -19,6 +18,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.derived import aligned, derives
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.model import Query
+from streambound.query.registry import metadata
 from streambound.query.script import Script, script
 from streambound.query.statement import Statement
 from streambound.query.union import blocks_of, outputs
@@ -28,7 +28,6 @@ from streambound.query.values import shown
 MAX_SQL_CHARACTERS = 100_000
 
 _DERIVED = "expressions are decided, and cannot be evaluated yet"
-_METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | 
             f"the text has {len(sql):,} characters", subject=name, accepted=f"at most {MAX_SQL_CHARACTERS:,}"
         )
     try:
-        return script(sql, catalog, dialect, metadata(sql))
+        return script(sql, catalog, dialect)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:
@@ -145,14 +144,3 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
     if found.simple is None:
         raise UnsupportedError("OR or UNION, where one conjunction is asked for", subject=name, text=sql)
     return found.simple
-
-
-def metadata(sql: str) -> tuple[tuple[str, str], ...]:
-    """The ``-- key: value`` lines of the leading comment block, in order."""
-    pairs = []
-    for line in sql.splitlines():
-        if line.strip() and not line.lstrip().startswith("--"):
-            break
-        if match := _METADATA.match(line.strip()):
-            pairs.append((match[1].lower(), match[2]))
-    return tuple(pairs)

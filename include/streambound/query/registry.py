@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.errors import QueryError, StreamboundError, meant
-from streambound.query.catalog import Catalog, load_catalog
+from streambound.query.catalog import Catalog, NamedQuery, load_catalog
+
+_METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
 
 @dataclass(frozen=True)
 class RegisteredQuery:
     """A query file: its name (the file's, without .sql), its text and where it lies.
 
-    ``error`` says why the file cannot be read; its text is empty then.
+    ``error`` says why the file cannot be read; its text is empty then. ``dialect`` is what is said beside the
+    text, and ``query`` which one is meant, of a text of several.
     """
 
     name: str
     sql: str
     path: Path
     error: StreamboundError | None = None
+    dialect: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,54 @@ def load_registry(folder: Path) -> Registry:
             accepted="one .sql file a query",
             fix="add a file such as late_departures.sql",
         )
-    return Registry(catalog, queries)
+    return Registry(replace(catalog, queries=named(queries)), queries)
+
+
+def registry_catalog(folder: Path, file: Path | None = None) -> Catalog:
+    """The catalog of the registry in a folder, or another one, with its queries, which may name each other.
+
+    Raises:
+        CatalogError: no or a malformed catalog.
+    """
+    catalog = load_catalog(file or folder / "streams.yml")
+    return replace(catalog, queries=named(read_queries([folder / "queries"])))
+
+
+def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
+    """Queries as a catalog names them, by their files; without those that cannot be read or told apart."""
+    found: dict[str, list[RegisteredQuery]] = {}
+    for one in queries:
+        if one.error is None:
+            found.setdefault(one.path.stem.lower(), []).append(one)
+    alone = (several[0] for several in found.values() if len(several) == 1)
+    return tuple(NamedQuery(one.path.stem, one.sql, one.dialect) for one in alone)
+
+
+class Mentions:
+    """Which of some queries a text may read: those of which the name is in it, and what they may read."""
+
+    def __init__(self, queries: Iterable[NamedQuery]) -> None:
+        self._by_word: dict[str, list[tuple[str, NamedQuery]]] = {}
+        for one in queries:
+            name = one.name.rpartition(".")[2].lower()
+            self._by_word.setdefault(max(_words(name), key=len, default=""), []).append((name, one))
+
+    def of(self, sql: str) -> tuple[NamedQuery, ...]:
+        """The queries, in no order that means anything."""
+        found: dict[int, NamedQuery] = {}
+        waiting = [sql] if self._by_word else []
+        while waiting:
+            text = waiting.pop().lower()
+            for word in {"", *_words(text)} & set(self._by_word):
+                for name, one in self._by_word[word]:
+                    if name in text and id(one) not in found:
+                        found[id(one)] = one
+                        waiting.append(one.sql)
+        return tuple(found.values())
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
 
 
 def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
@@ -110,3 +163,14 @@ def _text(file: Path) -> str:
     if "\0" in text:
         raise QueryError(f"not text: byte {text.index(chr(0))} is NUL", subject=str(file), fix="remove it")
     return text
+
+
+def metadata(sql: str) -> tuple[tuple[str, str], ...]:
+    """The ``-- key: value`` lines of the leading comment block, in order."""
+    pairs = []
+    for line in sql.splitlines():
+        if line.strip() and not line.lstrip().startswith("--"):
+            break
+        if match := _METADATA.match(line.strip()):
+            pairs.append((match[1].lower(), match[2]))
+    return tuple(pairs)

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
-from streambound.query.dialects.grammar import span_of
+from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.tokens import code, first_place, place_at
 from streambound.query.values import NULL, Family, Type, parse_type
@@ -362,7 +362,7 @@ class Scope:
 
 def describe(node: exp.Expr, sql: str = "") -> str:
     """What an expression is that no query of the class has, in words, as ``sql`` has it."""
-    span = span_of(node)
+    span = None if MOVED in node.meta else span_of(node)
     written = " ".join(sql[slice(*span)].split()) if span else ""
     written = written or node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
     if isinstance(node, exp.AggFunc):

@@ -11,18 +11,21 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from streambound.errors import QueryError, UnsupportedError
-from streambound.query.catalog import Catalog
+from streambound.errors import QueryError, StreamboundError, UnsupportedError
+from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
-from streambound.query.declared import completed, declared, with_stamps
+from streambound.query.declared import Wrong, completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
-from streambound.query.inline import Inliner, View
+from streambound.query.inline import Inliner, Other, View
+from streambound.query.registry import metadata
+from streambound.query.scope import place_of
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
 
+_SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
 _CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
@@ -37,9 +40,11 @@ class Asked:
 
     name: str
     tree: exp.Expr | None
-    error: QueryError | None = None
+    error: StreamboundError | None = None
     # The views that stand where it is written.
     views: Mapping[str, View] = field(default_factory=dict)
+    # The names that its columns are given, if any.
+    columns: tuple[exp.Identifier, ...] = ()
     # The characters of the text in which its statement stands.
     span: tuple[int, int] = (0, 0)
     # Whether the statement does more than ask it: INSERT, a view.
@@ -57,6 +62,8 @@ class Script:
     catalog: Catalog
     # Tables that the text declares without their columns.
     unlisted: frozenset[str] = frozenset()
+    # The catalog that the text was read with.
+    given: Catalog = field(default_factory=lambda: Catalog(()))
 
     def chosen(self, name: str | None) -> Asked:
         """The query of that name; the only one if there is no name.
@@ -75,7 +82,7 @@ class Script:
             f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
             place=place,
             accepted="one query" if not known else f"one query; the text has {known}",
-            fix="put each into a file of its own" if self.queries else "write a SELECT statement",
+            fix=_SEVERAL if self.queries else "write a SELECT statement",
         )
 
     def _second(self) -> Token:
@@ -93,24 +100,31 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted)
+        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted, self._other)
         tree = inliner.written_out(asked.tree)
         if inliner.clock:
-            catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
             return tree, catalog, _CLOCKED
-        return tree, self.catalog, _RELAXED if inliner.relaxed else None
+        return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
+
+    def _other(self, query: NamedQuery) -> Other:
+        """A query that this text names, which stands in another one."""
+        found = script(query.sql, self.given, query.dialect)
+        asked = found.chosen(None)
+        if asked.error is not None or asked.tree is None:
+            raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
+        return Other(View(asked.tree, asked.columns), asked.views, found.catalog, found.language)
 
 
 # Each query of a text is asked for by itself, with the text.
-@lru_cache(maxsize=4)
-def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tuple[str, str], ...]) -> Script:
+@lru_cache(maxsize=32)
+def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 
     Raises:
         QueryError: it has no tokens of that dialect, or is nested too deeply.
-        CatalogError: a declaration in it cannot be read.
     """
-    language, guessed = language_of(sql, dialect, metadata)
+    language, guessed = language_of(sql, dialect, metadata(sql))
     found = tokens(sql, language)
     refuse_nesting(sql, found)
     split = parts(found)
@@ -130,7 +144,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
             _told(standing, states, ignored, one, tokens_of(one, found))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
-    known = completed(catalog, declared(tables_of, trees, language), own)
+    found_tables, wrong = declared(tables_of, trees, language)
+    known = completed(catalog, found_tables, own, wrong)
+    _placed(wrong, tables_of, sql)
     known = with_stamps(known, trees)
     queries: list[Asked] = []
     for number, one in enumerate(read, start=1):
@@ -154,15 +170,16 @@ def script(sql: str, catalog: Catalog, dialect: str | None, metadata: tuple[tupl
             # A table of what lies in files: it has the columns that are declared.
             tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
         views = standing.views(states[id(one)])
-        refusal = standing.refusal(tree, states[id(one)], views, sql)
+        refusal = standing.refusal(tree, states[id(one)], views, sql, wrong)
         name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        queries.append(Asked(_unused(name, queries), tree, refusal, views, span, one.kind != "select"))
+        wrapped = one.kind != "select"
+        queries.append(Asked(_unused(name, queries), tree, refusal, views, _columns(one), span, wrapped))
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
     tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
     unlisted = frozenset(name for name in tables if known.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), known, unlisted)
+    return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
 
 
 def _told(
@@ -181,11 +198,24 @@ def _told(
         return
     view = None
     if one.tree is not None and not (_reads_source(one.tree) and one.table.columns):
-        columns = tuple(column.name for column in one.table.columns)
-        view = View(one.tree, columns if not one.table.options.get("kafka_topic") else ())
+        view = View(one.tree, _columns(one))
     standing.defined(one, found, view)
     if (like := one.table.options.get("like", "").lower()) in standing.unclear:
         standing.unclear.setdefault(one.name.name.lower(), f"is like {like}, which {standing.unclear[like]}")
+
+
+def _columns(one: Written) -> tuple[exp.Identifier, ...]:
+    """The names that a definition gives the columns of its query."""
+    if one.table is None or one.table.kind == "sink" or one.table.options.get("kafka_topic"):
+        return ()
+    return tuple(column.name for column in one.table.columns)
+
+
+def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
+    """Put what is wrong of tables at the places of their names."""
+    for one in tables:
+        if one.name is not None and (error := wrong.get(one.name.name.lower())) is not None:
+            error.place, error.text = place_of(one.name, sql), sql
 
 
 def _tables(written: list[Written]) -> list[Written]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sqlglot import expressions as exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.errors import UnsupportedError
+from streambound.errors import StreamboundError, UnsupportedError
 from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import Written
 from streambound.query.inline import View
@@ -137,13 +137,24 @@ class Standing:
         return {key: view for key, view in found.items() if now.get(key, view) is not None}
 
     def refusal(
-        self, tree: exp.Expr, state: State, views: Mapping[str, View], sql: str
-    ) -> UnsupportedError | None:
-        """The first name that a query reads and that cannot be followed."""
+        self,
+        tree: exp.Expr,
+        state: State,
+        views: Mapping[str, View],
+        sql: str,
+        wrong: Mapping[str, StreamboundError],
+    ) -> StreamboundError | None:
+        """Why the first name that a query reads, and that is wrong or cannot be followed, is refused."""
         waiting, seen = [tree], set()
         while waiting:
-            for table in _tables(waiting.pop()):
+            here = waiting.pop()
+            own = {cte.alias.lower() for cte in here.find_all(exp.CTE)}
+            for table in _tables(here):
                 last, key = table.name.lower(), self._key(table)
+                if "." not in key and last in own:
+                    continue
+                if last in wrong:
+                    return wrong[last]
                 why = state.unclear.get(last)
                 if last in state.dropped:
                     why = "is dropped before"

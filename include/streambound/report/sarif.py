@@ -90,6 +90,8 @@ def results(one: Checked) -> Iterator[Object]:
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
             found = _result(one, reason.code, f"{reason.message}{where}", reason.place, names)
+            if report.causes:
+                found["properties"]["causes"] = [cause.message for cause in report.causes]
             fixes = [
                 _fix(one, suggestion.change, suggestion.whole)
                 for suggestion in report.suggestions

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import Planned, Report
@@ -16,7 +18,7 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
 
     Args:
-        whole: suggestions with their whole SQL.
+        whole: each reason of several with one code, and suggestions with their whole SQL.
     """
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(_error_text(report.error))}"
@@ -33,11 +35,17 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     if report.assumed:
         said = ", ".join(report.assumed)
         lines.append(f"  assumed: {said} depends on its arguments alone, and may have any value of its type")
-    for reason in report.reasons:
+    for cause in report.causes:
+        lines.append(f"  {cause.message}")
+        lines.extend(underlined(sql, cause.place) if cause.place is not None else ())
+        lines.append(f"    fix: {cause.fix}")
+    for reason, others in _grouped(report, whole):
         lines.extend(_reason_lines(reason, sql))
         if report.verdict != "bounded":
             if reason.branch:
                 lines.append(f"    branch: {reason.branch}")
+            if others:
+                lines.append(f"    and so of {_listed(others)}")
             criterion = CODES[reason.code].criterion(report.projection)
             lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
     if report.refused is not None:
@@ -48,6 +56,24 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
         lines.append(f"  published criteria say otherwise: {said}")
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
+
+
+def _grouped(report: Report, whole: bool) -> Iterator[tuple[Reason, list[Reason]]]:
+    """The reasons that are told, each with those of its code that are only named; ``whole``: all are told."""
+    if whole:
+        yield from ((reason, []) for reason in report.reasons)
+        return
+    found: dict[str, list[Reason]] = {}
+    for reason in report.reasons:
+        found.setdefault(reason.code, []).append(reason)
+    for first, *others in found.values():
+        yield first, others
+
+
+def _listed(reasons: Sequence[Reason]) -> str:
+    """What reasons are about: one column, or several that are compared."""
+    named = dict.fromkeys(" and ".join(map(str, dict.fromkeys(reason.attributes))) for reason in reasons)
+    return (", " if all(len(reason.attributes) == 1 for reason in reasons) else "; ").join(named)
 
 
 def _error_text(error: StreamboundError) -> str:

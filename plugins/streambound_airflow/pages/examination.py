@@ -9,13 +9,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
 from streambound_airflow.pages.problems import Problem, Refused
-from streambound_airflow.pages.sources import catalog_file
+from streambound_airflow.pages.sources import catalog_file, mentioned
 
 # Seconds that a query may take to be decided and drawn; that a request waits for its turn.
 SECONDS, PATIENCE = 10.0, 10.0
@@ -61,11 +62,13 @@ class Examiners:
         """
         _refuse_text(sql)
         catalog = catalog_file()
-        key = (sql, name, criterion, suggest, str(catalog), _content(catalog))
+        queries = mentioned(sql)
+        key = (sql, name, criterion, suggest, str(catalog), _content(catalog), queries)
         known = self._known(key)
         if known is not None:
             return known
         question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
+        question["queries"] = list(map(astuple, queries))
         return self._asked(key, {**question, "suggest": suggest})
 
     def _known(self, key: tuple[Any, ...]) -> dict[str, Any] | None:

@@ -101,6 +101,15 @@ class SuggestionBody(BaseModel):
     catalog_units: Units = None
 
 
+class BlockerBody(BaseModel):
+    """A construct that is not supported yet."""
+
+    # Pydantic has a method construct.
+    name: str = Field(alias="construct")
+    message: str
+    where: Where | None = None
+
+
 class VerdictBody(BaseModel):
     """A verdict, as ``streambound check --format json`` prints it."""
 
@@ -301,6 +310,12 @@ class CheckBody(VerdictBody):
         default=None,
         description="Why no cache answers a part of it, if it is not bounded; null if one does.",
     )
+    blockers: list[BlockerBody] = Field(default_factory=list, description="All that is not supported yet.")
+    assumed: list[str] = Field(
+        default_factory=list, description="Expressions that may have any value of their type."
+    )
+    dialect: str | None = Field(default=None, description="Of the text; none for Spark SQL.")
+    guessed: str | None = Field(default=None, description="The sign by which the dialect was told.")
     shown: Shown
 
 

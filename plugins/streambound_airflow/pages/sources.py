@@ -10,8 +10,8 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import QueryError
-from streambound.query.parse import metadata
-from streambound.query.registry import read_query
+from streambound.query.catalog import NamedQuery
+from streambound.query.registry import Mentions, metadata, read_query
 from streambound.results import Results
 
 # A file's name, the time of its last change in nanoseconds, and its size in bytes.
@@ -60,6 +60,15 @@ def _read(folder: str, stamp: Stamp) -> Registered:
     query = read_query(Path(folder) / stamp[0])
     error = None if query.error is None else query.error.one_line()
     return Registered(query.name, query.sql, dict(metadata(query.sql)), error)
+
+
+def mentioned(sql: str) -> tuple[NamedQuery, ...]:
+    """The registered queries that a text may name; none where the registry cannot be read."""
+    try:
+        found = registered(stamps())
+    except QueryError:
+        return ()
+    return Mentions(NamedQuery(one.name, one.sql) for one in found.values() if not one.error).of(sql)
 
 
 def catalog_file() -> Path:

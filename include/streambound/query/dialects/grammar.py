@@ -15,6 +15,8 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 SPAN = "span"
+# A node of another text, whose place is that of the name by which it was asked for.
+MOVED = "moved"
 # What WITHIN of ksqlDB and a WATERMARK clause say is kept beside the table that they stand at.
 WITHIN, WATERMARK = "within", "watermark"
 # Functions of tables that put each row into windows.

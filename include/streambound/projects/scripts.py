@@ -1,0 +1,59 @@
+"""Files of SQL in folders, with the dialect that is said beside each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from streambound.query.registry import RegisteredQuery, metadata, read_query
+
+# Endings of files that are read, and the dialect of those that only one processor has.
+SUFFIXES = {".sql": None, ".ksql": "ksql", ".sqrl": "sqrl", ".asaql": "azure"}
+# Folders in which nobody writes queries of a project.
+_PASSED_OVER = frozenset(("target", "dbt_packages", "node_modules", "__pycache__"))
+
+
+def read_scripts(
+    paths: Iterable[Path],
+    dialect_of: Callable[[Path], str | None] = lambda file: None,
+    left_out: Callable[[Path], bool] = lambda file: False,
+) -> tuple[RegisteredQuery, ...]:
+    """The queries in files and in folders with all below them, each named by its path in its folder.
+
+    A file that is missing or cannot be read is an entry with an error: the others still come.
+
+    Args:
+        dialect_of: what is said of a file elsewhere; a line ``-- dialect: NAME`` in it comes first.
+        left_out: of the files in folders.
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        for file, name in _files(path):
+            if file == path or not left_out(file):
+                found.setdefault(file, name)
+    often = Counter(found.values())
+    return tuple(
+        _read(file, name if often[name] == 1 else file.with_suffix("").as_posix(), dialect_of(file))
+        for file, name in found.items()
+    )
+
+
+def _files(path: Path, below: str = "") -> Iterator[tuple[Path, str]]:
+    """The files at a path, by name, the folders last; with their names."""
+    if not path.is_dir():
+        yield path, path.stem
+        return
+    for one in sorted(path.iterdir(), key=lambda one: (one.is_dir(), one.name)):
+        if not one.is_dir():
+            if one.suffix.lower() in SUFFIXES:
+                yield one, below + one.stem
+        elif not (one.name.startswith(".") or one.name in _PASSED_OVER or one.is_symlink()):
+            yield from _files(one, f"{below}{one.name}/")
+
+
+def _read(file: Path, name: str, otherwise: str | None) -> RegisteredQuery:
+    query = read_query(file)
+    said = "dialect" in dict(metadata(query.sql))
+    return replace(query, name=name, dialect=None if said else otherwise or SUFFIXES.get(file.suffix.lower()))

@@ -1,0 +1,3 @@
+select region, count(*) as orders
+from {{ ref('stg_orders') }}
+group by region

@@ -1,0 +1,1 @@
+select distinct status from {{ ref('stg_orders') }}

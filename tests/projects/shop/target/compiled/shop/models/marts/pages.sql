@@ -1,0 +1,1 @@
+select distinct page from "shop"."raw"."clicks"

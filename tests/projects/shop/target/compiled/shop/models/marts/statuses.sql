@@ -1,0 +1,1 @@
+select distinct status from "shop"."main"."stg_orders"

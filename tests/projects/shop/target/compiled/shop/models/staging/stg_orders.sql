@@ -1,0 +1,3 @@
+select id, customer_id, region, status, ordered_at
+from "shop"."raw"."orders"
+where status <> 'test'

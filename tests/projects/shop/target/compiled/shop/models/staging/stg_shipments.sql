@@ -1,0 +1,3 @@
+
+select order_id, shipped_at
+from "shop"."raw"."shipments"
