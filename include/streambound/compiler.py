@@ -341,7 +341,6 @@ class Report:
             "criterion": self.criterion,
             "reasons": [_reason_json(reason, self.projection) for reason in self.reasons],
             "published": self.published,
-            "causes": [_cause_json(cause) for cause in self.causes],
             "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "error": None if self.error is None else self.error.one_line(),
         }
@@ -351,6 +350,8 @@ class Report:
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
             found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
+        if self.causes:
+            found["causes"] = [_cause_json(cause) for cause in self.causes]
         if self.assumed:
             found["assumed"] = list(self.assumed)
         return {**found, **{key: text for key, text in further.items() if text is not None}}

@@ -134,6 +134,18 @@ def test_queries_of_a_project_and_files_of_a_folder_name_each_other(folder: Path
     assert "at most 2 units" in capsys.readouterr().out
 
 
+def test_a_query_that_reads_another_one_is_evaluated(folder: Path, capsys: Captured) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write(folder, {"q/few.sql": "SELECT A FROM S WHERE A IN (1, 2)", "streams.yml": PROJECT["all.yml"]})
+    write(folder, {"q/seen.sql": "SELECT DISTINCT A FROM few", "streambound.toml": "", "rows/none": ""})
+    rows = pa.table({"A": pa.array([1, 3, 1], pa.int32()), "B": pa.array([4, 5, 6], pa.int32())})
+    pq.write_table(rows, folder / "rows" / "S.parquet")
+    assert main(["run", "q/seen.sql", "--relations", "rows"]) == 0
+    assert [one["row"] for one in json.loads(capsys.readouterr().out)["answers"]] == [[1]]
+
+
 def test_a_folder_of_scripts_is_checked(folder: Path, capsys: Captured) -> None:
     write(folder, {"jobs/flink/job.sql": FLINK, "jobs/k.ksql": KSQL, "jobs/readme.md": "SELECT"})
     assert main(["check", "--format", "json", "jobs"]) == 1

@@ -104,6 +104,8 @@ def test_what_check_says_of_a_text_is_passed_through(viewer: Any) -> None:
     assert (body["dialect"], body["guessed"], body["blockers"]) == ("ksql", "EMIT CHANGES", [])
     body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT f(origin) AS x FROM departures"}).json()
     assert len(body["assumed"]) == 1
+    body = viewer.post("api/v1/check", json={"sql": "SELECT DISTINCT tailnum FROM departures"}).json()
+    assert body["causes"][0]["message"].startswith("DISTINCT has no timestamp among its columns")
 
 
 def test_a_text_may_name_a_registered_query(viewer: Any, registry: Path) -> None:

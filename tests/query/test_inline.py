@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -193,6 +194,20 @@ def test_registered_queries_are_read_by_name_as_views_are() -> None:
             mine, theirs = read(query.sql, beside).statement, read(script, CATALOG, query="o").statement
             assert mine.bare in (None, theirs.bare), query
     assert decided > 40
+
+
+@pytest.mark.parametrize("dialect", ["spark", "ksql", "risingwave", "azure", "duckdb"])
+def test_case_says_nothing_of_names_without_quotes_where_a_dialect_folds(dialect: str) -> None:
+    for seed in range(SEEDS // 5):
+        query, r = drawn(seed), Random(seed)
+        script = "; ".join([*query.views, f"CREATE VIEW o AS {query.sql}"])
+        names = {name: r.choice([name, name.upper()]) for name in re.findall(r"\bn\d+\b", script)}
+        # Each mention of a name as it falls.
+        parts = re.split(r"\b(n\d+)\b", script)
+        flipped = "".join(r.choice([part, names[part]]) if part in names else part for part in parts)
+        one = check(script, CATALOG, dialect=dialect, query="o", suggest=False)
+        other = check(flipped, CATALOG, dialect=dialect, query="o", suggest=False)
+        assert (one.verdict, one.units) == (other.verdict, other.units), (script, other.error)
 
 
 OTHER = "SELECT A, B FROM S WHERE A BETWEEN 0 AND 2"

@@ -149,7 +149,8 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         family = query.type_of(first).family
         if family is not query.type_of(second).family:
             continue
-        text = window(query, *(draft.name(a.occurrence, a.column) for a in (first, second)), family)
+        early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
+        text = window(query, early, late, family)
         words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
         yield Edit(
             Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))

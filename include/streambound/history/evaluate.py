@@ -293,6 +293,7 @@ def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalo
 def _verdict(query: Registered, catalog: Catalog) -> str:
     """The verdict on a query whose evaluation failed, be it for its input, its memory or the disk."""
     try:
-        return judge(query.sql, catalog, query.name, **beside(query)).verdict.outcome.value
+        dialect, chosen = beside(query)
+        return judge(query.sql, catalog, query.name, dialect=dialect, query=chosen).verdict.outcome.value
     except StreamboundError:
         return "invalid"

@@ -165,12 +165,12 @@ def draft_of(query: Registered, catalog: Catalog, memory: Memory | None = None) 
     """
     if isinstance(query, Draft):
         return query
-    return draft(query.name, query.sql, catalog, memory, **beside(query))
+    return draft(query.name, query.sql, catalog, memory, *beside(query))
 
 
-def beside(query: Registered) -> dict[str, str | None]:
+def beside(query: Registered) -> tuple[str | None, str | None]:
     """What is said of a query beside its text: the dialect, and which one is meant of several."""
-    return {key: getattr(query, key, None) for key in ("dialect", "query")}
+    return getattr(query, "dialect", None), getattr(query, "query", None)
 
 
 def prepare(

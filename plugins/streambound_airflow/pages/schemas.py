@@ -101,6 +101,14 @@ class SuggestionBody(BaseModel):
     catalog_units: Units = None
 
 
+class CauseBody(BaseModel):
+    """What lacks of time, and one thing to do."""
+
+    message: str
+    fix: str
+    where: Where | None = None
+
+
 class BlockerBody(BaseModel):
     """A construct that is not supported yet."""
 
@@ -310,6 +318,7 @@ class CheckBody(VerdictBody):
         default=None,
         description="Why no cache answers a part of it, if it is not bounded; null if one does.",
     )
+    causes: list[CauseBody] = Field(default_factory=list, description="What the reasons have in common.")
     blockers: list[BlockerBody] = Field(default_factory=list, description="All that is not supported yet.")
     assumed: list[str] = Field(
         default_factory=list, description="Expressions that may have any value of their type."
