@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.online import FOR_EVER, HEEB, ONLINE, Arrivals, Expected, Played, play
+from streambound.approximate.kernels.online import FOR_EVER, Arrivals, Expected, Played, play
 from streambound.approximate.keys import benefits
 from streambound.approximate.pairs import Columns, Row, answer_rows, meeting
 from streambound.approximate.plan import BESIDE, MemoryPlan
+from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
 from streambound.query.statement import Statement
@@ -155,8 +156,8 @@ class MemoryPass:
         """Run the policy over tuples, of which the first are those that are cached."""
         given = self.arrivals(rows)
         expected = self._expected(list(dict.fromkeys(map(self.key, rows))))
-        policy = self.plan.choice.policy
-        played = play(given, policy, self.plan.size, expected, self.steps)
+        worth = POLICIES[self.plan.choice.policy].worth
+        played = play(given, worth, self.plan.size, expected, self.steps)
         self.centres = expected.centre.tolist()
         self.peak = max(self.peak, played.peak)
         return played, given
@@ -251,7 +252,7 @@ def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
     choice = plan.choice
-    if choice.models is None or ONLINE[choice.policy] != HEEB:
+    if choice.models is None or not POLICIES[choice.policy].facts.benefit:
         return [(0, np.zeros(0)), (0, np.zeros(0))]
     alpha = choice.alpha or float(plan.size)
     return [
