@@ -189,7 +189,7 @@ def test_the_estimate_is_close_where_keys_are_sampled() -> None:
     plan = memory_plan(query, 10)
     plan = MemoryPlan(plan.join, plan.streams, 10, PolicyChoice(), sampled=300)
     engine = MemoryPass(plan)
-    given_ = [{"stream": "ST"[at % 2], "ts": at, "A": at * 7919 % 1999} for at in range(40_000)]
+    given_ = [{"stream": "ST"[at % 2], "ts": at, "A": at * 7919 % 1999} for at in range(20_000)]
     for _ in engine.run(batches(query, given_)):
         assert engine.sample.size <= 300
     seen: Counter[int] = Counter()

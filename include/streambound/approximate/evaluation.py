@@ -118,6 +118,8 @@ class MemoryPass:
         self._keep(rows, joined.given, joined.played)
         self.now = arriving[-1].moment
         self.steps += len(arriving)
+        if not len(joined.left):
+            return {}
         return answer_rows(self.plan.join, joined.columns, joined.left, joined.right)
 
     def joined(self, rows: list[Tuple]) -> Joined:
@@ -125,6 +127,8 @@ class MemoryPass:
         played, given = self.play(rows)
         sides = given.side[played.one] == 0
         left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
+        if not len(left):
+            return Joined(Columns({}), left, right, played, given)
         columns = Columns(
             {
                 a: [row.values[at] if row.side == side else None for row in rows]
@@ -188,7 +192,7 @@ class MemoryPass:
         chance = np.zeros((2, count))
         moving = np.zeros(2, np.bool_)
         drift, gain = np.zeros(2), np.zeros(2)
-        value = np.array([_number(key) or 0 for key in keys] or [0], np.int64)
+        value = np.zeros(count, np.int64)
         if choice.models is not None:
             texts = [key_text(key) for key in keys]
             for side, model in enumerate(choice.models):
@@ -196,6 +200,8 @@ class MemoryPass:
                 if model.moving is not None:
                     step = model.step()
                     moving[side], drift[side], gain[side] = True, step.drift, step.gain
+            if moving.any():
+                value[: len(keys)] = [_number(key) or 0 for key in keys]
         (first, cells), (second, more) = self._benefits
         return Expected(
             chance,

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
 from streambound.approximate.kernels.compiled import callback
 
@@ -53,18 +55,44 @@ class Facts(NamedTuple):
     lot: bool
 
 
+class Compiled(NamedTuple):
+    """A policy as kernels take it: where its function lies, and the facts that it asks for."""
+
+    address: int
+    facts: Facts
+
+
 def facts_of(worth: Worth) -> Facts:
     """The facts that a policy asks for: those that its code names.
 
     >>> facts_of(lambda candidate: candidate.chance * candidate.left)
     Facts(chance=True, left=True, benefit=False, lot=False)
     """
-    # Compiled to a function of its own, it has a code that names every attribute it takes.
     named = worth.__code__.co_names
     return Facts(*(fact in named for fact in Facts._fields))
 
 
 @cache
-def compiled(worth: Worth) -> Any:
-    """The function as kernels take it; all kernels are compiled once for all policies."""
+def _callback(worth: Worth) -> Any:
     return callback(worth, SIGNATURE)
+
+
+@cache
+def compiled(worth: Worth) -> Compiled:
+    """A policy for kernels, each of which is compiled once for all policies."""
+    return Compiled(_callback(worth).address, facts_of(worth))
+
+
+@intrinsic
+def worth_of(typing: Any, address: Any, candidate: Any) -> Any:
+    """In a kernel, what the function at an address says of a candidate.
+
+    Numba hands over functions as well, but takes longer to than a whole step of a small cache.
+    """
+
+    def called(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kinds = [context.get_value_type(kind) for kind in (signature.return_type, signature.args[1])]
+        function = ir.FunctionType(kinds[0], kinds[1:])
+        return builder.call(builder.inttoptr(values[0], function.as_pointer()), [values[1]])
+
+    return SIGNATURE.return_type(address, candidate), called

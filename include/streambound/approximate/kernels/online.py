@@ -9,13 +9,13 @@ Rows are tuples in order of time; the first ``kept`` of them are those that were
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.candidate import Candidate, Facts, Worth, compiled, facts_of
+from streambound.approximate.kernels.candidate import Candidate, Compiled, Worth, compiled, worth_of
 from streambound.approximate.kernels.compiled import kernel
 
 # Beyond every moment that can be.
@@ -113,11 +113,6 @@ class _Pairs(NamedTuple):
     met: NDArray[np.bool_]
 
 
-class _Policy(NamedTuple):
-    worth: Any
-    facts: Facts
-
-
 def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int = 0) -> Played:
     """Run a policy over arrivals; ``born``, ``used``, ``uses`` and ``expected.centre`` are changed in place.
 
@@ -132,7 +127,7 @@ def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int
     lists = _Lists(np.full((2, keys), -1, np.int64), np.full(rows, -1, np.int64), np.full(rows, -1, np.int64))
     room = 2 * rows + 16
     pairs = _Pairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_))
-    policy = _Policy(compiled(worth), facts_of(worth))
+    policy = compiled(worth)
     pairs, found, used, peak = _play(given, policy, size, expected, step, cached, score, lists, pairs)
     return Played(cached[:used].copy(), pairs.one[:found], pairs.other[:found], pairs.met[:found], peak)
 
@@ -140,7 +135,7 @@ def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int
 @kernel
 def _play(
     given: Arrivals,
-    policy: _Policy,
+    policy: Compiled,
     size: int,
     expected: Expected,
     step: int,
@@ -253,7 +248,7 @@ def _follow(given: Arrivals, expected: Expected, row: int) -> None:
 @kernel
 def _worth(
     given: Arrivals,
-    policy: _Policy,
+    policy: Compiled,
     expected: Expected,
     cached: Integers,
     used: int,
@@ -262,7 +257,7 @@ def _worth(
     score: Floats,
 ) -> None:
     """How much each cached tuple is worth keeping."""
-    worth, facts = policy.worth, policy.facts
+    address, facts = policy.address, policy.facts
     # By name: to pass the tuples of arrays for each row costs ten times more.
     side, key, until, chance, pace = given.side, given.key, given.until, expected.chance, expected.pace
     born, last, uses, seed = given.born, given.used, given.uses, expected.seed
@@ -270,7 +265,8 @@ def _worth(
         _benefits(given, expected, cached, used, now, score)
     for at in range(used):
         row = cached[at]
-        score[at] = worth(
+        score[at] = worth_of(
+            address,
             Candidate(
                 float(born[row]),
                 float(last[row]),
@@ -279,7 +275,7 @@ def _worth(
                 (until[row] - now) / pace if facts.left and until[row] < FOR_EVER else np.inf,
                 score[at] if facts.benefit else 0.0,
                 _draw(seed, step, born[row]) if facts.lot else 0.0,
-            )
+            ),
         )
 
 
@@ -321,7 +317,7 @@ def _draw(seed: int, step: int, born: int) -> float:
 @kernel
 def _drop(
     given: Arrivals,
-    policy: _Policy,
+    policy: Compiled,
     size: int,
     expected: Expected,
     now: int,

@@ -5,12 +5,12 @@ PROB's probability of a value is the share that it had of the arrivals so far.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.candidate import Candidate, Facts, compiled
+from streambound.approximate.kernels.candidate import Candidate, Compiled, compiled, worth_of
 from streambound.approximate.kernels.compiled import kernel
 from streambound.approximate.policies import Policy
 from streambound.errors import DataError
@@ -22,9 +22,9 @@ from streambound.simulator.problems import Streams
 
 
 class _Known(NamedTuple):
-    """The facts that a policy asks for: H by tables, and lots of shape (steps, candidates)."""
+    """A policy and the facts that it asks for: H by tables, and lots of shape (steps, candidates)."""
 
-    facts: Facts
+    policy: Compiled
     benefits: Lookup
     lots: Floats
 
@@ -45,13 +45,14 @@ def by_worth(policy: Policy, streams: Streams, memory: Memory) -> JoiningDecisio
     lots = np.zeros((0, 0))
     if facts.lot:
         lots = np.random.default_rng(memory.seed).random((streams.steps, memory.size + streams.count))
-    known = _Known(facts, benefits(streams, memory) if facts.benefit else NO_BENEFITS, lots)
-    return played(streams, memory, _keep, compiled(policy.worth), known)
+    known = _Known(compiled(policy.worth), benefits(streams, memory) if facts.benefit else NO_BENEFITS, lots)
+    return played(streams, memory, _keep, known)
 
 
 @kernel
-def _keep(setup: Setup, worth: Any, known: _Known, results: Floats, kept_until: Integers) -> None:
+def _keep(setup: Setup, known: _Known, results: Floats, kept_until: Integers) -> None:
     slots, score = setup.slots, setup.score
+    address, facts = known.policy
     last, uses = np.zeros(setup.arrivals.shape), np.zeros(setup.arrivals.shape)
     seen = np.zeros((setup.arrivals.shape[0], setup.keys))
     used = 0
@@ -67,7 +68,7 @@ def _keep(setup: Setup, worth: Any, known: _Known, results: Floats, kept_until: 
             last[stream, step] = step
             seen[stream, setup.arrivals[stream, step]] += setup.worth[stream, step]
         used = place(setup, slots, used, step)
-        if known.facts.benefit:
+        if facts.benefit:
             score_candidates(setup, known.benefits, 0, used, step)
         for at in range(used):
             stream, born = slots[at, 0], slots[at, 1]
@@ -75,16 +76,17 @@ def _keep(setup: Setup, worth: Any, known: _Known, results: Floats, kept_until: 
             if left <= 0:
                 score[at] = -1.0
                 continue
-            score[at] = worth(
+            score[at] = worth_of(
+                address,
                 Candidate(
                     float(born),
                     last[stream, born],
                     uses[stream, born],
-                    _partner_count(setup, seen, stream, born) if known.facts.chance else 0.0,
+                    _partner_count(setup, seen, stream, born) if facts.chance else 0.0,
                     float(left),
-                    score[at] if known.facts.benefit else 0.0,
-                    known.lots[step, at] if known.facts.lot else 0.0,
-                )
+                    score[at] if facts.benefit else 0.0,
+                    known.lots[step, at] if facts.lot else 0.0,
+                ),
             )
         used = keep_best(setup, slots, score, used, step, kept_until)
 
