@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -47,7 +47,7 @@ SIGNATURE = types.float64(named_tuple(types.float64, len(Candidate._fields), Can
 
 
 class Facts(NamedTuple):
-    """Which facts that take time to find a policy asks for; the others are 0."""
+    """Which facts that take time to find a policy asks for; what is not asked for says nothing."""
 
     chance: bool
     left: bool
@@ -83,12 +83,7 @@ def compiled(worth: Worth) -> Compiled:
     return Compiled(_callback(worth).address, facts_of(worth))
 
 
-@intrinsic
-def worth_of(typing: Any, address: Any, candidate: Any) -> Any:
-    """In a kernel, what the function at an address says of a candidate.
-
-    Numba hands over functions as well, but takes longer to than a whole step of a small cache.
-    """
+def _called(typing: Any, address: Any, candidate: Any) -> Any:
 
     def called(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kinds = [context.get_value_type(kind) for kind in (signature.return_type, signature.args[1])]
@@ -96,3 +91,8 @@ def worth_of(typing: Any, address: Any, candidate: Any) -> Any:
         return builder.call(builder.inttoptr(values[0], function.as_pointer()), [values[1]])
 
     return SIGNATURE.return_type(address, candidate), called
+
+
+# In a kernel: what the function at an address says of a candidate. Numba hands over functions as well, but
+# takes longer to than a whole step of a small cache.
+worth_of: Any = intrinsic(_called)
