@@ -104,7 +104,7 @@ class MemoryPass:
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_text)]
+            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_json_text)]
         return found
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -201,7 +201,7 @@ class MemoryPass:
                     step = model.step()
                     moving[side], drift[side], gain[side] = True, step.drift, step.gain
             if moving.any():
-                value[: len(keys)] = [_number(key) or 0 for key in keys]
+                value[: len(keys)] = [_whole_number(key) or 0 for key in keys]
         (first, cells), (second, more) = self._benefits
         return Expected(
             chance,
@@ -228,14 +228,14 @@ class MemoryPass:
 
 def key_text(key: Iterable[Any]) -> str:
     """A key as canonical text: equal keys of either stream have equal texts, whatever their types."""
-    return _text(map(_whole, key))
+    return _json_text(map(_exact_number, key))
 
 
-def _text(values: Iterable[Any]) -> str:
+def _json_text(values: Iterable[Any]) -> str:
     return compact_text([plain(value) for value in values])
 
 
-def _whole(value: Any) -> Any:
+def _exact_number(value: Any) -> Any:
     """A number as an integer if it is one, and a double as a fraction: 1 = 1.0 in SQL."""
     if isinstance(value, (float, Fraction)) and not isinstance(value, bool):
         exact = Fraction(value) if value == value and abs(value) != float("inf") else None
@@ -244,15 +244,15 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _number(key: tuple[Any, ...]) -> int | None:
+def _whole_number(key: tuple[Any, ...]) -> int | None:
     """A key as a whole number; None if it is none."""
-    value = _whole(key[0]) if len(key) == 1 else None
+    value = _exact_number(key[0]) if len(key) == 1 else None
     return value if isinstance(value, int) and abs(value) < NO_LAG else None
 
 
 def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
     """Keys as whole numbers; None if one is none."""
-    found = [_number(key) for key in keys]
+    found = [_whole_number(key) for key in keys]
     return None if None in found else np.array(found, np.int64)
 
 

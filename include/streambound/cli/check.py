@@ -81,7 +81,7 @@ def _check(options: argparse.Namespace) -> int:
         # It makes itself ready while the queries are read.
         examiner.start()
         if options.corpus is not None:
-            asked, form = _lines(options.corpus), "json"
+            asked, form = _corpus_lines(options.corpus), "json"
         else:
             asked = _files(options.paths, options.catalog, options.dialect)
             form = options.format or "text"
@@ -98,7 +98,7 @@ def _files(paths: list[Path], catalog_file: Path | None, dialect: str | None) ->
         yield _Asked(query.name, query.sql, query.path, source, query.error, dialect, catalog.default)
 
 
-def _lines(path: Path) -> Iterator[_Asked]:
+def _corpus_lines(path: Path) -> Iterator[_Asked]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
