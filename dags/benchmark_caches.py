@@ -33,6 +33,7 @@ from typing import Any
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound.approximate.nightly import offered
+from streambound.approximate.policies import POLICIES
 from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, FLIGHT_HISTORY
 from streambound_airflow.spark_submit import BenchmarkCachesOperator
@@ -57,7 +58,7 @@ NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=time
         ),
         "sizes": forms.sizes(list(offered.SIZES)),
         "policies": forms.several(
-            list(offered.POLICIES), "Policies", "Policies that take part; all of them if none is chosen."
+            list(POLICIES), "Policies", "Policies that take part; all of them if none is chosen."
         ),
         "days": forms.whole(
             offered.DAYS, "Days", "How many of the newest days of history are looked at.", (2, 3_660)

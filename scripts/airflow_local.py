@@ -177,7 +177,7 @@ class LocalAirflow:
         for process in processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
-        end_sessions(sessions, reap=processes)
+        end_sessions(sessions)
         self._parts.clear()
         if self._lock is not None:
             self.layout.state_file.unlink(missing_ok=True)
@@ -226,14 +226,14 @@ class LocalAirflow:
     def _end_leftovers(self) -> None:
         # A supervisor that was killed by force leaves its scheduler waiting for the running tasks.
         sessions = read_private(self.layout.state_file).get("sessions", [])
-        end_sessions(sessions_below({pid for pid in sessions if b"airflow" in command_line(pid)}))
+        end_sessions(sessions_below({pid for pid in sessions if "airflow" in command_line(pid)}))
 
     def _migrate(self, env: dict[str, str], timeout: float) -> None:
         process = self._spawn("migrate", ["db", "migrate"], env)
         try:
             process.wait(timeout)
         finally:
-            end_sessions(sessions_below({process.pid}), reap=[process])
+            end_sessions(sessions_below({process.pid}))
         if process.returncode != 0:
             raise self._failure(f"the migration of Airflow's database {end(process)}", "migrate")
 

@@ -104,7 +104,7 @@ class LocalSpark:
     def stop(self) -> None:
         """End all parts and what they started, executors included."""
         processes = list(self._processes.values())
-        end_sessions(sessions_below({process.pid for process in processes}), reap=processes)
+        end_sessions(sessions_below({process.pid for process in processes}))
         self._processes.clear()
 
     def workers(self) -> int:

@@ -10,29 +10,28 @@ import contextlib
 import ctypes
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
 
 
 def _processes() -> dict[int, tuple[int, int]]:
     """Parent and session of every living process."""
     found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                found[int(entry.name)] = (int(fields[1]), int(fields[3]))
+    for process in psutil.process_iter(["ppid", "status"]):
+        with contextlib.suppress(OSError):
+            if process.info["status"] != psutil.STATUS_ZOMBIE:
+                found[process.pid] = (process.info["ppid"], os.getsid(process.pid))
     return found
 
 
-def command_line(pid: int) -> bytes:
+def command_line(pid: int) -> str:
+    """What a process was started with; empty where it is gone."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return ""
 
 
 def sessions_below(leaders: set[int]) -> set[int]:
@@ -50,21 +49,16 @@ def sessions_below(leaders: set[int]) -> set[int]:
     return sessions
 
 
-def end_sessions(sessions: set[int], reap: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+def end_sessions(sessions: set[int]) -> None:
     """End all processes of these sessions, those that do not listen by force."""
-
-    def living() -> list[int]:
-        return [pid for pid, (_, session) in _processes().items() if session in sessions]
-
     for number, pause in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 30.0)):
-        for pid in living():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-        deadline = time.monotonic() + pause
-        while living() and time.monotonic() < deadline:
-            time.sleep(0.1)
-            for process in reap:
-                process.poll()
+        living = []
+        for pid in [pid for pid, (_, session) in _processes().items() if session in sessions]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                process.send_signal(number)
+                living.append(process)
+        psutil.wait_procs(living, timeout=pause)
 
 
 def die_with_parent() -> None:

@@ -68,9 +68,9 @@ def choose(params: Mapping[str, Any]) -> list[str]:
 
 
 def _policies(params: Mapping[str, Any]) -> Sequence[str]:
-    from streambound.approximate.nightly.offered import POLICIES
+    from streambound.approximate.policies import POLICIES
 
-    return params["policies"] or POLICIES
+    return params["policies"] or tuple(POLICIES)
 
 
 def spark_arguments(run_id: str, queries: Sequence[str], params: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import Tuple
 from streambound.approximate.nightly.benchmark import (
-    SIMPLEST_FIRST,
     Case,
     Contender,
     Trial,
@@ -26,6 +25,7 @@ from streambound.approximate.nightly.benchmark import (
 from streambound.approximate.nightly.drift import drifts
 from streambound.approximate.nightly.night import Night, OfSize
 from streambound.approximate.plan import memory_plan
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
@@ -63,8 +63,7 @@ def moving(steps: int = 4_000, slope: float = 0.5) -> np.ndarray:
 def all_trials(given: Case, size: int, seed: int = 0) -> list[Trial]:
     models = given.models()
     return [
-        trial(given, each, size, each.choice(size, models, given.pace, seed))
-        for each in contenders(SIMPLEST_FIRST)
+        trial(given, each, size, each.choice(size, models, given.pace, seed)) for each in contenders(POLICIES)
     ]
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streambound.approximate.choice import LEARNED, PolicyChoice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.equijoin import equijoin
 from streambound.approximate.evaluation import MemoryPass, key_text
 from streambound.approximate.exact import exact_results
-from streambound.approximate.kernels.online import ONLINE
 from streambound.approximate.keys import learn
 from streambound.approximate.plan import MemoryPlan, memory_plan
+from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import OfKey
 from streambound.approximate.serial import dump, load
 from streambound.errors import DataError, PlanError, QueryError
@@ -77,7 +77,7 @@ def choices(arriving: list[Batch], join: MemoryPlan) -> st.SearchStrategy[Policy
     models = tuple(learn(keys, 0.5) for keys in texts)
     return st.builds(
         lambda policy, seed: PolicyChoice(policy, 3.0, (models[0], models[1]), 1.0, seed),
-        st.sampled_from(sorted(ONLINE)),
+        st.sampled_from(sorted(POLICIES)),
         st.integers(0, 3),
     )
 
@@ -189,7 +189,7 @@ def test_the_estimate_is_close_where_keys_are_sampled() -> None:
     plan = memory_plan(query, 10)
     plan = MemoryPlan(plan.join, plan.streams, 10, PolicyChoice(), sampled=300)
     engine = MemoryPass(plan)
-    given_ = [{"stream": "ST"[at % 2], "ts": at, "A": at * 7919 % 1999} for at in range(40_000)]
+    given_ = [{"stream": "ST"[at % 2], "ts": at, "A": at * 7919 % 1999} for at in range(20_000)]
     for _ in engine.run(batches(query, given_)):
         assert engine.sample.size <= 300
     seen: Counter[int] = Counter()
@@ -252,7 +252,7 @@ def test_a_memory_of_nothing_and_unknown_policies_are_refused() -> None:
         memory_plan(query, 0)
     with pytest.raises(DataError, match="the policy is 'best'"):
         PolicyChoice("best")
-    for policy in LEARNED:
+    for policy in (each.name for each in POLICIES.values() if each.learned):
         with pytest.raises(DataError, match="no benchmark has looked"):
             PolicyChoice(policy)
 

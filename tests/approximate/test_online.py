@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.approximate.kernels.ceiling import ceiling
-from streambound.approximate.kernels.online import FOR_EVER, ONLINE, Arrivals, Expected, play
+from streambound.approximate.kernels.online import FOR_EVER, Arrivals, Expected, play
+from streambound.approximate.policies import POLICIES
 
 Tuple = tuple[int, int, int]
 EVER = 1 << 61
@@ -115,12 +116,12 @@ def worth_of(
     return float(known.get(policy, chance if left == float("inf") else chance * left))
 
 
-@pytest.mark.parametrize("policy", sorted(set(ONLINE) - {"rand", "heeb"}))
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"rand", "heeb"}))
 @given(tuples=arriving(), size=st.integers(0, 4), lag=lags)
 def test_a_policy_keeps_what_its_definition_keeps(
     policy: str, tuples: list[Tuple], size: int, lag: tuple[int, int]
 ) -> None:
-    played = play(given_of(tuples, *lag), policy, size, knowing(CHANCES))
+    played = play(given_of(tuples, *lag), POLICIES[policy].worth, size, knowing(CHANCES))
     cached, pairs = defined(tuples, policy, size, *lag)
     assert set(played.cached.tolist()) == cached
     rows = zip(played.one.tolist(), played.other.tolist(), played.met.astype(int).tolist(), strict=True)
@@ -132,15 +133,15 @@ def test_a_policy_keeps_what_its_definition_keeps(
 @given(tuples=arriving(), size=st.integers(0, 4))
 def test_heeb_keeps_what_its_definition_keeps(tuples: list[Tuple], size: int) -> None:
     # Without a window: with one, sums of nearly equal worth differ in the last digit.
-    played = play(given_of(tuples, 0, EVER), "heeb", size, knowing(CHANCES))
+    played = play(given_of(tuples, 0, EVER), POLICIES["heeb"].worth, size, knowing(CHANCES))
     assert set(played.cached.tolist()) == defined(tuples, "heeb", size, 0, EVER)[0]
 
 
-@given(tuples=arriving(), policy=st.sampled_from(sorted(ONLINE)), lag=lags)
+@given(tuples=arriving(), policy=st.sampled_from(sorted(POLICIES)), lag=lags)
 def test_with_room_for_all_every_pair_is_found(
     tuples: list[Tuple], policy: str, lag: tuple[int, int]
 ) -> None:
-    played = play(given_of(tuples, *lag), policy, 20, knowing(CHANCES))
+    played = play(given_of(tuples, *lag), POLICIES[policy].worth, 20, knowing(CHANCES))
     every = {(a, b) for a, b in combinations(range(len(tuples)), 2) if joins(tuples[a], tuples[b], *lag)}
     assert set(zip(played.one.tolist(), played.other.tolist(), strict=True)) == every
 
@@ -172,11 +173,11 @@ def test_the_ceiling_is_the_best_of_all_decisions(
     assert ceiling(given_of(tuples, *lag), size)[-1] == most(tuples, size, *lag)
 
 
-@given(tuples=arriving(40), size=st.integers(0, 6), policy=st.sampled_from(sorted(ONLINE)), lag=lags)
+@given(tuples=arriving(40), size=st.integers(0, 6), policy=st.sampled_from(sorted(POLICIES)), lag=lags)
 def test_no_policy_is_above_the_ceiling(
     tuples: list[Tuple], size: int, policy: str, lag: tuple[int, int]
 ) -> None:
-    played = play(given_of(tuples, *lag), policy, size, knowing(CHANCES))
+    played = play(given_of(tuples, *lag), POLICIES[policy].worth, size, knowing(CHANCES))
     assert np.count_nonzero(played.met) <= ceiling(given_of(tuples, *lag), size)[-1]
 
 
@@ -184,7 +185,7 @@ def test_rand_drops_each_cached_tuple_about_as_often_as_the_others() -> None:
     counts = np.zeros(6)
     for seed in range(600):
         tuples = [(0, 0, moment) for moment in range(6)]
-        played = play(given_of(tuples, 1, EVER), "rand", 5, knowing(CHANCES, seed=seed))
+        played = play(given_of(tuples, 1, EVER), POLICIES["rand"].worth, 5, knowing(CHANCES, seed=seed))
         counts += [row not in played.cached for row in range(6)]
     assert counts.sum() == 600
     assert (np.abs(counts - 100) < 45).all()

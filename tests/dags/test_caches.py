@@ -24,7 +24,7 @@ from streambound import settings
 from streambound.approximate.nightly.benchmark import Fit
 from streambound.approximate.nightly.compared import Compared
 from streambound.approximate.nightly.night import write
-from streambound.approximate.nightly.offered import POLICIES
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
 from streambound.results import Results
 from streambound_airflow import caches, recording, selection

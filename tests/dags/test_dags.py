@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streambound.approximate.nightly.offered import POLICIES
+from streambound.approximate.policies import POLICIES
 
 pytestmark = pytest.mark.airflow
 

@@ -205,9 +205,8 @@ def test_stopping_ends_what_a_task_started(airflow: LocalAirflow) -> None:
 def started_by(airflow: LocalAirflow, command: str) -> list[Path]:
     """The processes with this command line of these components and of their tasks."""
     sessions = sessions_below({process.pid for process in airflow.processes()})
-    words = b"".join(word.encode() + b"\0" for word in command.split())
     found = [entry for entry in Path("/proc").glob("[0-9]*") if _session(entry) in sessions]
-    return [entry for entry in found if command_line(int(entry.name)) == words]
+    return [entry for entry in found if command_line(int(entry.name)) == command]
 
 
 def _session(entry: Path) -> int | None:

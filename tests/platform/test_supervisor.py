@@ -92,7 +92,7 @@ def until(found: Callable[[], Any]) -> Any:
 
 
 def living(pid: int) -> bool:
-    return command_line(pid) != b""
+    return command_line(pid) != ""
 
 
 def process_of(airflow: LocalAirflow, name: str) -> subprocess.Popen[bytes]:

@@ -19,11 +19,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.history.test_nights import DAYS, World
+from tests.history.test_timed import WITHIN, row, two, write
 from tests.spark import histories
 from tests.spark.histories import Registered
 from tests.spark.nights import from_scratch, left, night
-from tests.spark.test_nights import DAYS, World
-from tests.spark.test_timed import WITHIN, row, two, write
 
 from streambound.checkpoint.table import COMPACT_EVERY
 from streambound.errors import DataError

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streambound.approximate.kernels.online import ONLINE
 from streambound.approximate.keys import KeyModel
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, meant
-
-LEARNED = ("prob", "life", "heeb")
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class PolicyChoice:
     """A policy for a query in a memory.
 
     Args:
-        policy: one of ``online.ONLINE``.
+        policy: one of ``POLICIES``.
         alpha: HEEB's; None for the others.
         models: of the left and the right stream, for the policies that know them.
         pace: moments of application time a step.
@@ -36,14 +34,16 @@ class PolicyChoice:
     why: str = field(default="no benchmark has chosen a policy yet", compare=False)
 
     def __post_init__(self) -> None:
-        if self.policy not in ONLINE:
+        if self.policy not in POLICIES:
             raise DataError(
-                f"the policy is {self.policy!r}", accepted=", ".join(ONLINE), fix=meant(self.policy, ONLINE)
+                f"the policy is {self.policy!r}",
+                accepted=", ".join(POLICIES),
+                fix=meant(self.policy, POLICIES),
             )
-        if self.policy in LEARNED and self.models is None:
+        if POLICIES[self.policy].learned and self.models is None:
             raise DataError(
                 f"{self.policy} needs to know the streams, and no benchmark has looked at them",
-                accepted=", ".join(name for name in ONLINE if name not in LEARNED),
+                accepted=", ".join(name for name, policy in POLICIES.items() if not policy.learned),
                 fix="run the DAG benchmark_caches, or choose another policy",
             )
 

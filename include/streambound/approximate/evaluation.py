@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.online import FOR_EVER, HEEB, ONLINE, Arrivals, Expected, Played, play
+from streambound.approximate.kernels.online import FOR_EVER, Arrivals, Expected, Played, play
 from streambound.approximate.keys import benefits
 from streambound.approximate.pairs import Columns, Row, answer_rows, meeting
 from streambound.approximate.plan import BESIDE, MemoryPlan
+from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
 from streambound.query.statement import Statement
@@ -103,7 +104,7 @@ class MemoryPass:
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_text)]
+            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_json_text)]
         return found
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -117,6 +118,8 @@ class MemoryPass:
         self._keep(rows, joined.given, joined.played)
         self.now = arriving[-1].moment
         self.steps += len(arriving)
+        if not len(joined.left):
+            return {}
         return answer_rows(self.plan.join, joined.columns, joined.left, joined.right)
 
     def joined(self, rows: list[Tuple]) -> Joined:
@@ -124,6 +127,8 @@ class MemoryPass:
         played, given = self.play(rows)
         sides = given.side[played.one] == 0
         left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
+        if not len(left):
+            return Joined(Columns({}), left, right, played, given)
         columns = Columns(
             {
                 a: [row.values[at] if row.side == side else None for row in rows]
@@ -155,8 +160,8 @@ class MemoryPass:
         """Run the policy over tuples, of which the first are those that are cached."""
         given = self.arrivals(rows)
         expected = self._expected(list(dict.fromkeys(map(self.key, rows))))
-        policy = self.plan.choice.policy
-        played = play(given, policy, self.plan.size, expected, self.steps)
+        worth = POLICIES[self.plan.choice.policy].worth
+        played = play(given, worth, self.plan.size, expected, self.steps)
         self.centres = expected.centre.tolist()
         self.peak = max(self.peak, played.peak)
         return played, given
@@ -187,7 +192,7 @@ class MemoryPass:
         chance = np.zeros((2, count))
         moving = np.zeros(2, np.bool_)
         drift, gain = np.zeros(2), np.zeros(2)
-        value = np.array([_number(key) or 0 for key in keys] or [0], np.int64)
+        value = np.zeros(count, np.int64)
         if choice.models is not None:
             texts = [key_text(key) for key in keys]
             for side, model in enumerate(choice.models):
@@ -195,6 +200,8 @@ class MemoryPass:
                 if model.moving is not None:
                     step = model.step()
                     moving[side], drift[side], gain[side] = True, step.drift, step.gain
+            if moving.any():
+                value[: len(keys)] = [_whole_number(key) or 0 for key in keys]
         (first, cells), (second, more) = self._benefits
         return Expected(
             chance,
@@ -221,14 +228,14 @@ class MemoryPass:
 
 def key_text(key: Iterable[Any]) -> str:
     """A key as canonical text: equal keys of either stream have equal texts, whatever their types."""
-    return _text(map(_whole, key))
+    return _json_text(map(_exact_number, key))
 
 
-def _text(values: Iterable[Any]) -> str:
+def _json_text(values: Iterable[Any]) -> str:
     return compact_text([plain(value) for value in values])
 
 
-def _whole(value: Any) -> Any:
+def _exact_number(value: Any) -> Any:
     """A number as an integer if it is one, and a double as a fraction: 1 = 1.0 in SQL."""
     if isinstance(value, (float, Fraction)) and not isinstance(value, bool):
         exact = Fraction(value) if value == value and abs(value) != float("inf") else None
@@ -237,21 +244,21 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _number(key: tuple[Any, ...]) -> int | None:
+def _whole_number(key: tuple[Any, ...]) -> int | None:
     """A key as a whole number; None if it is none."""
-    value = _whole(key[0]) if len(key) == 1 else None
+    value = _exact_number(key[0]) if len(key) == 1 else None
     return value if isinstance(value, int) and abs(value) < NO_LAG else None
 
 
 def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
     """Keys as whole numbers; None if one is none."""
-    found = [_number(key) for key in keys]
+    found = [_whole_number(key) for key in keys]
     return None if None in found else np.array(found, np.int64)
 
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
     choice = plan.choice
-    if choice.models is None or ONLINE[choice.policy] != HEEB:
+    if choice.models is None or not POLICIES[choice.policy].facts.benefit:
         return [(0, np.zeros(0)), (0, np.zeros(0))]
     alpha = choice.alpha or float(plan.size)
     return [

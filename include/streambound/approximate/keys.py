@@ -71,7 +71,7 @@ class KeyModel:
             return None
         if self.moving is None or numbers is None:
             return sum(log(self.shares.get(key, self.rest)) for key in keys) / len(keys)
-        return float(np.mean(np.log(_chances(self.step(), self.centre, numbers))))
+        return float(np.mean(np.log(_probabilities(self.step(), self.centre, numbers))))
 
     def followed(self, numbers: Integers | None) -> KeyModel:
         """The model after these tuples: its centre has moved with them, and nothing is learned."""
@@ -114,7 +114,7 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
     cut = max(int(len(keys) * TRAINING_SHARE), 1)
     by_shares = _model_of_shares(keys[:cut], rate).likelihood(keys[cut:])
     found = _model_of_shares(keys, rate, by_shares)
-    if numbers is None or len(numbers) < LEAST_STEPS or not _close(numbers[-LATEST:]):
+    if numbers is None or len(numbers) < LEAST_STEPS or not _in_narrow_band(numbers[-LATEST:]):
         return found
     latest = numbers[-LATEST:]
     kind = fit(latest, MOVING).kind
@@ -132,10 +132,10 @@ def _moving(found: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
     """The model with a trend or a walk; None if the kind is none or does not fit."""
     model = KINDS[kind](numbers)
     if isinstance(model, Walk):
-        return replace(found, moving=_written(model), centre=float(numbers[-1]))
+        return replace(found, moving=_model_json(model), centre=float(numbers[-1]))
     if isinstance(model, Trend):
         centre = model.slope * (len(numbers) - 1) + model.intercept
-        return replace(found, moving=_written(model), centre=centre)
+        return replace(found, moving=_model_json(model), centre=centre)
     return None
 
 
@@ -150,14 +150,14 @@ def _model_of_shares(keys: Sequence[str], rate: float, held_out: float | None = 
     return KeyModel(rate, len(keys), shares, rest / total, held_out=held_out)
 
 
-def _close(numbers: Integers) -> bool:
+def _in_narrow_band(numbers: Integers) -> bool:
     """Whether the numbers lie in a band that tables can hold, once a line is taken off."""
     time = np.arange(len(numbers), dtype=np.float64)
     rest = numbers - np.polyval(np.polyfit(time, numbers.astype(np.float64), 1), time)
     return bool(np.ptp(rest) < WIDEST and np.abs(np.diff(numbers)).max(initial=0) < WIDEST)
 
 
-def _written(model: Trend | Walk) -> dict[str, Any]:
+def _model_json(model: Trend | Walk) -> dict[str, Any]:
     """As ``models.file`` reads it; noise as probabilities."""
     noise = {"low": model.noise.low, "probability": [float(p) for p in model.noise.probability]}
     if isinstance(model, Walk):
@@ -165,7 +165,7 @@ def _written(model: Trend | Walk) -> dict[str, Any]:
     return {"kind": "trend", "slope": model.slope, "noise": noise}
 
 
-def _chances(step: Step, centre: float, numbers: Integers) -> Floats:
+def _probabilities(step: Step, centre: float, numbers: Integers) -> Floats:
     """The probability of each number, given those before it.
 
     A number beyond the noise must not make all others count for nothing: a part of the probability lies

@@ -28,21 +28,21 @@ def dump(state: MemoryPass) -> bytes:
         "results": state.results,
         "peak": state.peak,
         "centres": [float(centre).hex() for centre in state.centres],
-        "cached": [[t.side, t.moment, _plain(t.values), t.born, t.used, t.uses] for t in state.cached],
-        "sample": {"level": state.sample.level, "keys": _keys(state.sample)},
+        "cached": [[t.side, t.moment, _json_values(t.values), t.born, t.used, t.uses] for t in state.cached],
+        "sample": {"level": state.sample.level, "keys": _sampled_keys(state.sample)},
     }
     return canonical(document)
 
 
-def _plain(values: tuple[Any, ...]) -> list[Any]:
+def _json_values(values: tuple[Any, ...]) -> list[Any]:
     return [plain(value) for value in values]
 
 
-def _keys(sample: KeySample) -> list[Any]:
+def _sampled_keys(sample: KeySample) -> list[Any]:
     found = []
     for key, of_key in sorted(sample.keys.items()):
         entries = [
-            [side, moment, _plain(stored), count]
+            [side, moment, _json_values(stored), count]
             for side, counts in enumerate(of_key.entries)
             for (moment, stored), count in counts.items()
         ]

@@ -185,7 +185,7 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
 
 def _preserving(time: TimeOrder) -> Iterator[Reason]:
     facts, reported = time.facts, set[frozenset[Attribute]]()
-    for crossing in _told(facts, crossings(time)):
+    for crossing in _spanning_crossings(facts, crossings(time)):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
@@ -200,7 +200,7 @@ def _preserving(time: TimeOrder) -> Iterator[Reason]:
             yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
 
 
-def _told(facts: System, found: list[Crossing]) -> list[Crossing]:
+def _spanning_crossings(facts: System, found: list[Crossing]) -> list[Crossing]:
     """The crossings without equalities that follow from others: a class of equal columns is told once.
 
     Of n columns n - 1 are told, if possible those that the query compares.
@@ -240,7 +240,7 @@ def _eliminating(time: TimeOrder) -> Iterator[Reason]:
     found = crossings(time)
     equal = [c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high)]
     if equal:
-        yield from (_linked(facts, crossing) for crossing in _told(facts, equal))
+        yield from (_linked(facts, crossing) for crossing in _spanning_crossings(facts, equal))
         return
     for alias in time.infinite:
         pair = next(two_groups(facts, found, time.down(alias), {alias}), None)

@@ -30,7 +30,7 @@ def branch(facts: System, zone: Zone, *attributes: Attribute) -> str:
     """The branch in which the attributes lie in a zone."""
     names = " and ".join(map(str, dict.fromkeys(attributes)))
     ends = [
-        f"{side} {_text(facts, zone.family, number, attributes[0])}"
+        f"{side} {_value_text(facts, zone.family, number, attributes[0])}"
         for side, number in (("above", zone.floor), ("below", zone.ceiling))
         if number is not None
     ]
@@ -41,7 +41,7 @@ def branch(facts: System, zone: Zone, *attributes: Attribute) -> str:
     return f"{names} {verb} {' and '.join(ends) or 'anywhere, for no constant is known'}"
 
 
-def _text(facts: System, family: Family, number: int, attribute: Attribute) -> str:
+def _value_text(facts: System, family: Family, number: int, attribute: Attribute) -> str:
     value = facts.space.value(family, number)
     if family is Family.NUMBER:
         return str(float(value)) if isinstance(value, Fraction) else str(value)

@@ -99,7 +99,7 @@ class Draft:
 
     def name(self, alias: str, column: str) -> str:
         """``alias.column`` as SQL text, in backticks where the name needs them."""
-        parts = (exp.to_identifier(part, quoted=not _plain(part)) for part in (alias, column))
+        parts = (exp.to_identifier(part, quoted=not _needs_no_quotes(part)) for part in (alias, column))
         return ".".join(part.sql(dialect="spark") for part in parts)
 
     def _edited(
@@ -178,7 +178,7 @@ def _printed(sql: str, tree: exp.Query) -> str:
     return "".join(lines[:start]) + bare.sql(dialect="spark", pretty=several)
 
 
-def _plain(name: str) -> bool:
+def _needs_no_quotes(name: str) -> bool:
     """Whether a name needs no backticks: it is one word, and no keyword."""
     try:
         found = tokens(name)

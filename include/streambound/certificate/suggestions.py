@@ -289,14 +289,14 @@ def _snippet(domains: Domains) -> dict[str, Any]:
 
 def _body(kind: Type, domain: Domain) -> dict[str, Any]:
     found = {
-        "min": _plain(kind, domain.minimum),
-        "max": _plain(kind, domain.maximum),
-        "values": None if domain.values is None else [_plain(kind, value) for value in domain.values],
+        "min": _yaml_value(kind, domain.minimum),
+        "max": _yaml_value(kind, domain.maximum),
+        "values": None if domain.values is None else [_yaml_value(kind, value) for value in domain.values],
     }
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _plain(kind: Type, value: Value | None) -> Any:
+def _yaml_value(kind: Type, value: Value | None) -> Any:
     """A value as JSON and YAML hold it, which the catalog reads back to the same."""
     decoded = kind.decode(value)
     return decoded if decoded is None or isinstance(decoded, (int, float, str)) else str(decoded)

@@ -117,7 +117,7 @@ def _check(options: argparse.Namespace) -> int:
         # It makes itself ready while the queries are read.
         examiner.start()
         if options.corpus is not None:
-            asked, form = _lines(options.corpus), "json"
+            asked, form = _corpus_lines(options.corpus), "json"
         else:
             asked = files(options)
             form = options.format or "text"
@@ -177,7 +177,7 @@ def _text(written: Path | None) -> tuple[str, str] | None:
         return str(written), ""
 
 
-def _lines(path: Path) -> Iterator[Asked]:
+def _corpus_lines(path: Path) -> Iterator[Asked]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):

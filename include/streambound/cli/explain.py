@@ -42,7 +42,7 @@ def _explain(options: argparse.Namespace) -> int:
             f"  in K tuples of memory it has a part of its answer: streambound run {options.query} --memory K"
         )
     if options.steps:
-        print(_steps(job.query))
+        print(_published_steps(job.query))
     return exit_code([report.verdict])
 
 
@@ -57,7 +57,7 @@ def _fits_memory(statement: Statement) -> bool:
     return all(o.relation.timestamp is not None for o in query.streams)
 
 
-def _steps(simple: Query | None) -> str:
+def _published_steps(simple: Query | None) -> str:
     from streambound.papers.steps import steps_text
     from streambound.query.model import NullTest
 

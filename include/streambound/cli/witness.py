@@ -41,7 +41,7 @@ def _witness(options: argparse.Namespace) -> int:
         refuse_size(options.size, "--size with --verify")
     refuse_file("--out", options.out)
     if options.corpus is None:
-        return _shown(_one(options), options)
+        return _replayed(_registered(options), options)
     given = {
         "QUERY": options.query is not None,
         "--catalog": options.catalog is not None,
@@ -50,16 +50,16 @@ def _witness(options: argparse.Namespace) -> int:
     }
     refuse_ignored(given, "the queries and the streams are in its lines")
     codes = [0]
-    for query in _lines(options.corpus):
+    for query in _corpus_lines(options.corpus):
         try:
-            codes.append(_shown(query, options))
+            codes.append(_replayed(query, options))
         except StreamboundError as error:
             _print({"query": query[0], "error": error.about(query[0]).one_line()})
             codes.append(error.exit_code)
     return max(codes)
 
 
-def _one(options: argparse.Namespace) -> Given:
+def _registered(options: argparse.Namespace) -> Given:
     from streambound.cli.queries import one
 
     if options.query is None:
@@ -68,14 +68,14 @@ def _one(options: argparse.Namespace) -> Given:
     return query.name, query.sql, catalog, None, query.dialect, query.query
 
 
-def _lines(path: Path) -> Iterator[Given]:
+def _corpus_lines(path: Path) -> Iterator[Given]:
     from streambound.query.corpus import read_corpus
 
     for line in read_corpus(path):
         yield line.id, line.sql, line.catalog, line.error, line.dialect, None
 
 
-def _shown(given: Given, options: argparse.Namespace) -> int:
+def _replayed(given: Given, options: argparse.Namespace) -> int:
     """Print or write the witness of one query; 1 if its replay tells fewer prefixes apart than it should."""
     from streambound.boundedness.statements import decide
     from streambound.certificate.statements import statement_witness

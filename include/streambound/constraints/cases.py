@@ -198,10 +198,10 @@ def _propagated(leaf: _Leaf) -> _Leaf:
         if not sure:
             return leaf
         rest = all_of(part for part in parts if isinstance(part, (AllOf, AnyOf)))
-        leaf = _known(replace(leaf, rest=rest), sure)
+        leaf = _simplified_leaf(replace(leaf, rest=rest), sure)
 
 
-def _known(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
+def _simplified_leaf(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
     """The leaf in which some atoms are known to be true, and what that says of others."""
     narrowed = leaf.narrowed(atoms)
     known, query = set(narrowed.known), narrowed.query
@@ -223,7 +223,7 @@ def _ways(leaf: _Leaf) -> list[_Leaf] | None:
     parts = _conjuncts(leaf.rest)
     for part in parts:
         if not _local(part) and (local := _local_part(part)) is not None:
-            return _told(leaf, local)
+            return _split_leaf(leaf, local)
     busy = _busy(leaf)
     for part in filter(_local, parts):
         if (atom := next((a for a in atoms_of(part) if busy.touched(a)), None)) is not None:
@@ -256,7 +256,7 @@ def _local_part(formula: Formula) -> Formula | None:
     return next((found for part in formula.parts if (found := _local_part(part)) is not None), None)
 
 
-def _told(leaf: _Leaf, local: Formula) -> list[_Leaf]:
+def _split_leaf(leaf: _Leaf, local: Formula) -> list[_Leaf]:
     """Where a part of what is left under OR is true, and where it is not."""
     return [
         replace(leaf, rest=all_of((local, _replaced(leaf.rest, local, ALWAYS)))),
@@ -373,7 +373,7 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
         rest = assumed(leaf.rest, lambda other, true=true: true if other == atom else None)  # type: ignore[misc]
         narrowed = replace(leaf, rest=rest)
         # The only way that is possible follows from what is known.
-        found.append(narrowed if len(possible) == 1 else _known(narrowed, way))
+        found.append(narrowed if len(possible) == 1 else _simplified_leaf(narrowed, way))
     return found
 
 
@@ -405,7 +405,7 @@ def _zoned(leaf: _Leaf) -> Iterator[_Leaf]:
 
 def _placed(leaf: _Leaf, options: list[tuple[Atom, ...]]) -> Iterator[_Leaf]:
     for option in options:
-        placed = _known(leaf, option)
+        placed = _simplified_leaf(leaf, option)
         if placed.possible:
             yield placed
 
@@ -456,7 +456,7 @@ def _compared(leaf: _Leaf, pair: Pair) -> Iterator[_Leaf]:
             own = atom.op if atom.left == low else atom.op.mirrored
             return op in _ALLOWED[own]
 
-        narrowed = _known(replace(leaf, rest=assumed(leaf.rest, truth)), (region,))
+        narrowed = _simplified_leaf(replace(leaf, rest=assumed(leaf.rest, truth)), (region,))
         if narrowed.rest != NOWHERE and narrowed.possible:
             yield narrowed
 

@@ -213,7 +213,10 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
         place = number[pair_of(atom)]
         return variables[place].true(atom, row[place])
 
-    rows = {row: holds(formula, lambda atom, row=row: true(atom, row)) for row in _rows(facts, variables)}  # type: ignore[misc]
+    rows = {
+        row: holds(formula, lambda atom, row=row: true(atom, row))  # type: ignore[misc]
+        for row in _allowed_rows(facts, variables)
+    }
     return PairTable(variables, rows)
 
 
@@ -225,7 +228,7 @@ def _variable(pair: Pair, atoms: list[Join], present: frozenset[Attribute]) -> V
     return Variable(written, offsets, own[0].place, tuple(a for a in pair if a not in present))
 
 
-def _rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Row]:
+def _allowed_rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Row]:
     """The rows that what is known allows; some more than once."""
     nullable = sorted({a for variable in variables for a in variable.nullable})
     for nulls in chain.from_iterable(combinations(nullable, n) for n in range(len(nullable) + 1)):

@@ -87,14 +87,14 @@ _EXACT = Context(prec=80)
 def shown(value: object) -> str:
     """A wrong value as a message repeats it: as SQL writes it, in one line, not all of it if it is long."""
     try:
-        text = _written(value)
+        text = _sql_text(value)
     except (RecursionError, ValueError):
         # Nested too deeply, or an integer of thousands of digits.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def _written(value: object) -> str:
+def _sql_text(value: object) -> str:
     if isinstance(value, dt.datetime):
         return f"TIMESTAMP '{str(value).removesuffix('+00:00')}'"
     if isinstance(value, dt.date):
@@ -108,9 +108,9 @@ def _written(value: object) -> str:
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_sql_text, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_written(key)}: {_written(found)}' for key, found in value.items())}}}"
+        return f"{{{', '.join(f'{_sql_text(key)}: {_sql_text(found)}' for key, found in value.items())}}}"
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, (str, int, float)):
@@ -239,24 +239,24 @@ def common_type(one: Type, other: Type) -> Type | None:
     return Type(f"decimal(38,{scale})", Family.NUMBER, step)
 
 
-def _number(kind: Type, value: Any) -> Value:
+def _encoded_number(kind: Type, value: Any) -> Value:
     if kind.step is None:
         # A binary float stays one: Python compares it with Fraction exactly.
-        near = value if isinstance(value, float) else float(_fraction(value))
-        return NAN if math.isnan(near) else _single(near) if kind.name == "float" else near
-    exact = _fraction(value)
-    if exact % kind.step != 0 or not _range(kind.name)[0] <= exact < _range(kind.name)[1]:
+        near = value if isinstance(value, float) else float(_exact_fraction(value))
+        return NAN if math.isnan(near) else _single_precision(near) if kind.name == "float" else near
+    exact = _exact_fraction(value)
+    if exact % kind.step != 0 or not _number_range(kind.name)[0] <= exact < _number_range(kind.name)[1]:
         raise ValueError(value)
     return int(exact) if exact.denominator == 1 else exact
 
 
-def _single(value: float) -> float:
+def _single_precision(value: float) -> float:
     """The nearest number of 32 bits; OverflowError beyond the largest."""
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
 @lru_cache
-def _range(name: str) -> tuple[Fraction, Fraction]:
+def _number_range(name: str) -> tuple[Fraction, Fraction]:
     """The least value of an exact type, and what its values are below."""
     if name.startswith("decimal"):
         precision, scale = digits_of(name)
@@ -272,11 +272,11 @@ def _range(name: str) -> tuple[Fraction, Fraction]:
 
 def whole_numbers(kind: Type) -> tuple[int, int]:
     """The least and the greatest value of an integer type."""
-    low, end = _range(kind.name)
+    low, end = _number_range(kind.name)
     return int(low), int(end) - 1
 
 
-def _fraction(value: Any) -> Fraction:
+def _exact_fraction(value: Any) -> Fraction:
     if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
         raise ValueError(value)
     if isinstance(value, (str, float, Decimal)):
@@ -290,7 +290,7 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value)
 
 
-def _boolean(kind: Type, value: Any) -> int:
+def _encoded_boolean(kind: Type, value: Any) -> int:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -298,18 +298,18 @@ def _boolean(kind: Type, value: Any) -> int:
     raise ValueError(value)
 
 
-def _date(kind: Type, value: Any) -> int:
+def _encoded_date(kind: Type, value: Any) -> int:
     if isinstance(value, dt.datetime):
         raise ValueError(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        return _inside(value, DAYS)
+        return _value_in_range(value, DAYS)
     day = value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
     return (day - EPOCH_DAY).days
 
 
-def _timestamp(kind: Type, value: Any) -> int:
+def _encoded_timestamp(kind: Type, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return _inside(value, MICROSECONDS)
+        return _value_in_range(value, MICROSECONDS)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
     if isinstance(value, str) and _FINER.search(value):
@@ -319,16 +319,16 @@ def _timestamp(kind: Type, value: Any) -> int:
     # Histories are in UTC: a naive timestamp is one of theirs.
     moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
     # An offset can put the first or last hours outside the years 1 to 9999.
-    return _inside((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS)
+    return _value_in_range((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS)
 
 
-def _inside(value: int, range_: range) -> int:
+def _value_in_range(value: int, range_: range) -> int:
     if value not in range_:
         raise OverflowError(value)
     return value
 
 
-def _string(kind: Type, value: Any) -> str:
+def _encoded_string(kind: Type, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(value)
     # A lone surrogate is no character: it cannot be written as UTF-8 (UnicodeEncodeError is a ValueError).
@@ -337,9 +337,9 @@ def _string(kind: Type, value: Any) -> str:
 
 
 _ENCODERS = {
-    Family.NUMBER: _number,
-    Family.BOOLEAN: _boolean,
-    Family.DATE: _date,
-    Family.TIMESTAMP: _timestamp,
-    Family.STRING: _string,
+    Family.NUMBER: _encoded_number,
+    Family.BOOLEAN: _encoded_boolean,
+    Family.DATE: _encoded_date,
+    Family.TIMESTAMP: _encoded_timestamp,
+    Family.STRING: _encoded_string,
 }

@@ -104,7 +104,7 @@ def _why_none(job: Decided, outcome: str) -> str:
 def _story_of(job: Decided, reason: str, found: Witness, judge: Evaluator) -> Story:
     for one, other, suffix in _choices(found):
         answers = [_answers(job.statement, found, chosen, suffix, judge) for chosen in (one, other)]
-        if _rows(answers[0]) != _rows(answers[1]):
+        if _counts_by_row(answers[0]) != _counts_by_row(answers[1]):
             histories = tuple(
                 History(_events(job.statement, found, chosen, apart), given)
                 for chosen, apart, given in ((one, other, answers[0]), (other, one, answers[1]))
@@ -137,7 +137,7 @@ def _answers(
     return tuple(answer for marker in markers for answer in marker)
 
 
-def _rows(answers: Sequence[Answer]) -> dict[tuple[Any, ...], int]:
+def _counts_by_row(answers: Sequence[Answer]) -> dict[tuple[Any, ...], int]:
     """How often each row is answered, in whatever order."""
     found: dict[tuple[Any, ...], int] = {}
     for answer in answers:

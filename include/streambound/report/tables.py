@@ -71,10 +71,10 @@ def _failed(outcome: QualityOutcome) -> str:
     if outcome.kind == "answers":
         reasons = [str(reason) for item in outcome.failed for reason in item["reasons"]]
         return f"answers: {'; '.join(reasons) or 'failed'}"
-    return f"{outcome.subject}: {_first(outcome.failed_partitions) or 'failed'}"
+    return f"{outcome.subject}: {_first_names(outcome.failed_partitions) or 'failed'}"
 
 
-def _first(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{more}" if names else ""
 
@@ -89,7 +89,7 @@ def _note(summary: QuerySummary, cached: CacheAnswer | None) -> str:
     else:
         notes = [why_not(summary.verdict)] if summary.verdict else ["not checked"]
     if summary.answer and summary.answer.missing_partitions:
-        notes.append(f"without {_first(summary.answer.missing_partitions)}")
+        notes.append(f"without {_first_names(summary.answer.missing_partitions)}")
     return "; ".join(note for note in notes if note)
 
 

@@ -12,13 +12,12 @@ from streambound.approximate.nightly.advice import Share, shares
 from streambound.approximate.nightly.benchmark import Judged
 from streambound.approximate.nightly.compared import ERRORS
 from streambound.approximate.nightly.night import Night
-from streambound.approximate.nightly.offered import COLOURS
+from streambound.approximate.policies import POLICIES
 from streambound.durable import replaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = {"fifo": "v", "lru": "^", "lfu": "s", "rand": "x", "prob": "D", "life": "P", "heeb": "o"}
 # Neighbouring policies stand so much apart (as a factor), or their intervals would hide each other.
 APART = 1.025
 # Between neighbours on an upright axis, as a part of the whole.
@@ -98,9 +97,9 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
         [one.size * aside for one in curve],
         kept,
         (below, above),
-        label=policy + (" (best alpha)" if policy == "heeb" else ""),
-        color=COLOURS.get(policy),
-        marker=MARKERS.get(policy, "."),
+        label=policy + (" (best alpha)" if curve[0].contender.alpha is not None else ""),
+        color=POLICIES[policy].colour,
+        marker=POLICIES[policy].marker,
         markersize=4,
         linewidth=1.2,
         elinewidth=0.7,
@@ -110,7 +109,7 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
 
 def _draw_optimum(axes: Axes, found: Sequence[Share]) -> None:
     sizes, optimum = [one.of.size for one in found], [one.optimum for one in found]
-    axes.plot(sizes, optimum, label="optimum", color=COLOURS["opt-offline"], marker=".", linewidth=1.6)
+    axes.plot(sizes, optimum, label="optimum", color="black", marker=".", linewidth=1.6)
 
 
 def _draw_chosen(axes: Axes, found: Sequence[Share], aside: Mapping[str, float]) -> None:

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from streambound import settings
-from streambound.approximate.nightly.benchmark import SIMPLEST_FIRST
 from streambound.approximate.nightly.offered import SIZES
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound.history.recent import plan_for
 from streambound.query.catalog import Catalog
@@ -47,7 +47,7 @@ def run_benchmark(
     registry = load_registry(settings.registry())
     wanted = Wanted(
         sizes=tuple(dict.fromkeys(_size(text) for text in sizes)) or SIZES,
-        policies=tuple(policies) or SIMPLEST_FIRST,
+        policies=tuple(policies or POLICIES),
         days=days,
         held_out=held_out,
         runs=runs,

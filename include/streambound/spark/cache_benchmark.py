@@ -14,7 +14,6 @@ from typing import Any
 from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
 from streambound.approximate.nightly.benchmark import (
-    SIMPLEST_FIRST,
     Case,
     Contender,
     Fit,
@@ -27,6 +26,7 @@ from streambound.approximate.nightly.drift import drifts, followed
 from streambound.approximate.nightly.night import Night, OfSize, decided, read, write
 from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.approximate.plan import MemoryPlan
+from streambound.approximate.policies import POLICIES
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
 from streambound.history.executor import Executor, Progress
@@ -52,13 +52,13 @@ class Wanted:
 
     Args:
         sizes: of the cache, in tuples.
-        policies: names (see ``benchmark.SIMPLEST_FIRST``).
+        policies: names (see ``policies.POLICIES``).
         days: partitions of history, of which the last ``held_out`` are held out.
         runs: of policies that draw lots.
     """
 
     sizes: tuple[int, ...] = SIZES
-    policies: tuple[str, ...] = SIMPLEST_FIRST
+    policies: tuple[str, ...] = tuple(POLICIES)
     days: int = DAYS
     held_out: int = HELD_OUT
     runs: int = RUNS
@@ -76,7 +76,7 @@ class Wanted:
         if not self.sizes or min(self.sizes) < 1:
             raise DataError(f"sizes are {list(self.sizes)}", accepted="tuples, 1 or more")
         if not self.policies:
-            raise DataError("no policy is named", accepted=", ".join(SIMPLEST_FIRST))
+            raise DataError("no policy is named", accepted=", ".join(POLICIES))
         contenders(self.policies)
 
 
@@ -212,7 +212,7 @@ def _pieces(name: str, case: Case, models: Models, wanted: Wanted) -> Iterator[P
     yield Piece(name, "possible")
     for contender in contenders(wanted.policies):
         for size in wanted.sizes:
-            for seed in range(wanted.runs if contender.policy == "rand" else 1):
+            for seed in range(wanted.runs if POLICIES[contender.policy].facts.lot else 1):
                 choice = contender.choice(size, models, case.pace, seed)
                 yield Piece(name, "trial", contender, choice, size)
 

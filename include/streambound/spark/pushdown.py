@@ -1,56 +1,51 @@
 """Conditions that Spark itself can check before rows reach Python: those that only drop what no query counts.
 
-Only comparisons whose meaning is the same in Spark are pushed: integers, dates and strings against
-constants. Tasks check all conditions again, so what is pushed need only hold of each tuple that counts. Rows
-that break a promise of the catalog, or have no timestamp, are let through, so that they are told as ever.
+They are those that tasks ask DuckDB, in Spark's dialect, on columns whose values mean the same there:
+integers, dates, strings and timestamps. Tasks check all conditions again, so what is pushed need only hold of
+each tuple that counts. Rows that break a promise of the catalog, or have no timestamp, are let through, so
+that they are told as ever.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import operator
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING, Any
 
-from streambound.query.model import Domain, Filter, Op, Relation
-from streambound.query.values import Family, Value
-from streambound.spark.frames import quoted
+from sqlglot import exp
+
+from streambound.errors import DataError
+from streambound.query.model import Filter, Relation
+from streambound.query.values import Family
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks import ordered
+from streambound.tasks.promises import promises
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-_OPERATORS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
+# How Spark calls the types whose values are compared as this project does.
+_KINDS = {
+    Family.NUMBER: {"tinyint", "smallint", "int", "bigint"},
+    Family.STRING: {"string"},
+    Family.DATE: {"date"},
+    Family.TIMESTAMP: {"timestamp"},
 }
-_LARGEST = 2**63 - 1
-_EPOCH = dt.date(1970, 1, 1).toordinal()
-
-
-# How Spark calls the types whose comparisons are pushed.
-_KINDS = {"tinyint", "smallint", "int", "bigint", "string", "date"}
+# What a session's settings may give another meaning in a string, beside what has to be escaped.
+_UNSURE = set("\\'$")
 
 
 def pushdown(
     relation: Relation, columns: Iterable[str], synopses: Iterable[StreamSynopsis], kinds: Mapping[str, str]
-) -> Column | None:
-    """A condition that holds of each row that counts for one of the synopses, or has to be told of.
+) -> str | None:
+    """A condition in Spark's SQL that holds of each row that counts for a synopsis, or has to be told of.
 
     None where all rows are wanted. ``columns`` are those that are read, ``kinds`` what Spark calls the types
     of those that there are.
     """
-    wanted = [_Rows(relation, kinds).accepted(synopsis) for synopsis in synopses]
-    told = _Rows(relation, kinds).to_be_told(columns)
+    rows = _Rows(relation, kinds)
+    wanted = [rows.accepted(synopsis) for synopsis in synopses]
+    told = rows.to_be_told(list(columns))
     if told is None or not all(wanted):
         return None
-    return reduce(operator.or_, [reduce(operator.and_, conditions) for conditions in wanted] + told)
+    return exp.or_(*(exp.and_(*conditions) for conditions in wanted), *told).sql(dialect="spark")
 
 
 @dataclass(frozen=True)
@@ -60,87 +55,53 @@ class _Rows:
     relation: Relation
     kinds: Mapping[str, str]
 
-    def accepted(self, synopsis: StreamSynopsis) -> list[Column]:
+    def accepted(self, synopsis: StreamSynopsis) -> list[exp.Expr]:
         """Some conditions that a tuple must meet to count."""
-        found = [quoted(a.column).isNotNull() for a in synopsis.required if a.column in self.kinds]
-        for atom in synopsis.filters:
-            if isinstance(atom, Filter):
-                found += self._compared(atom.attribute.column, atom.op, atom.constant.value)
-        for condition in synopsis.derived:
-            found += self._compared(condition.attribute.column, condition.op, condition.value)
+        found: list[exp.Expr] = [
+            exp.not_(_null(a.column)) for a in synopsis.required if a.column in self.kinds
+        ]
+        filters = [atom for atom in synopsis.filters if isinstance(atom, Filter)]
+        compared = [(atom.attribute.column, atom.op, atom.constant.value) for atom in filters]
+        compared += [(one.attribute.column, one.op, one.value) for one in synopsis.derived]
+        for name, op, value in compared:
+            column, kind = exp.column(name, quoted=True), self.relation.column(name).type
+            # A constant that SQL cannot say is told by the task.
+            with suppress(DataError):
+                condition = self._in_spark(name, ordered.compared(column, kind, op, value))
+                found += [] if condition is None else [condition]
         return found
 
-    def to_be_told(self, columns: Iterable[str]) -> list[Column] | None:
+    def to_be_told(self, columns: list[str]) -> list[exp.Expr] | None:
         """Conditions of rows that break a promise; None if one cannot be said in Spark."""
-        found = []
-        for column in map(self.relation.column, columns):
-            if column.name not in self.kinds:
+        stamp = self.relation.timestamp
+        if not self.kinds.keys() >= set(columns):
+            return None
+        if stamp in columns and self.relation.max_rows_per_timestamp is not None:
+            # That takes all rows of a timestamp.
+            return None
+        found: list[exp.Expr] = [_null(name) for name in columns if name == stamp]
+        for promise in promises(self.relation, columns):
+            broken = self._in_spark(promise.column, promise.broken)
+            if broken is None:
                 return None
-            if not column.nullable or column.name == self.relation.timestamp:
-                found.append(quoted(column.name).isNull())
-            outside = self._outside(column.name, column.domain)
-            if outside is None:
-                return None
-            found += outside
-            if column.name == self.relation.timestamp:
-                uneven = self._uneven(column.name)
-                if uneven is None:
-                    return None
-                found += uneven
+            found.append(broken)
         return found
 
-    def _uneven(self, stamp: str) -> list[Column] | None:
-        """Conditions of timestamps that break a promise; None if that takes all rows of a timestamp."""
-        from pyspark.sql import functions as f
-
-        if self.relation.max_rows_per_timestamp is not None:
-            return None
-        if self.relation.tick == 1:
-            return []
-        if self.kinds[stamp] != "timestamp":
-            return None
-        return [f.unix_micros(quoted(stamp)) % self.relation.tick != 0]
-
-    def _outside(self, column: str, domain: Domain | None) -> list[Column] | None:
-        if domain is None:
-            return []
-        found = []
-        for op, end in ((Op.LT, domain.minimum), (Op.GT, domain.maximum)):
-            if end is not None:
-                conditions = self._compared(column, op, end)
-                if not conditions:
-                    return None
-                found += conditions
-        if domain.values is not None:
-            literals = [self._literal(column, value) for value in domain.values]
-            if any(literal is None for literal in literals):
+    def _in_spark(self, name: str, condition: exp.Expr) -> exp.Expr | None:
+        """A condition on a column in ordered form as one on Spark's; None if it may mean another there."""
+        kind = self.relation.column(name).type
+        column: exp.Expr = exp.column(name, quoted=True)
+        if not isinstance(condition, exp.Is):
+            if (kind.family is Family.NUMBER and kind.step != 1) or self.kinds.get(name) not in _KINDS.get(
+                kind.family, ()
+            ):
                 return None
-            found.append(~quoted(column).isin(literals))
-        return found
-
-    def _compared(self, column: str, op: Op, value: Value | None) -> list[Column]:
-        literal = self._literal(column, value)
-        return [] if literal is None else [_OPERATORS[op](quoted(column), literal)]
-
-    def _literal(self, column: str, value: Value | None) -> Column | None:
-        """A constant that Spark compares with a column as this project does; None if it may not."""
-        from pyspark.sql import functions as f
-
-        kind, stored = self.relation.column(column).type, self.kinds.get(column)
-        plain: Any = None
-        if stored not in _KINDS:
-            return None
-        if kind.family is Family.STRING and isinstance(value, str) and stored == "string":
-            plain = value
-        elif kind.family is Family.DATE and isinstance(value, int) and stored == "date":
-            plain = _day(value)
-        elif kind.family is Family.NUMBER and kind.step == 1 and isinstance(value, int):
-            plain = value if stored not in ("string", "date") and abs(value) <= _LARGEST else None
-        return None if plain is None else f.lit(plain)
+            texts = [literal.name for literal in condition.find_all(exp.Literal) if literal.is_string]
+            if any(_UNSURE & set(text) or not text.isprintable() for text in texts):
+                return None
+            column = ordered.normal(column, kind)
+        return condition.transform(lambda node: column.copy() if isinstance(node, exp.Column) else node)
 
 
-def _day(days: int) -> dt.date | None:
-    try:
-        return dt.date.fromordinal(_EPOCH + days)
-    except (ValueError, OverflowError):
-        return None
+def _null(name: str) -> exp.Expr:
+    return exp.Is(this=exp.column(name, quoted=True), expression=exp.null())

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar, cast
 
 import numba
@@ -25,19 +26,34 @@ config: Any = numba.config
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# A function that is compiled may load modules that have kernels.
+_CHOOSING = RLock()
+
+
 def kernel(function: Function) -> Function:
     """``function`` compiled by numba when it is first called; arrays in, arrays filled in place.
 
     It runs without Python's lock, so that threads run kernels at the same time.
     """
-    kept = config.CACHE_LOCATOR_CLASSES
+    return cast(Function, _kept(function, numba.njit, nogil=True))
+
+
+def callback(function: Callable[..., Any], signature: Any) -> Any:
+    """``function`` compiled now, for kernels to be handed: one kernel takes all functions of a signature."""
+    return _kept(function, numba.cfunc, signature)
+
+
+def _kept(function: Callable[..., Any], compiler: Any, *how: Any, **more: Any) -> Any:
+    """A function compiled, and kept on disk where something can be written there."""
     if _folder(_room(function.__module__)) is None:
-        return cast(Function, numba.njit(nogil=True)(function))
-    try:
-        config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourcesLocator.__name__}"
-        return cast(Function, numba.njit(cache=True, nogil=True)(function))
-    finally:
-        config.CACHE_LOCATOR_CLASSES = kept
+        return compiler(*how, **more)(function)
+    with _CHOOSING:
+        kept = config.CACHE_LOCATOR_CLASSES
+        try:
+            config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourcesLocator.__name__}"
+            return compiler(*how, cache=True, **more)(function)
+        finally:
+            config.CACHE_LOCATOR_CLASSES = kept
 
 
 class SourcesLocator(_CacheLocator):

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.approximate.kernels.arrays import Floats, Integers
+from streambound.approximate.kernels.candidate import Candidate, Compiled, Worth, compiled, worth_of
 from streambound.approximate.kernels.compiled import kernel
 
 # Beyond every moment that can be.
 FOR_EVER = np.int64(1) << 62
-RAND, FIFO, LRU, LFU, PROB, LIFE, HEEB = range(7)
-ONLINE = {"rand": RAND, "fifo": FIFO, "lru": LRU, "lfu": LFU, "prob": PROB, "life": LIFE, "heeb": HEEB}
 
 
 class Arrivals(NamedTuple):
@@ -63,9 +62,9 @@ class Expected(NamedTuple):
         cells: benefit by distance from the centre, of both streams one after the other.
         begin, low: shape (2): where a stream's cells begin, and the distance of the first.
         pace: moments a step, for policies that count in steps how long a tuple can still join.
-        alpha: HEEB's.
+        alpha: of the weights L^exp in a tuple's benefit.
         weights: the sum of e^(-i / alpha) over i = 1, 2, ...
-        seed: of RAND.
+        seed: of lots.
     """
 
     chance: Floats
@@ -114,11 +113,11 @@ class _Pairs(NamedTuple):
     met: NDArray[np.bool_]
 
 
-def play(given: Arrivals, policy: str, size: int, expected: Expected, step: int = 0) -> Played:
+def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int = 0) -> Played:
     """Run a policy over arrivals; ``born``, ``used``, ``uses`` and ``expected.centre`` are changed in place.
 
     Args:
-        policy: one of ``ONLINE``.
+        worth: what a policy says of a tuple (see ``candidate``).
         size: k.
         step: the number of the first arriving tuple.
     """
@@ -128,14 +127,15 @@ def play(given: Arrivals, policy: str, size: int, expected: Expected, step: int 
     lists = _Lists(np.full((2, keys), -1, np.int64), np.full(rows, -1, np.int64), np.full(rows, -1, np.int64))
     room = 2 * rows + 16
     pairs = _Pairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_))
-    pairs, found, used, peak = _play(given, ONLINE[policy], size, expected, step, cached, score, lists, pairs)
+    policy = compiled(worth)
+    pairs, found, used, peak = _play(given, policy, size, expected, step, cached, score, lists, pairs)
     return Played(cached[:used].copy(), pairs.one[:found], pairs.other[:found], pairs.met[:found], peak)
 
 
 @kernel
 def _play(
     given: Arrivals,
-    policy: int,
+    policy: Compiled,
     size: int,
     expected: Expected,
     step: int,
@@ -248,7 +248,7 @@ def _follow(given: Arrivals, expected: Expected, row: int) -> None:
 @kernel
 def _worth(
     given: Arrivals,
-    policy: int,
+    policy: Compiled,
     expected: Expected,
     cached: Integers,
     used: int,
@@ -257,24 +257,26 @@ def _worth(
     score: Floats,
 ) -> None:
     """How much each cached tuple is worth keeping."""
-    # One loop a policy over arrays by name: to pass the tuples of arrays for each row costs ten times more.
-    if policy in (FIFO, LRU, LFU):
-        known = given.born if policy == FIFO else (given.used if policy == LRU else given.uses)
-        for at in range(used):
-            score[at] = known[cached[at]]
-    elif policy == RAND:
-        seed, born = expected.seed, given.born
-        for at in range(used):
-            score[at] = _draw(seed, step, born[cached[at]])
-    elif policy == HEEB:
+    address, facts = policy.address, policy.facts
+    # By name: to pass the tuples of arrays for each row costs ten times more.
+    side, key, until, chance, pace = given.side, given.key, given.until, expected.chance, expected.pace
+    born, last, uses, seed = given.born, given.used, given.uses, expected.seed
+    if facts.benefit:
         _benefits(given, expected, cached, used, now, score)
-    else:
-        side, key, until, chance, pace = given.side, given.key, given.until, expected.chance, expected.pace
-        for at in range(used):
-            row = cached[at]
-            score[at] = chance[1 - side[row], key[row]]
-            if policy == LIFE and until[row] < FOR_EVER:
-                score[at] *= (until[row] - now) / pace
+    for at in range(used):
+        row = cached[at]
+        score[at] = worth_of(
+            address,
+            Candidate(
+                float(born[row]),
+                float(last[row]),
+                float(uses[row]),
+                chance[1 - side[row], key[row]] if facts.chance else 0.0,
+                (until[row] - now) / pace if facts.left and until[row] < FOR_EVER else np.inf,
+                score[at] if facts.benefit else 0.0,
+                _draw(seed, step, born[row]) if facts.lot else 0.0,
+            ),
+        )
 
 
 @kernel
@@ -315,7 +317,7 @@ def _draw(seed: int, step: int, born: int) -> float:
 @kernel
 def _drop(
     given: Arrivals,
-    policy: int,
+    policy: Compiled,
     size: int,
     expected: Expected,
     now: int,

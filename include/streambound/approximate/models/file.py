@@ -85,7 +85,7 @@ def _trend(slope: float, noise: Mapping[str, Any], intercept: float = 0.0) -> Mo
     return Trend(float(slope), float(intercept), _noise(noise))
 
 
-def _walk(noise: Mapping[str, Any], drift: int = 0, start: int = 0) -> Model:
+def _walk_model(noise: Mapping[str, Any], drift: int = 0, start: int = 0) -> Model:
     return Walk(int(drift), _noise(noise), int(start))
 
 
@@ -101,14 +101,14 @@ def _stationary(probabilities: Mapping[int, float]) -> Model:
     return Stationary(Distribution(low, found / found.sum()))
 
 
-def _known(values: list[int]) -> Model:
+def _known_model(values: list[int]) -> Model:
     return Known(np.array(values, np.int64))
 
 
 KINDS: dict[str, Callable[..., Model]] = {
     "trend": _trend,
-    "walk": _walk,
+    "walk": _walk_model,
     "ar1": _ar1,
     "stationary": _stationary,
-    "known": _known,
+    "known": _known_model,
 }

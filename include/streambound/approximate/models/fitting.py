@@ -162,7 +162,7 @@ def _snapped(slope: float, steps: int, error: float = 0.0) -> float:
     return float(round(slope)) if abs(slope - round(slope)) < 1.0 / steps + 2 * error else slope
 
 
-def _walk(values: Integers) -> Model | None:
+def _fitted_walk(values: Integers) -> Model | None:
     moves = np.diff(values)
     drift = round(float(moves.mean()))
     if moves.std() == 0:
@@ -216,7 +216,7 @@ KINDS: dict[str, Callable[[Integers], Model | None]] = {
     "stationary": _stationary,
     "uniform-trend": _uniform_trend,
     "normal-trend": _normal_trend,
-    "walk": _walk,
+    "walk": _fitted_walk,
     "ar1": _ar1,
     "chain": _chain,
     "seasonal-ar": _seasonal,

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from streambound.approximate.choice import LEARNED, PolicyChoice
+from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, key_text, numbers_of
 from streambound.approximate.kernels.ceiling import ceiling
 from streambound.approximate.kernels.online import Arrivals
 from streambound.approximate.keys import KeyModel, learn
-from streambound.approximate.nightly.offered import POLICIES
 from streambound.approximate.plan import MemoryPlan
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, meant
 
-SIMPLEST_FIRST = POLICIES
 # HEEB's alpha, in sizes of the cache.
 ALPHAS = (0.25, 1.0, 4.0, 16.0)
 # Of the best mean, what is given away for a simpler policy, and for a choice that stands.
@@ -103,16 +102,24 @@ class Contender:
     policy: str
     alpha: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise DataError(
+                f"the policy {self.policy!r} is unknown",
+                accepted=", ".join(POLICIES),
+                fix=meant(self.policy, POLICIES),
+            )
+
     def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> PolicyChoice:
         """What it would be as a choice."""
         alpha = None if self.alpha is None else self.alpha * size
-        known = models if self.policy in LEARNED else None
+        known = models if POLICIES[self.policy].learned else None
         return PolicyChoice(self.policy, alpha, known, pace, seed, "")
 
     @property
     def rank(self) -> tuple[int, float]:
         """From the simplest on."""
-        return SIMPLEST_FIRST.index(self.policy), self.alpha or 0.0
+        return list(POLICIES).index(self.policy), self.alpha or 0.0
 
 
 def contenders(policies: Iterable[str]) -> tuple[Contender, ...]:
@@ -123,14 +130,9 @@ def contenders(policies: Iterable[str]) -> tuple[Contender, ...]:
     """
     found: list[Contender] = []
     for policy in dict.fromkeys(policies):
-        if policy not in SIMPLEST_FIRST:
-            raise DataError(
-                f"the policy {policy!r} is unknown",
-                accepted=", ".join(SIMPLEST_FIRST),
-                fix=meant(policy, SIMPLEST_FIRST),
-            )
-        alphas = ALPHAS if policy == "heeb" else (None,)
-        found += [Contender(policy, alpha) for alpha in alphas]
+        found.append(Contender(policy))
+        if POLICIES[policy].facts.benefit:
+            found[-1:] = [Contender(policy, alpha) for alpha in ALPHAS]
     return tuple(found)
 
 

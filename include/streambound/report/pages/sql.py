@@ -14,7 +14,7 @@ from streambound.errors import Place
 from streambound.report.pages.markup import element, joined, text
 
 
-class Found(Protocol):
+class Finding(Protocol):
     """What points into a text: a reason of a verdict, or an error."""
 
     @property
@@ -70,7 +70,7 @@ class _Token:
     kind: str
 
 
-def sql_markup(sql: str, reasons: Iterable[Found | Recorded]) -> str:
+def sql_markup(sql: str, reasons: Iterable[Finding | Recorded]) -> str:
     """The text of a query as ``<pre class="sql">``, each reason's place in ``<mark class="reason">``.
 
     The title of a mark is the message of its reason, or of all reasons where places overlap; its
@@ -84,7 +84,7 @@ def sql_markup(sql: str, reasons: Iterable[Found | Recorded]) -> str:
     return element("pre", {"class": "sql"}, element("code", None, joined(pieces)))
 
 
-def _marks(sql: str, reasons: Iterable[Found | Recorded]) -> Iterator[_Mark]:
+def _marks(sql: str, reasons: Iterable[Finding | Recorded]) -> Iterator[_Mark]:
     starts = [0, *(match.end() for match in re.finditer("\n", sql))]
     for reason in reasons:
         code, message, line, column, length = _reason_parts(reason)
@@ -100,7 +100,7 @@ def _marks(sql: str, reasons: Iterable[Found | Recorded]) -> Iterator[_Mark]:
         yield _Mark(start, min(start + max(1, length), len(sql)), code, message)
 
 
-def _reason_parts(reason: Found | Recorded) -> tuple[str, str, int, int, int | None]:
+def _reason_parts(reason: Finding | Recorded) -> tuple[str, str, int, int, int | None]:
     """Code, message, line, column, and the length where it is known; line 0 if there is no place."""
     if not isinstance(reason, Mapping):
         place = reason.place
@@ -137,14 +137,14 @@ def _coloured(sql: str, tokens: list[_Token], start: int, end: int) -> Markup:
         low, high = max(token.start, start), min(token.end, end)
         if low < high:
             pieces += [
-                _shown(sql, position, low),
-                element("span", {"class": f"sql-{token.kind}"}, _shown(sql, low, high)),
+                _escaped_part(sql, position, low),
+                element("span", {"class": f"sql-{token.kind}"}, _escaped_part(sql, low, high)),
             ]
             position = high
-    return joined([*pieces, _shown(sql, position, end)])
+    return joined([*pieces, _escaped_part(sql, position, end)])
 
 
-def _shown(sql: str, start: int, end: int) -> Markup:
+def _escaped_part(sql: str, start: int, end: int) -> Markup:
     """A piece of the text; a line end of two characters is one, wherever the piece ends."""
     if sql[end - 1 : end + 1] == "\r\n":
         end -= 1

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from streambound.approximate.nightly import offered
+from streambound.approximate.policies import POLICIES
 from streambound.simulator.experiments.allocation import SHARE, VARIED
 from streambound.simulator.experiments.cells import Cell, Counted, cells, shares
 from streambound.simulator.experiments.look_ahead import COMPARED_SIZE
 
 COLOURS = {
-    **offered.COLOURS,
+    **{policy.name: policy.colour for policy in POLICIES.values()},
+    "opt-offline": "black",
     "lfd": "black",
     "flow-expect": "tab:gray",
     "heeb-25-points": "tab:blue",

@@ -1,40 +1,51 @@
-"""The policies by name; a new one is a module beside these and a line here."""
+"""The policies by name: those of queries in k tuples, and those of the paper's problems alone.
+
+A new one of the first kind is found here by itself (see ``approximate.policies``); of the others each is a
+module beside these and a line here.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
+from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, meant
 from streambound.simulator.contract import Policy
 from streambound.simulator.policies.a0 import a0
 from streambound.simulator.policies.arc import arc
+from streambound.simulator.policies.by_worth import by_worth
 from streambound.simulator.policies.experts import experts, joining_experts
 from streambound.simulator.policies.fifo import fifo
 from streambound.simulator.policies.flow_expect import flow_expect
-from streambound.simulator.policies.heeb import caching_heeb, heeb
+from streambound.simulator.policies.heeb import caching_heeb
 from streambound.simulator.policies.heeb_adaptive import adaptive_caching_heeb, adaptive_heeb
 from streambound.simulator.policies.lfd import lfd
 from streambound.simulator.policies.lfu import lfu, perfect_lfu
-from streambound.simulator.policies.life import life
 from streambound.simulator.policies.lru import lru
 from streambound.simulator.policies.lru_k import lru_k
 from streambound.simulator.policies.opt_offline import caching_opt_offline, opt_offline
-from streambound.simulator.policies.prob import prob
-from streambound.simulator.policies.rand import joining_rand, rand
-from streambound.simulator.policies.recent import joining_fifo, joining_lfu, joining_lru
+from streambound.simulator.policies.rand import rand
 from streambound.simulator.policies.s3_fifo import s3_fifo
 from streambound.simulator.policies.sieve import sieve
 
+# What policies of queries in k tuples are on a reference stream.
+CACHING = {
+    "fifo": fifo,
+    "lru": lru,
+    "lfu": lfu,
+    "rand": rand,
+    "prob": perfect_lfu,
+    "heeb": caching_heeb,
+}
 ALL = (
-    Policy("rand", "any", rand, joining_rand),
-    Policy("fifo", "the first that came", fifo, joining_fifo),
-    Policy("lru", "the least recently used", lru, joining_lru),
+    *(
+        Policy(each.name, each.leaves, CACHING.get(each.name), partial(by_worth, each), each.facts.benefit)
+        for each in POLICIES.values()
+    ),
     Policy("lru-k", "the one whose k-th last use is longest ago", lru_k),
-    Policy("lfu", "the least often used since it came", lfu, joining_lfu),
     Policy("lfu-perfect", "the least often used ever", perfect_lfu),
-    Policy("prob", "the one least often asked for so far", perfect_lfu, prob),
-    Policy("life", "prob times the time left", None, life),
     Policy("a0", "the one least likely to be asked for next", a0),
     Policy("lfd", "the one asked for again last (knows the future)", lfd),
-    Policy("heeb", "the one of the least estimated expected benefit", caching_heeb, heeb, True),
     Policy(
         "heeb-adaptive", "as heeb, alpha by observed lifetimes", adaptive_caching_heeb, adaptive_heeb, True
     ),

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.compiled import kernel
+from streambound.approximate.policies import POLICIES
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions, filled
 from streambound.simulator.joining import Setup, keep_best, meet, place, played
-from streambound.simulator.policies.heeb import caching_heeb, heeb
+from streambound.simulator.policies.by_worth import by_worth
+from streambound.simulator.policies.heeb import caching_heeb
 from streambound.simulator.policies.lfu import perfect_lfu
 from streambound.simulator.policies.lru import lru
-from streambound.simulator.policies.prob import prob
-from streambound.simulator.policies.recent import joining_lru
 from streambound.simulator.problems import References, Streams
 
 # How fast weights follow, and the share of all weight that is spread evenly in as many steps as the size.
@@ -49,9 +49,10 @@ def joining_experts(streams: Streams, memory: Memory) -> JoiningDecisions:
     Raises:
         DataError: there is no model a stream, though there are models, or the values are no whole numbers.
     """
-    advice = [joining_lru(streams, memory), prob(streams, memory)]
+    advice = [by_worth(POLICIES[name], streams, memory) for name in ("lru", "prob")]
     if memory.models is not None:
-        advice += [heeb(streams, replace(memory, alpha=alpha)) for alpha in alphas(memory)]
+        known = [replace(memory, alpha=alpha) for alpha in alphas(memory)]
+        advice += [by_worth(POLICIES["heeb"], streams, each) for each in known]
     results = np.stack([each.results for each in advice])
     kept_until = np.stack([each.kept_until for each in advice])
     return played(streams, memory, _joining, results, kept_until)

@@ -1,4 +1,4 @@
-"""HEEB as a policy: the tuple of the lowest H leaves (sections 4.3 and 4.4), and A0 with a model.
+"""HEEB: H of joined tuples by tables, and as a policy on a reference stream (4.3, 4.4); A0 with a model.
 
 A0 drops what is least likely to be asked for next: HEEB with L^fixed of one step.
 """
@@ -18,8 +18,8 @@ from streambound.approximate.models.model import Model
 from streambound.approximate.tables import Table, table
 from streambound.errors import DataError
 from streambound.simulator.contract import Memory
-from streambound.simulator.decisions import CachingDecisions, JoiningDecisions, filled
-from streambound.simulator.joining import Setup, keep_best, meet, place, played
+from streambound.simulator.decisions import CachingDecisions, filled
+from streambound.simulator.joining import Setup
 from streambound.simulator.problems import References, Streams
 
 
@@ -39,6 +39,10 @@ class Lookup(NamedTuple):
     row: Integers
     shift: Integers
     value: Integers
+
+
+_NONE = np.zeros((0, 0), np.int64)
+NO_BENEFITS = Lookup(np.zeros(0), _NONE, _NONE, _NONE, _NONE)
 
 
 def lookup(tables: list[Table], value: Integers) -> Lookup:
@@ -65,8 +69,8 @@ def look(tables: Lookup, stream: int, step: int, value: int, left: int) -> float
     return float(tables.cells[tables.shape[stream, 0] + at * columns + column])
 
 
-def heeb(streams: Streams, memory: Memory) -> JoiningDecisions:
-    """Decisions on joined streams.
+def benefits(streams: Streams, memory: Memory) -> Lookup:
+    """H of the tuples of joined streams.
 
     Raises:
         DataError: there is no model a stream, or the values are no whole numbers.
@@ -74,14 +78,14 @@ def heeb(streams: Streams, memory: Memory) -> JoiningDecisions:
     models = models_of(memory, streams.count)
     value = whole(streams.values)[streams.arrivals]
     if not streams.steps:
-        return JoiningDecisions(np.zeros(0), value)
+        return NO_BENEFITS
     span = int(value.min()), int(value.max())
     lifetime = exp(memory.alpha if memory.alpha is not None else usual_alpha(models, memory.size))
     tables = [
         table(model, row, lifetime, span, first=False, window=streams.window)
         for model, row in zip(models, value, strict=True)
     ]
-    return played(streams, memory, _joining_heeb, lookup(tables, value))
+    return lookup(tables, value)
 
 
 @kernel
@@ -95,17 +99,6 @@ def score_candidates(setup: Setup, tables: Lookup, begin: int, used: int, step: 
             if setup.partners[stream, other]:
                 found += look(tables, begin + other, step, tables.value[stream, born], left)
         setup.score[at] = found * setup.worth[stream, born]
-
-
-@kernel
-def _joining_heeb(setup: Setup, tables: Lookup, results: Floats, kept_until: Integers) -> None:
-    slots, score = setup.slots, setup.score
-    used = 0
-    for step in range(setup.arrivals.shape[1]):
-        results[step] = meet(setup, slots, used, step)
-        used = place(setup, slots, used, step)
-        score_candidates(setup, tables, 0, used, step)
-        used = keep_best(setup, slots, score, used, step, kept_until)
 
 
 def caching_heeb(references: References, memory: Memory) -> CachingDecisions:

@@ -1,4 +1,4 @@
-"""RAND: any key or tuple leaves, each as likely as the others."""
+"""RAND: any key leaves, each as likely as the others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.compiled import kernel
 from streambound.simulator.contract import Memory
-from streambound.simulator.decisions import CachingDecisions, JoiningDecisions, filled
-from streambound.simulator.joining import Setup, keep_best, meet, place, played
-from streambound.simulator.problems import References, Streams
+from streambound.simulator.decisions import CachingDecisions, filled
+from streambound.simulator.problems import References
 
 
 def rand(references: References, memory: Memory) -> CachingDecisions:
@@ -49,22 +48,3 @@ def _rand(
             cached[slots[at]] = False
         slots[at] = key
         cached[key] = True
-
-
-def joining_rand(streams: Streams, memory: Memory) -> JoiningDecisions:
-    """Decisions on joined streams: tuples that can join nothing any more leave first."""
-    draws = np.random.default_rng(memory.seed).random((streams.steps, memory.size + streams.count))
-    return played(streams, memory, _joining_rand, draws)
-
-
-@kernel
-def _joining_rand(setup: Setup, draws: Floats, results: Floats, kept_until: Integers) -> None:
-    slots, score = setup.slots, setup.score
-    used = 0
-    for step in range(setup.arrivals.shape[1]):
-        results[step] = meet(setup, slots, used, step)
-        used = place(setup, slots, used, step)
-        for at in range(used):
-            expired = setup.expires[slots[at, 0], slots[at, 1]] <= step
-            score[at] = -1.0 if expired else draws[step, at]
-        used = keep_best(setup, slots, score, used, step, kept_until)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.history.test_nights import ALL, DAYS, World
 from tests.spark.nights import left
-from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark import histories
 
 from streambound import compiler
 from streambound.cli import main
 from streambound.examination.__main__ import examined
 from streambound.query.catalog import catalog_from_mapping
 from streambound.synopsis import statement as parts
+from tests.spark import histories
 
 TIMED = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
 BODIES = {**dict.fromkeys("ST", TIMED), "R": {"kind": "static", "columns": {"K": "int"}}}

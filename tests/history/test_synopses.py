@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.history.test_nights import ALL, DAYS, World
 from tests.spark.nights import digests, left, night
-from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import DataError, StorageError

@@ -20,7 +20,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.report.pages import WitnessStory, witness_story
 
-REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
+REGISTRY = load_registry(Path(__file__).parents[3] / "include" / "registry")
 CATALOG = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}, "F": {"G": "boolean"}})
 # Seconds. No machine is so busy that it finds none of these examples meanwhile.
 ENOUGH = 600.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,14 +9,10 @@ from hypothesis import strategies as st
 from tests.simulator.test_known_values import melbourne
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
-from streambound.approximate.models.file import read_models
 from streambound.approximate.models.fitting import KINDS, diagnostics, fit
-from streambound.approximate.models.independent import Known, Stationary, Trend
+from streambound.approximate.models.independent import Stationary, Trend
 from streambound.approximate.models.markov import Autoregression, Walk, ar1
 from streambound.errors import DataError
-from streambound.simulator.contract import Memory
-from streambound.simulator.experiments.knowledge import knowing, value_windows
-from streambound.simulator.problems import references, streams
 
 SEASON = 20 * np.sin(2 * np.pi * np.arange(25) / 25)
 TRUE = {
@@ -89,71 +83,3 @@ def test_too_little_to_fit_is_said() -> None:
         fit(np.arange(3))
     with pytest.raises(DataError, match="there is no kind of model 'fourier'"):
         fit(np.arange(30), ["fourier"])
-
-
-@given(
-    slope=st.sampled_from([1, 2, 0.5, 0.3, -1, -0.7]),
-    intercept=st.sampled_from([0, -1, 2.5]),
-    width=st.integers(0, 4),
-    value=st.integers(-9, 9),
-)
-def test_value_windows_end_where_the_noise_reaches_last(
-    slope: float, intercept: float, width: int, value: int
-) -> None:
-    model = Trend(slope, intercept, uniform(width))
-    found = int(value_windows(streams([value], [0]), (Trend(1, 0, uniform(0)), model))[0, 0])
-    assert found == -1 or model.at(found).of(value) > 0 or abs(slope) > 1
-    assert all(model.at(step).of(value) == 0 for step in range(max(found + 1, 0), found + 50))
-
-
-def test_life_takes_its_window_from_the_model() -> None:
-    given_ = streams([3, 4, 5], [0, 1, 2])
-    known = knowing(given_, Memory(1), "floor")
-    # S's noise is up to 15: at step v + 15 its centre is 15 above v.
-    assert known.expires is not None and known.expires[0].tolist() == [18, 19, 20]
-    assert knowing(given_, Memory(1), "walk").expires is None
-
-
-MODELS = """
-- {kind: trend, slope: 1, intercept: -1, noise: {normal: 1.0, bound: 10}}
-- {kind: walk, drift: 2, noise: {uniform: 3}, start: 5}
-- {kind: ar1, phi0: 5.59, phi1: 0.72, deviation: 4.22}
-- {kind: stationary, probabilities: {1: 0.5, 4: 0.5}}
-- {kind: known, values: [1, 2, 3]}
-"""
-
-
-def test_models_from_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "models.yml"
-    path.write_text(MODELS)
-    found = read_models(path)
-    assert [type(each) for each in found] == [Trend, Walk, Autoregression, Stationary, Known]
-    assert found[0].noise.high == 10 and found[1].origin == 5
-    assert found[3].distribution.probability.tolist() == [0.5, 0, 0, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{}", "the file is no list"),
-        ("- {kind: spline}", "model 1: the kind is 'spline'; accepted: trend, walk"),
-        ("- {kind: ar1, phi0: 1}", "model 1: ar1: "),
-        ("- {kind: ar1, phi0: 1, phi1: 2, deviation: 1}", "model 1: phi1 is 2.0"),
-        ("- {kind: trend, slope: 1, noise: {cauchy: 1}}", "the noise is {'cauchy': 1}"),
-        ("- {kind: stationary, probabilities: {1: -1}}", "the probabilities are negative"),
-        ("[", "the file is no YAML"),
-    ],
-)
-def test_models_that_are_none(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "models.yml"
-    path.write_text(text)
-    with pytest.raises(DataError) as caught:
-        read_models(path)
-    assert message in caught.value.one_line()
-
-
-def test_unknown_models_are_refused() -> None:
-    with pytest.raises(DataError, match="the model 'dome' is unknown"):
-        knowing(references([1, 2]), Memory(1), "dome")
-    with pytest.raises(DataError, match="there is no such file"):
-        knowing(references([1, 2]), Memory(1), "dome.yml")

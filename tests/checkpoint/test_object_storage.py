@@ -11,9 +11,9 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.history.test_nights import ALL, DAYS, World
 from tests.spark.nights import from_scratch
 from tests.spark.nights import left as left_on_disk
-from tests.spark.test_nights import ALL, DAYS, World
 
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError

@@ -22,7 +22,7 @@ from streambound.report.pages import plan_picture
 from streambound.report.pages.drawing import cut, text_width, wrapped
 from streambound.report.verdicts import plan_text
 
-REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
+REGISTRY = load_registry(Path(__file__).parents[3] / "include" / "registry")
 BODY = {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"}
 FIXED = {"columns": {"A": "int"}, "kind": "static"}
 CATALOG = catalog_from_mapping({**{name: BODY for name in "STUVWX"}, "R": FIXED})
