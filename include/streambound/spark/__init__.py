@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streambound.spark.checking.check import check
+    from streambound.spark.checking.install import install
 
-__all__ = ["check"]
+__all__ = ["check", "install"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from streambound.spark.checking.check import check
 
         return check
+    if name == "install":
+        from streambound.spark.checking.install import install
+
+        return install
     raise AttributeError(f"module 'streambound.spark' has no attribute {name!r}")

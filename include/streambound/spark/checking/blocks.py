@@ -6,7 +6,7 @@ above is in terms of such columns, so that a projection is put in place of its n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -103,7 +103,17 @@ class Union:
     alias: str | None = None
 
 
-Query = Block | Union
+@dataclass(frozen=True)
+class Text:
+    """A statement that the program has as SQL; the queries of ``tables`` stand in it under numbers."""
+
+    tree: exp.Expr
+    tables: Mapping[str, Query]
+    outputs: tuple[Output, ...]
+    alias: str | None = None
+
+
+Query = Block | Union | Text
 
 
 @dataclass(frozen=True)
@@ -201,6 +211,10 @@ class World:
             for part in query.parts:
                 self.settle(part)
             return
+        if isinstance(query, Text):
+            for part in query.tables.values():
+                self.settle(part)
+            return
         if len(query.sources) != 1:
             return
         for output in query.outputs:
@@ -276,6 +290,18 @@ class World:
         block = self.plain(query)
         return replace(block, groups=tuple(groups(block)), outputs=tuple(outputs(block)))
 
+    def ordered(self, query: Query, order: Callable[[Block], Sequence[exp.Expr]]) -> Block:
+        """ORDER BY."""
+        block = self._unlimited(query)
+        return replace(block, order=tuple(order(block)))
+
+    def limited(self, query: Query, number: str) -> Block:
+        """LIMIT."""
+        return replace(self._unlimited(query), limit=number)
+
+    def _unlimited(self, query: Query) -> Block:
+        return query if isinstance(query, Block) and query.limit is None else self.wrapped(query)
+
     def united(self, queries: Sequence[Query], outputs: Sequence[Output]) -> Union:
         """UNION ALL, whose columns are called as those of the first query."""
         for query in queries:
@@ -298,6 +324,9 @@ class World:
             at = [o.key for o in query.outputs].index(key)
             parts = [self.watermarked(part, part.outputs[at].key, delay) for part in query.parts]
             return replace(query, parts=tuple(parts))
+        if isinstance(query, Text):
+            self.refuse("a watermark of what a statement answers")
+            return query
         outputs = []
         for output in query.outputs:
             if output.key == key:

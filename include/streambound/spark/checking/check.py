@@ -8,34 +8,34 @@ from typing import Any
 
 from streambound import compiler
 from streambound.compiler import Report
-from streambound.errors import StreamboundError, UnsupportedError, named, together
+from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
 from streambound.query.parse import read
 from streambound.report.verdicts import verdict_text
-from streambound.spark.checking.blocks import Query, World
+from streambound.spark.checking.blocks import World
+from streambound.spark.checking.plans import plan_of
 from streambound.spark.checking.statement import Written, written
+
+Promises = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Checked(Report):
     """The verdict on a DataFrame, as ``streambound.check`` gives it on SQL.
 
-    ``sql`` is the statement that the DataFrame was read as, over the streams of ``catalog``: ``place`` of a
+    ``sql`` is the statement that the DataFrame was read as, over the streams of ``catalog``: the place of a
     reason is a place in it, and a line's comment says where in the program it was written.
     """
 
     sql: str = ""
-    catalog: Catalog = Catalog(())  # noqa: RUF009
+    catalog: Catalog | None = None
 
     def __str__(self) -> str:
         return verdict_text(self, self.sql)
 
 
 def check(
-    frame: Any,
-    name: str | None = None,
-    promises: Mapping[str, Mapping[str, Any]] | None = None,
-    suggest: bool = True,
+    frame: Any, name: str | None = None, promises: Promises | None = None, suggest: bool = True
 ) -> Checked:
     """Whether a streaming query of Spark can run in bounded memory, and why.
 
@@ -47,27 +47,38 @@ def check(
         suggest: with bounded variants of a query that is not bounded.
 
     Raises:
-        QueryError: ``frame`` is neither, or it is not streaming.
+        QueryError: ``frame`` is neither, it is not streaming, or it tells no plan.
         CatalogError: a promise is of no stream of the query, or cannot be read.
     """
-    from streambound.spark.checking.plans import plan_of
+    found = asked(frame, name, promises or {}, suggest)
+    read = [] if found.catalog is None else found.catalog.names
+    if unread := [one for one in promises or {} if found.catalog is not None and one not in read]:
+        raise CatalogError(
+            f"there are promises of {unread[0]}, which the query does not read",
+            subject=found.query,
+            accepted=", ".join(read),
+            fix=meant(unread[0], read),
+        )
+    return found
 
-    found = plan_of(frame, name)
-    return checked(found.query, found.world, found.name, promises or {}, suggest)
+
+def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Checked:
+    """The same; promises of streams that the query does not read are passed over."""
+    try:
+        plan = plan_of(frame, name)
+    except UnsupportedError as error:
+        return _report(compiler.invalid(name or "query", "exact", error), None)
+    text = written(plan.query, plan.world, promises)
+    if plan.world.missing:
+        return _report(compiler.invalid(plan.name, "exact", _refused(text, plan.world, plan.name)), text)
+    return _report(compiler.check(text.sql, text.catalog, plan.name, suggest=suggest, dialect="spark"), text)
 
 
-def checked(
-    query: Query, world: World, name: str, promises: Mapping[str, Mapping[str, Any]], suggest: bool
-) -> Checked:
-    """The verdict on what was read of a plan."""
-    text = written(query, world, promises)
-    if world.missing:
-        report = compiler.invalid(name, "exact", _refused(text, world, name))
-    else:
-        report = compiler.check(text.sql, text.catalog, name, suggest=suggest, dialect="spark")
+def _report(report: Report, text: Written | None) -> Checked:
     known = {one.name: getattr(report, one.name) for one in fields(Report)}
-    # The statement is ours: what is suggested is in its words, and no text of the user's says more.
-    return Checked(**{**known, "dialect": None}, sql=text.sql, catalog=text.catalog)
+    return Checked(
+        **known, sql="" if text is None else text.sql, catalog=None if text is None else text.catalog
+    )
 
 
 def _refused(text: Written, world: World, name: str) -> UnsupportedError:
@@ -82,6 +93,5 @@ def _refused(text: Written, world: World, name: str) -> UnsupportedError:
         # What else there is of names and types may be the fault of what is left out.
         found += error.blockers if isinstance(error, UnsupportedError) else ()
     made = together(found)
-    made.text = text.sql
-    made.subject = name
+    made.text, made.subject = text.sql, name
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,13 +17,13 @@ from streambound.spark.checking.blocks import (
     Output,
     Query,
     Source,
-    Union,
     World,
     conjuncts,
     key_column,
     substituted,
 )
 from streambound.spark.checking.expressions import expression, type_of
+from streambound.spark.checking.naming import placed, told
 from streambound.spark.checking.sql import unnested
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
@@ -269,17 +268,14 @@ class _Reader:
         )
 
     def sort(self, node: Node) -> Query:
-        query = self.query(node.children[0])
-        if isinstance(query, Union) or query.limit:
-            query = self.world.wrapped(query)
-        order = [self._in_place(one.children[0], query.outputs) for one in node.several("order")]
-        return replace(query, order=tuple(order))
+        keys = [one.children[0] for one in node.several("order")]
+        return self.world.ordered(
+            self.query(node.children[0]), lambda block: [self._in_place(one, block.outputs) for one in keys]
+        )
 
     def limit(self, node: Node) -> Query:
-        query = self.query(node.children[0])
-        if isinstance(query, Union) or query.limit:
-            query = self.world.wrapped(query)
-        return replace(query, limit=str(node.one("limitExpr").args.get("value", 1)))
+        number = str(node.one("limitExpr").args.get("value", 1))
+        return self.world.limited(self.query(node.children[0]), number)
 
 
 def _origin(node: Node, value: exp.Expr) -> str | None:
@@ -318,18 +314,6 @@ def _source_of(node: Node) -> tuple[Hashable, list[str]]:
     # What is read from one place has the same rows, however often it is read.
     identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
     return identity, [chosen or told(name, options)]
-
-
-def told(name: str, options: Mapping[str, str]) -> str:
-    """The name of a source after its topic, table or folder, or else its format."""
-    named_by = placed(options).rstrip("/").rpartition("/")[2] or name.rpartition(".")[2].partition("[")[0]
-    return re.sub(r"\W+", "_", named_by).strip("_") or "stream"
-
-
-def placed(options: Mapping[str, str]) -> str:
-    """The topic, table or folder that options name; empty if they name none."""
-    known = {key.lower(): value for key, value in options.items()}
-    return next((known[one] for one in ("subscribe", "topic", "streamname", "path") if known.get(one)), "")
 
 
 def _mapping(text: str) -> dict[str, str]:

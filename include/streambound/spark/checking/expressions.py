@@ -125,6 +125,7 @@ def _filled(node: Node, world: World) -> exp.Expr:
         return sql.call(
             "atleastnnonnulls", [exp.Literal.number(node.args["n"]), *_given(node.children, world)]
         )
+    first: exp.Expr
     first, *others = (
         exp.Not(this=exp.Is(this=sql.operand(one), expression=exp.Null()))
         for one in _given(node.children, world)
@@ -290,6 +291,9 @@ _MADE: dict[str, Callable[[Node, World], exp.Expr]] = {
         expression(node.one("start"), world), expression(node.one("interval"), world), -1
     ),
     **dict.fromkeys(
-        _ADDED, lambda node, world: sql.added(*(expression(one, world) for one in node.children))
+        _ADDED,
+        lambda node, world: sql.added(
+            expression(node.children[0], world), expression(node.children[1], world)
+        ),
     ),
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from sqlglot import expressions as exp
 
+from streambound.query.differences import microseconds
 from streambound.spark.checking.blocks import World
 from streambound.spark.checking.types import scalar
 
@@ -60,6 +61,8 @@ def added(start: exp.Expr, length: exp.Expr, sign: int = 1) -> exp.Expr:
     """A moment and an interval; of an interval below zero its opposite is taken away."""
     while isinstance(length, exp.Paren):
         length = length.this
+    if isinstance(length, exp.Binary) and (known := microseconds(length)) is not None:
+        length = interval(int(known))
     if isinstance(length, exp.Neg):
         return added(start, length.this, -sign)
     if isinstance(length, exp.Interval) and length.this.name.startswith("-"):
@@ -88,10 +91,10 @@ def window(stamp: exp.Expr, length: str, slide: str | None = None) -> exp.Expr:
     return made
 
 
-def interval(microseconds: int) -> exp.Expr:
-    """A length of time as a literal."""
-    name, size = next(((n, s) for n, s in _UNITS if microseconds % s == 0), _UNITS[-1])
-    number = microseconds // size if microseconds % size == 0 else microseconds / size
+def interval(size: int) -> exp.Expr:
+    """A length of time in microseconds as a literal."""
+    name, unit = next(((n, s) for n, s in _UNITS if size % s == 0), _UNITS[-1])
+    number = size // unit if size % unit == 0 else size / unit
     return exp.Interval(this=exp.Literal.string(str(number)), unit=exp.var(name))
 
 
@@ -100,19 +103,19 @@ def months(number: int) -> exp.Expr:
     return exp.Interval(this=exp.Literal.string(str(number)), unit=exp.var("MONTH"))
 
 
-def length(microseconds: int) -> str:
+def length(size: int) -> str:
     """A length of time in words.
 
     >>> length(600_000_000), length(5_400_000_000)
     ('10 minutes', '90 minutes')
     """
-    made = interval(microseconds)
+    made = interval(size)
     return f"{made.this.name} {made.args['unit'].name.lower()}{'s' if made.this.name != '1' else ''}"
 
 
-def moment(microseconds: int) -> str:
-    """A moment since 1970 as text."""
-    return str(_EPOCH + dt.timedelta(microseconds=microseconds))
+def moment(since: int) -> str:
+    """A moment, in microseconds since 1970, as text."""
+    return str(_EPOCH + dt.timedelta(microseconds=since))
 
 
 def day(number: int) -> str:

@@ -1,7 +1,7 @@
 """Blocks as text: one statement of Spark SQL, a line for each thing said, and the catalog of its sources.
 
-Where Spark has kept the line of the program that a condition was written in, it stands behind it as a comment,
-so that whatever quotes the statement quotes it as well.
+Where Spark has kept the line of the program that a condition was written in, it stands behind it as a
+comment, so that whatever quotes the statement quotes it as well.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import expressions as exp
+from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel
 
-from streambound.errors import CatalogError, meant
+from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.spark import SparkStreams
 from streambound.spark.checking.blocks import (
@@ -25,6 +26,7 @@ from streambound.spark.checking.blocks import (
     Output,
     Query,
     Source,
+    Text,
     Union,
     World,
 )
@@ -66,7 +68,7 @@ def written(query: Query, world: World, promises: Mapping[str, Mapping[str, Any]
     """The statement that a query is, and what is known of its sources, with what is promised of them.
 
     Raises:
-        CatalogError: a promise is of no stream, or cannot be read.
+        CatalogError: a promise cannot be read.
     """
     world.settle(query)
     writer = _Writer(query, world)
@@ -159,6 +161,9 @@ class _Writer:
                     yield f"{'  ' * depth}UNION ALL", None
                 yield from self.lines(part, depth)
             return
+        if isinstance(query, Text):
+            yield from self._statement(query, depth)
+            return
         before = "  " * depth
         word = "SELECT DISTINCT" if query.distinct else "SELECT"
         if query.on:
@@ -179,6 +184,31 @@ class _Writer:
             yield f"{before}ORDER BY {', '.join(map(self._text, query.order))}", None
         if query.limit is not None:
             yield f"{before}LIMIT {query.limit}", None
+
+    def _statement(self, query: Text, depth: int) -> Iterator[tuple[str, str | None]]:
+        tree = query.tree.copy()
+        for table in list(tree.find_all(exp.Table)):
+            inner = query.tables.get(table.name)
+            if inner is not None and (name := self._whole(inner)) is not None:
+                table.set("this", _identifier(name))
+            elif inner is not None:
+                text = "\n".join(line for line, _ in self.lines(inner))
+                table.replace(
+                    exp.Subquery(this=parse_one(text, dialect="spark"), alias=table.args["alias"].copy())
+                )
+        for line in _sql(tree, pretty=True).splitlines():
+            yield "  " * depth + line, None
+
+    def _whole(self, query: Query) -> str | None:
+        """The name of the stream or table that a query is all of."""
+        if not isinstance(query, Block) or not query.plain or query.conditions or len(query.sources) != 1:
+            return None
+        relation = self._of.get(id(query.sources[0].source))
+        shown = {self._placed(one.value).name: one.name for one in query.outputs if self._world.of(one.value)}
+        if relation is None or len(shown) != len(query.outputs):
+            return None
+        same = all(name == called for name, called in shown.items())
+        return relation.name if same and set(shown) == set(relation.columns.values()) else None
 
     def _from(self, query: Block, depth: int) -> Iterator[tuple[str, str | None]]:
         before = "  " * depth
@@ -238,11 +268,7 @@ class _Writer:
         bodies = {relation.name: self._body(relation) for relation in self.relations}
         for name, promise in promises.items():
             if name not in bodies:
-                raise CatalogError(
-                    f"promises of {name}, which the query does not read",
-                    accepted=", ".join(bodies),
-                    fix=meant(name, bodies),
-                )
+                continue
             if not isinstance(promise, Mapping):
                 raise CatalogError(
                     f"the promises of {name} are {promise!r}",
@@ -293,6 +319,10 @@ def _sources(query: Query) -> Iterator[Source]:
         for part in query.parts:
             yield from _sources(part)
         return
+    if isinstance(query, Text):
+        for part in query.tables.values():
+            yield from _sources(part)
+        return
     for joined in query.sources:
         if joined.source.inner is not None:
             yield from _sources(joined.source.inner)
@@ -304,8 +334,13 @@ def _expressions(query: Query) -> Iterator[exp.Expr]:
         for part in query.parts:
             yield from _expressions(part)
         return
+    if isinstance(query, Text):
+        for part in query.tables.values():
+            yield from _expressions(part)
+        return
+    yield from (one.value for one in query.outputs)
     conditions = (*query.conditions, *(query.groups or ()), *(c for one in query.sources for c in one.on))
-    yield from (one.value for one in (*query.outputs, *conditions))
+    yield from (one.value for one in conditions)
     yield from (*query.on, *query.order)
     for joined in query.sources:
         if joined.source.inner is not None:
@@ -346,7 +381,11 @@ def _quoted(name: str) -> str:
     return _sql(_identifier(name))
 
 
-def _sql(node: exp.Expr) -> str:
+def _sql(node: exp.Expr, pretty: bool = False) -> str:
     return node.sql(
-        dialect="spark", normalize_functions=False, comments=False, unsupported_level=ErrorLevel.IGNORE
+        dialect="spark",
+        pretty=pretty,
+        normalize_functions=False,
+        comments=False,
+        unsupported_level=ErrorLevel.IGNORE,
     )
