@@ -1,7 +1,7 @@
-"""Streaming programs in DataFrames as people write them, the same for a classic session and for Spark Connect.
+"""Streaming programs in DataFrames as people write them, the same for classic sessions and for Spark Connect.
 
-``python -m tests.spark.programs ADDRESS FILE`` checks them on a Connect server, in a process of its own: in one
-with a classic session Spark's functions are those of that session.
+``python -m tests.spark.programs ADDRESS FILE NUMBER`` checks them on a Connect server, in a process of its
+own: in one with a classic session Spark's functions are those of that session.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any
+
+from tests.spark.dataframes import Frames, lines, promises
 
 import streambound.spark
 from streambound.errors import StreamboundError
@@ -197,6 +201,14 @@ def start(frame: Any) -> Any:
     return frame.writeStream.format("noop").queryName("job").start()
 
 
+def _refused_mode(spark: Any) -> str:
+    try:
+        streambound.spark.install(spark, on="refused")
+    except StreamboundError as error:
+        return str(error)
+    return ""
+
+
 def installed(spark: Any, F: Any, checkpoints: str) -> dict[str, Any]:
     """What ``install`` makes of starting programs."""
     spark.conf.set("spark.sql.streaming.checkpointLocation", checkpoints)
@@ -217,6 +229,7 @@ def installed(spark: Any, F: Any, checkpoints: str) -> dict[str, Any]:
         told["silent"] = [str(one.message) for one in heard if issubclass(one.category, StateWarning)]
         query = start(PROGRAMS["within"](spark, F))
         query.stop()
+        told["of another mode"] = _refused_mode(spark)
         told["warned"] = [str(one.message) for one in heard if issubclass(one.category, StateWarning)]
     found.remove()
     with warnings.catch_warnings(record=True) as heard:
@@ -227,19 +240,32 @@ def installed(spark: Any, F: Any, checkpoints: str) -> dict[str, Any]:
     return told
 
 
-def told(spark: Any, F: Any, names: list[str], checkpoints: str) -> dict[str, Any]:
-    """All verdicts as JSON."""
-    found = {name: report(spark, F, name) for name in names}
+def drawn(spark: Any, F: Any, number: int, folder: Path) -> list[tuple[str, str, int | None]]:
+    """Random statements as DataFrames: the seed, the verdict, the units."""
+    frames = Frames(spark, F, folder)
+    found = []
+    for line in islice(lines(), number):
+        one = streambound.spark.check(frames.of(line), line.id, promises(line), suggest=False)
+        found.append((line.id, one.verdict, one.units))
+    return found
+
+
+def told(spark: Any, F: Any, folder: Path, number: int) -> dict[str, Any]:
+    """All that is checked on Spark Connect, as JSON."""
+    found = {name: report(spark, F, name) for name in PROGRAMS}
     said = {name: {**one.to_json(), "sql": one.sql, "text": str(one)} for name, one in found.items()}
-    return {"reports": said, "installed": installed(spark, F, checkpoints)}
+    return {
+        "reports": said,
+        "installed": installed(spark, F, str(folder / "checkpoints")),
+        "drawn": drawn(spark, F, number, folder),
+    }
 
 
 if __name__ == "__main__":
-    from pyspark.sql import SparkSession
-    from pyspark.sql import functions
+    from pyspark.sql import SparkSession, functions
 
-    address, target = sys.argv[1:3]
+    address, target, drawn_lines = sys.argv[1:4]
     session = SparkSession.builder.remote(address).getOrCreate()
-    with open(target, "w") as out:
-        json.dump(told(session, functions, list(PROGRAMS), f"{target}.checkpoints"), out)
+    answer = told(session, functions, Path(target).parent, int(drawn_lines))
+    Path(target).write_text(json.dumps(answer))
     session.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -101,7 +103,7 @@ class _Reader:
     def query(self, node: Node) -> Query:
         if node.kind == "WithCTE":
             return self._with(node)
-        if not node.jvm.isStreaming() and node.kind != "CTERelationRef":
+        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not _seen_through(node):
             return self._table(node)
         if node.kind in _SILENT:
             return self.query(node.children[0])
@@ -131,8 +133,10 @@ class _Reader:
         return self.world.source(Source(identity, STREAM, names), self._columns(node))
 
     def _table(self, node: Node) -> Query:
-        names = [one for one in _names_below(node)] or ["table"]
-        return self.world.source(Source(object(), STATIC, names), self._columns(node))
+        aliases = _names_below(node)
+        identity = ("table", _shape(_unnamed(node)))
+        source = Source(identity, STATIC, ["table", *aliases], alias=aliases[-1] if aliases else None)
+        return self.world.source(source, self._columns(node))
 
     def _columns(self, node: Node) -> list[tuple[Hashable, Field]]:
         output = node.jvm.output()
@@ -320,6 +324,55 @@ def _mapping(text: str) -> dict[str, str]:
     """What Scala prints of a map."""
     pairs = (one.partition(" -> ") for one in text[text.find("(") + 1 : -1].split(", "))
     return {key: value for key, _, value in pairs}
+
+
+def _unnamed(node: Node) -> Node:
+    while node.kind in ("SubqueryAlias", *_SILENT):
+        (node,) = node.children
+    return node
+
+
+# Of a table the parts that add to the question: names, and conditions on its columns.
+_SIMPLE = (
+    "AttributeReference",
+    "Literal",
+    "Cast",
+    "And",
+    "Or",
+    "Not",
+    "In",
+    "IsNull",
+    "IsNotNull",
+    "EqualTo",
+)
+_SIMPLE += ("LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Between", "Alias")
+
+
+def _seen_through(node: Node) -> bool:
+    """Whether a part of a plan over tables is read as it stands, and is not a table by itself."""
+    if node.kind == "Project":
+        return all(
+            one.kind == "AttributeReference" or one.children[0].kind == "AttributeReference"
+            for one in node.several("projectList")
+        )
+    if node.kind == "Filter":
+        return _simple(node.one("condition"))
+    return node.kind == "SubqueryAlias"
+
+
+def _simple(node: Node) -> bool:
+    return node.kind in _SIMPLE and (node.kind == "Between" or all(map(_simple, node.children)))
+
+
+# Where the leaf of a table holds its rows.
+_ROWS = {"LogicalRDD": "rdd", "LogicalRelation": "relation", "DataSourceV2Relation": "table"}
+
+
+def _shape(node: Node) -> str:
+    """A plan as text that is equal for two mentions of one table: without the numbers of columns."""
+    rows = getattr(node.jvm, _ROWS[node.kind])().hashCode() if node.kind in _ROWS else ""
+    args = re.sub(r'"id": \d+', "", json.dumps(node.args))
+    return f"{node.kind}{rows}{args}({', '.join(map(_shape, node.children))})"
 
 
 def _names_below(node: Node) -> list[str]:

@@ -71,6 +71,19 @@ _NAMED = {
     "lateral_join": "LATERAL",
     "transpose": "transpose",
 }
+_PLAIN = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.Paren,
+    exp.In,
+    exp.Between,
+    exp.Is,
+)
+_PLAIN += (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not)
+_PLAIN += (exp.Cast, exp.DataType)
 _GROUPS = {2: "ROLLUP", 3: "CUBE", 4: "PIVOT", 5: "GROUPING SETS"}
 
 
@@ -132,8 +145,11 @@ class _Reader:
                 if one.WhichOneof("rel_type") == "subquery_alias":
                     self._views[one.subquery_alias.alias.lower()] = one.subquery_alias.input
             return self.seen(relation.with_relations.root)
-        if form != "sql" and not self.streams(relation):
-            found = self._leaf(relation, Source(object(), STATIC, [_alias_below(relation) or "table"]))
+        if form != "sql" and not _seen_through(relation, form) and not self.streams(relation):
+            aliases = _aliases_below(relation)
+            owner = aliases[-1] if aliases else None
+            identity = ("table", _unnamed(relation).common.plan_id)
+            found = self._leaf(relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner)
         elif form in _SILENT:
             found = self.seen(getattr(relation, form).input)
         elif (made := getattr(self, f"_{form}", None)) is not None:
@@ -557,16 +573,44 @@ def _called(node: exp.Expr, name: str) -> exp.Expr:
     return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
 
 
-def _alias_below(relation: Any) -> str | None:
-    """The first alias of a table, or its name."""
-    found = None
+def _seen_through(relation: Any, form: str) -> bool:
+    """Whether a part of a plan is read as it stands, over tables as over streams."""
+    sent = getattr(relation, form)
+    if form == "project":
+        named_only = (one.alias.expr if one.HasField("alias") else one for one in sent.expressions)
+        return all(one.HasField("unresolved_attribute") for one in named_only)
+    return form == "subquery_alias" or (form == "filter" and _simple(sent.condition))
+
+
+def _simple(sent: Any) -> bool:
+    """Whether a condition is made of comparisons of columns and constants alone."""
+    if sent.HasField("expression_string"):
+        try:
+            return all(isinstance(one, _PLAIN) for one in parse_one(sent.expression_string.expression).walk())
+        except SqlglotError:
+            return False
+    function = sent.unresolved_function
+    if sent.HasField("unresolved_function"):
+        known = (*sql.OPERATORS, "not", "in", "isnull", "isnotnull")
+        return function.function_name.lower() in known and all(map(_simple, function.arguments))
+    return bool(sent.HasField("unresolved_attribute") or sent.HasField("literal"))
+
+
+def _unnamed(relation: Any) -> Any:
+    while (form := relation.WhichOneof("rel_type")) in ("subquery_alias", *_SILENT):
+        relation = getattr(relation, form).input
+    return relation
+
+
+def _aliases_below(relation: Any) -> list[str]:
+    """The names of a table, the innermost first."""
+    found: list[str] = []
     while True:
-        form = relation.WhichOneof("rel_type")
-        sent = getattr(relation, form)
-        if form == "subquery_alias":
-            found = sent.alias
-        if form == "read" and sent.WhichOneof("read_type") == "named_table":
-            return found or str(sent.named_table.unparsed_identifier.rpartition(".")[2].strip("`"))
+        sent = getattr(relation, relation.WhichOneof("rel_type"))
+        if relation.HasField("subquery_alias"):
+            found.insert(0, sent.alias)
+        if relation.HasField("read") and sent.WhichOneof("read_type") == "named_table":
+            found.insert(0, sent.named_table.unparsed_identifier.rpartition(".")[2].strip("`"))
         if "input" not in sent.DESCRIPTOR.fields_by_name:
             return found
         relation = sent.input

@@ -86,6 +86,8 @@ def _literal(node: Node, world: World) -> exp.Expr:
 def _cast(node: Node, world: World) -> exp.Expr:
     (child,) = node.children
     wide = type_of(node)
+    if child.kind == "Literal" and child.args["value"] is None:
+        return exp.Null()
     known = (
         child.kind in ("AttributeReference", "Cast", "Literal")
         or child.kind in _ADDED
@@ -107,9 +109,24 @@ def _in(node: Node, world: World) -> exp.Expr:
     return exp.In(this=sql.operand(first), expressions=others)
 
 
-def _between(node: Node, world: World) -> exp.Expr:
-    this, low, high = (sql.operand(expression(node.one(n), world)) for n in ("input", "lower", "upper"))
-    return exp.Between(this=this, low=low, high=high)
+def _with(node: Node, world: World) -> exp.Expr:
+    """An expression whose parts have names: each is put in place, and BETWEEN is told as it was written."""
+    body, *parts = node.children
+    held = {_common(one): expression(one.children[0], world) for one in parts}
+    found = expression(body, world)
+    for mark in list(found.find_all(exp.Placeholder)):
+        mark.replace(sql.operand(held[mark.name].copy()))
+    if isinstance(found, exp.And) and len(held) == 1:
+        low, high = (
+            one.this if isinstance(one, exp.Paren) else one for one in (found.this, found.expression)
+        )
+        if isinstance(low, exp.GTE) and isinstance(high, exp.LTE) and low.this == high.this:
+            return exp.Between(this=low.this, low=low.expression, high=high.expression)
+    return found
+
+
+def _common(node: Node) -> str:
+    return str(node.jvm.id().toString())
 
 
 def _case(node: Node, world: World) -> exp.Expr:
@@ -234,8 +251,13 @@ def _call(node: Node, world: World) -> exp.Expr:
     name = _function_name(node)
     given: list[Node] = list(node.children)
     if "replacement" in node.args:
-        # What it was given stands beside what Spark computes instead.
-        given = [one for part, nodes in node.parts() if part != "replacement" for one in nodes]
+        # What it was given stands beside what Spark computes instead. In a self-join Spark gives the columns
+        # of one side new numbers in the latter alone.
+        told = [one for part, nodes in node.parts() if part != "replacement" for one in nodes]
+        if {one.key for one in _columns(told)} <= {one.key for one in _columns(given)}:
+            given = told
+        else:
+            return expression(given[0], world)
     arguments: list[exp.Expr | str | None] = [expression(one, world) for one in given]
     if isinstance(unit := node.args.get("unit"), str):
         arguments.insert(0, exp.var(unit))
@@ -243,6 +265,10 @@ def _call(node: Node, world: World) -> exp.Expr:
     if any(one.kind in _HOLDING and not scalar(type_of(one)) for one in given):
         made.meta[sql.TYPE] = type_of(node)
     return made
+
+
+def _columns(nodes: Iterable[Node]) -> list[Node]:
+    return [one for node in nodes for one in _find(node, "AttributeReference")]
 
 
 def _item(node: Node, world: World) -> exp.Expr:
@@ -274,7 +300,9 @@ _MADE: dict[str, Callable[[Node, World], exp.Expr]] = {
     ),
     "UnaryMinus": lambda node, world: exp.Neg(this=sql.operand(expression(node.children[0], world))),
     "In": _in,
-    "Between": _between,
+    "Between": lambda node, world: expression(node.children[0], world),
+    "With": _with,
+    "CommonExpressionRef": lambda node, world: exp.Placeholder(this=_common(node)),
     "CaseWhen": _case,
     "AtLeastNNonNulls": _filled,
     "AggregateExpression": _aggregate,
@@ -287,9 +315,7 @@ _MADE: dict[str, Callable[[Node, World], exp.Expr]] = {
     "WindowExpression": _over,
     "LambdaFunction": lambda node, world: sql.call("lambda", [expression(node.children[0], world)]),
     "NamedLambdaVariable": lambda node, world: exp.Literal.string(str(node.args.get("name"))),
-    "DatetimeSub": lambda node, world: sql.added(
-        expression(node.one("start"), world), expression(node.one("interval"), world), -1
-    ),
+    "DatetimeSub": lambda node, world: expression(node.children[0], world),
     **dict.fromkeys(
         _ADDED,
         lambda node, world: sql.added(

@@ -36,6 +36,7 @@ from streambound.spark.checking.types import declared
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _UNITS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000}
 _UNITS |= {"hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000}
+_OF_COLUMNS = ("domains", "not_null", "primary_key", "cardinality", "timestamp")
 # What a promise may not say: Spark says it.
 SAID = ("columns", "history", "kind")
 
@@ -279,10 +280,25 @@ class _Writer:
                     f"the promises of {name} have {said[0]}, which Spark says", fix=f"leave {said[0]} out"
                 )
             kept = bodies[name].get("not_null", [])
+            promise = self._in_our_words(next(r for r in self.relations if r.name == name), promise)
             bodies[name] |= promise
             if "not_null" in promise and isinstance(promise["not_null"], list):
                 bodies[name]["not_null"] = list(dict.fromkeys([*kept, *promise["not_null"]]))
         return catalog_from_mapping(bodies, "the plan")
+
+    def _in_our_words(self, relation: _Relation, promise: Mapping[str, Any]) -> dict[str, Any]:
+        """A promise about columns by the names that the source has for them, by those of the statement."""
+        names = {relation.field(key).name: name for key, name in relation.columns.items()}
+        names |= {name: name for name in relation.columns.values()}
+
+        def of(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {names.get(key, key): one for key, one in value.items()}
+            if isinstance(value, list):
+                return [names.get(one, one) if isinstance(one, str) else one for one in value]
+            return names.get(value, value) if isinstance(value, str) else value
+
+        return {key: of(value) if key in _OF_COLUMNS else value for key, value in promise.items()}
 
     def _body(self, relation: _Relation) -> dict[str, Any]:
         source = relation.first

@@ -27,6 +27,7 @@ from streambound.spark.checking.blocks import (
     substituted,
 )
 from streambound.spark.checking.naming import told
+from streambound.spark.checking.types import holds
 
 _COLUMN = re.compile(r"([^\s,\[\]()#]+)#(\d+)(L?)(?:-T\d+ms)?")
 _ONLY = re.compile(rf"{_COLUMN.pattern}$")
@@ -203,6 +204,12 @@ class _View:
                 column.replace(key_column(known[number].key))
             else:
                 return None
+        types = {str(one.key): one.type for one in known.values()}
+        for cast in list(made.find_all(exp.Cast)):
+            number = isinstance(cast.this, exp.Literal) and not cast.this.is_string
+            kind = types.get(cast.this.name) if isinstance(cast.this, exp.Column) else None
+            if number or (kind is not None and holds(cast.to.sql(dialect="spark").lower(), kind)):
+                cast.replace(cast.this)
         found: exp.Expr = made.this
         found.pop()
         return found
