@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ SQL = {
     "using": f"SELECT DISTINCT a.page, a.ts AS first, b.ts AS second FROM ({PAGED}) a, ({PAGED}) b"
     " WHERE a.page = b.page AND a.ts BETWEEN b.ts AND b.ts + INTERVAL 1 HOUR",
     "taken_from": "SELECT user, CASE WHEN user > 10 THEN 'many' ELSE 'few' END AS how FROM c, s"
-    " WHERE user = viewer AND ts >= at AND ts <= at + INTERVAL 5 MINUTES AND user BETWEEN 1 AND 50 AND user NOT IN (7, 8)",
+    " WHERE user = viewer AND ts >= at AND ts <= at + INTERVAL 5 MINUTES"
+    " AND user BETWEEN 1 AND 50 AND user NOT IN (7, 8)",
     "parsed": "SELECT user, date_trunc('hour', ts) AS hour FROM log WHERE os = 'linux'",
     "viewed": "SELECT DISTINCT a.user FROM c a, c b WHERE a.user = b.user"
     " AND a.ts BETWEEN b.ts - INTERVAL 5 MINUTES AND b.ts AND a.user BETWEEN 1 AND 9",
@@ -199,3 +201,13 @@ def test_a_dataframe_without_streams_is_told(spark: SparkSession) -> None:
         streambound.spark.check(spark.range(3))
     with pytest.raises(QueryError, match="a SparkSession, classic or Connect"):
         streambound.spark.install("spark")
+
+
+def test_the_example_of_the_documentation(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
+    exec(compile(code, "job.py", "exec"), {"spark": spark})
+    # A line of dots stands for lines that are not shown.
+    parts = ("(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in shown.splitlines())
+    printed = capsys.readouterr().out
+    assert re.fullmatch("".join(parts), printed), printed
