@@ -123,6 +123,34 @@ def view_itself(spark: Any, F: Any) -> Any:
 
 
 @program
+def view_filtered(spark: Any, F: Any) -> Any:
+    """A view with a filter below a watermark, of columns that it does not show."""
+    shown(spark, F).where("viewer < 100").createOrReplaceTempView("seen")
+    return spark.sql("SELECT at FROM seen WHERE viewer > 50")
+
+
+@program
+def given(spark: Any, F: Any) -> Any:
+    """A statement that is given a DataFrame and a value."""
+    text = "SELECT DISTINCT user FROM {clicks} WHERE user BETWEEN :low AND 5"
+    return spark.sql(text, args={"low": 1}, clicks=clicks(spark, F))
+
+
+@program
+def windows(spark: Any, F: Any) -> Any:
+    """The windows themselves: a part of one is no column by itself."""
+    return clicks(spark, F).withColumn("w", F.window("ts", "10 minutes")).select("w.start").distinct()
+
+
+@program
+def no_watermark(spark: Any, F: Any) -> Any:
+    """One side without a watermark."""
+    rate = spark.readStream.format("rate").load().alias("r")
+    near = F.expr("c.user = r.value AND c.ts BETWEEN r.timestamp AND r.timestamp + INTERVAL 1 HOUR")
+    return clicks(spark, F).alias("c").join(rate, near).select("user")
+
+
+@program
 def united(spark: Any, F: Any) -> Any:
     """Two streams as one."""
     other = shown(spark, F).select(F.col("at").alias("ts"), F.col("viewer").alias("user"))

@@ -39,6 +39,7 @@ STREAMS = {
     "few": {**CLICKS, "domains": {"user": {"min": 0, "max": 9}}},
     "s": SHOWN,
     "log": LOG,
+    "r": {"columns": {"value": "bigint", "timestamp": "timestamp"}, "kind": "stream"},
     "names": {"kind": "static", "columns": {"k": "int", "v": "string"}},
 }
 PAGED = "SELECT user % 10 AS page, ts FROM c"
@@ -57,6 +58,11 @@ SQL = {
     "viewed": "SELECT DISTINCT a.user FROM c a, c b WHERE a.user = b.user"
     " AND a.ts BETWEEN b.ts - INTERVAL 5 MINUTES AND b.ts AND a.user BETWEEN 1 AND 9",
     "view_itself": "SELECT DISTINCT user % 4 AS part FROM c WHERE user > 3",
+    "view_filtered": "SELECT at FROM s WHERE viewer > 50 AND viewer < 100",
+    "given": "SELECT DISTINCT user FROM c WHERE user BETWEEN 1 AND 5",
+    "windows": "SELECT DISTINCT window(ts, '10 minutes').start FROM c",
+    "no_watermark": "SELECT user FROM c, r WHERE user = value"
+    " AND ts BETWEEN timestamp AND timestamp + INTERVAL 1 HOUR",
     "united": "SELECT user, ts FROM c UNION SELECT viewer, at FROM s",
     "enriched": "SELECT user, v FROM c, names WHERE user = k",
     "counted": "SELECT window(ts, '10 minutes', '5 minutes') AS w, user, count(*) FROM c"
@@ -126,6 +132,8 @@ def test_what_cannot_be_seen_is_said_by_name(said: dict[str, Any]) -> None:
         assert found["verdict"] == "invalid", name
         told = [one["message"] for one in found["blockers"]]
         assert set(messages) <= set(told), (name, told)
+    told = said["reports"]["no_watermark"]["text"]
+    assert "without a watermark Spark keeps all of r: .withWatermark(COLUMN, DELAY) bounds it" in told
     assert "assumed: (lambda(user)) depends on its arguments alone" in said["reports"]["function"]["text"]
 
 

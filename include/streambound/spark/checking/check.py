@@ -10,7 +10,9 @@ from streambound import compiler
 from streambound.compiler import Report
 from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
+from streambound.query.model import Kind
 from streambound.query.parse import read
+from streambound.query.values import Family
 from streambound.report.verdicts import verdict_text
 from streambound.spark.checking.blocks import World
 from streambound.spark.checking.plans import plan_of
@@ -29,9 +31,16 @@ class Checked(Report):
 
     sql: str = ""
     catalog: Catalog | None = None
+    # Streams with moments, of which none is told to be the event time.
+    without_watermark: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return verdict_text(self, self.sql)
+        text = verdict_text(self, self.sql)
+        if not self.without_watermark or self.verdict == "bounded":
+            return text
+        said = ", ".join(self.without_watermark)
+        hint = f"without a watermark Spark keeps all of {said}: .withWatermark(COLUMN, DELAY) bounds it"
+        return f"{text}\n  {hint}"
 
 
 def check(
@@ -76,9 +85,11 @@ def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Ch
 
 def _report(report: Report, text: Written | None) -> Checked:
     known = {one.name: getattr(report, one.name) for one in fields(Report)}
-    return Checked(
-        **known, sql="" if text is None else text.sql, catalog=None if text is None else text.catalog
-    )
+    if text is None:
+        return Checked(**known)
+    bare = (one for one in text.catalog.relations if one.kind is Kind.STREAM and one.timestamp is None)
+    moments = (one.name for one in bare if any(c.type.family is Family.TIMESTAMP for c in one.columns))
+    return Checked(**known, sql=text.sql, catalog=text.catalog, without_watermark=tuple(moments))
 
 
 def _refused(text: Written, world: World, name: str) -> UnsupportedError:

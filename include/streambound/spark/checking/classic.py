@@ -149,8 +149,7 @@ class _Reader:
 
     def _refused(self, node: Node) -> Query:
         """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
-        for child in node.children:
-            self.query(child)
+        below = [self.query(child) for child in node.children]
         origin = None
         if (method := CODE.get(node.kind)) is not None:
             function = [one for one in node.several("functionExpr") if one.args.get("name")]
@@ -163,6 +162,9 @@ class _Reader:
             self.world.refuse(str(generator.jvm.prettyName()), None, generator.origin)
         else:
             self.world.refuse(_NAMED.get(node.kind, node.kind))
+            if node.kind in ("DeduplicateWithinWatermark", "Sample", "Offset"):
+                # The columns stay those of its input.
+                return below[0]
         return self.world.source(Source(object(), STREAM, [method or node.kind]), self._columns(node))
 
     # Operations
@@ -333,19 +335,26 @@ def _unnamed(node: Node) -> Node:
 
 
 # Of a table the parts that add to the question: names, and conditions on its columns.
-_SIMPLE = (
-    "AttributeReference",
-    "Literal",
-    "Cast",
-    "And",
-    "Or",
-    "Not",
-    "In",
-    "IsNull",
-    "IsNotNull",
-    "EqualTo",
+_SIMPLE = frozenset(
+    (
+        "AttributeReference",
+        "Literal",
+        "Cast",
+        "And",
+        "Or",
+        "Not",
+        "In",
+        "IsNull",
+        "IsNotNull",
+        "EqualTo",
+        "LessThan",
+        "LessThanOrEqual",
+        "GreaterThan",
+        "GreaterThanOrEqual",
+        "Between",
+        "Alias",
+    )
 )
-_SIMPLE += ("LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Between", "Alias")
 
 
 def _seen_through(node: Node) -> bool:

@@ -71,7 +71,7 @@ _NAMED = {
     "lateral_join": "LATERAL",
     "transpose": "transpose",
 }
-_PLAIN = (
+_PLAIN: tuple[type[exp.Expr], ...] = (
     exp.Column,
     exp.Identifier,
     exp.Literal,
@@ -81,9 +81,18 @@ _PLAIN = (
     exp.In,
     exp.Between,
     exp.Is,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Cast,
+    exp.DataType,
 )
-_PLAIN += (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not)
-_PLAIN += (exp.Cast, exp.DataType)
 _GROUPS = {2: "ROLLUP", 3: "CUBE", 4: "PIVOT", 5: "GROUPING SETS"}
 
 
@@ -114,6 +123,8 @@ class _Reader:
         # The columns of each DataFrame that an expression may have been taken from.
         self._plans: dict[int, list[Hashable]] = {}
         self._views: dict[str, Any] = {}
+        # Relations that the server knows only with those that they refer to.
+        self._whole: dict[int, Any] = {}
 
     # What the server knows
 
@@ -121,7 +132,7 @@ class _Reader:
         from pyspark.sql.connect.proto import base_pb2
 
         plan = base_pb2.Plan()
-        plan.root.CopyFrom(relation)
+        plan.root.CopyFrom(self._whole.get(relation.common.plan_id, relation))
         return plan
 
     def schema(self, relation: Any) -> list[tuple[str, str, bool]]:
@@ -144,6 +155,7 @@ class _Reader:
             for one in relation.with_relations.references:
                 if one.WhichOneof("rel_type") == "subquery_alias":
                     self._views[one.subquery_alias.alias.lower()] = one.subquery_alias.input
+            self._whole[relation.with_relations.root.common.plan_id] = relation
             return self.seen(relation.with_relations.root)
         if form != "sql" and not _seen_through(relation, form) and not self.streams(relation):
             aliases = _aliases_below(relation)

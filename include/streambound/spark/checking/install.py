@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from streambound.errors import PlanError, QueryError, StreamboundError, meant
+from streambound.errors import PlanError, QueryError, meant
 from streambound.query.values import shown
 from streambound.spark.checking.check import Checked, Promises, asked
 from streambound.spark.checking.plans import STARTED, of_spark
@@ -131,7 +131,8 @@ def _name(writer: Any) -> str | None:
 def _judge(frame: Any, name: str | None, rule: _Rule) -> None:
     try:
         found = asked(frame, name, rule.promises, suggest=True)
-    except StreamboundError as error:
+    except Exception as error:
+        # Whatever it is, it must not keep the query from starting.
         warnings.warn(f"not checked: {error}", StateWarning, stacklevel=4)
         return
     if found.verdict == "bounded":

@@ -44,7 +44,7 @@ class Sent:
             self._world.refuse(f"the expression {str(form).replace('_', ' ')}", None, origin_of(sent))
             return exp.Null()
         value: exp.Expr = made(getattr(sent, form))
-        if isinstance(value, (exp.Dot, exp.Bracket)) and sql.TYPE not in value.meta and not _in_window(value):
+        if isinstance(value, (exp.Dot, exp.Bracket)) and sql.TYPE not in value.meta:
             value.meta[sql.TYPE] = self._kind(sent)
         return value
 
@@ -182,10 +182,6 @@ def origin_of(sent: Any) -> str | None:
     """Where in the program an expression was written, if the client has kept it."""
     origin = sent.common.origin.python_origin
     return said(origin.fragment, origin.call_site) if origin.call_site else None
-
-
-def _in_window(value: exp.Expr) -> bool:
-    return any(one.meta.get(sql.WINDOW) for one in value.walk())
 
 
 def _null(given: list[exp.Expr]) -> exp.Expr:

@@ -156,7 +156,8 @@ def unnested(node: exp.Expr, world: World, called: str | None = None) -> exp.Exp
         called: what the whole is called, if it is such a value.
     """
     node = _picked(node)
-    if (kind := node.meta.get(TYPE)) is not None and scalar(kind):
+    windowed = any(one.meta.get(WINDOW) for one in node.walk())
+    if (kind := node.meta.get(TYPE)) is not None and scalar(kind) and not windowed:
         return world.parsed(node, kind, called or _last(node))
     for name, part in list(node.args.items()):
         if isinstance(part, exp.Expr):

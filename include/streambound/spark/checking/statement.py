@@ -192,6 +192,7 @@ class _Writer:
             inner = query.tables.get(table.name)
             if inner is not None and (name := self._whole(inner)) is not None:
                 table.set("this", _identifier(name))
+                table.set("alias", None if table.alias == name else table.args["alias"])
             elif inner is not None:
                 text = "\n".join(line for line, _ in self.lines(inner))
                 table.replace(

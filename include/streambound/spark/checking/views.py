@@ -74,6 +74,8 @@ class _View:
     def __init__(self, world: World, nodes: Sequence[str], leaf: str) -> None:
         self._world, self._nodes, self._leaf = world, nodes, leaf
         self._types: dict[str, tuple[str, bool]] = {}
+        # Whether the columns are still those of the stream, of which the text lists not all.
+        self._open = True
 
     def query(self, schema: Sequence[tuple[str, str, bool]]) -> Query:
         shown = self._shown(schema)
@@ -141,15 +143,14 @@ class _View:
         if node.startswith(_PASSED):
             return block
         known = {str(one.key): one for one in block.outputs}
-        bottom = not block.outputs
         for name, number, long in _COLUMN.findall(node):
             made_here = re.search(rf" AS \S+#{number}\b", node)
-            if bottom and number not in known and not made_here:
+            if self._open and number not in known and not made_here:
                 if long:
                     self._types.setdefault(number, ("bigint", True))
                 if self._column(source, known, number, name) is None and not node.startswith("Project "):
                     raise _Unseen(f"the type of {name} is not told")
-        if bottom:
+        if self._open:
             block = Block(block.sources, tuple(known.values()), block.conditions)
         if node.startswith("EventTimeWatermark "):
             found = _WATERMARK.match(node)
@@ -164,6 +165,7 @@ class _View:
                 block, lambda of: [Condition(c) for c in conjuncts(substituted(condition, of.outputs))]
             )
         if node.startswith("Project "):
+            self._open = False
             outputs = [self._output(item, known, source) for item in _items(node)]
             if any(one is None for one in outputs):
                 raise _Unseen("its columns are not understood")
@@ -206,9 +208,9 @@ class _View:
                 return None
         types = {str(one.key): one.type for one in known.values()}
         for cast in list(made.find_all(exp.Cast)):
-            number = isinstance(cast.this, exp.Literal) and not cast.this.is_string
+            constant = isinstance(cast.this, exp.Literal) and not cast.this.is_string
             kind = types.get(cast.this.name) if isinstance(cast.this, exp.Column) else None
-            if number or (kind is not None and holds(cast.to.sql(dialect="spark").lower(), kind)):
+            if constant or (kind is not None and holds(cast.to.sql(dialect="spark").lower(), kind)):
                 cast.replace(cast.this)
         found: exp.Expr = made.this
         found.pop()
