@@ -1,0 +1,108 @@
+"""``streambound.spark.check``: the verdict on a streaming DataFrame before it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from streambound import compiler
+from streambound.compiler import Report
+from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
+from streambound.query.catalog import Catalog
+from streambound.query.model import Kind
+from streambound.query.parse import read
+from streambound.query.values import Family
+from streambound.report.verdicts import verdict_text
+from streambound.spark.checking.blocks import World
+from streambound.spark.checking.plans import plan_of
+from streambound.spark.checking.statement import Written, written
+
+Promises = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Checked(Report):
+    """The verdict on a DataFrame, as ``streambound.check`` gives it on SQL.
+
+    ``sql`` is the statement that the DataFrame was read as, over the streams of ``catalog``: the place of a
+    reason is a place in it, and a line's comment says where in the program it was written.
+    """
+
+    sql: str = ""
+    catalog: Catalog | None = None
+    # Streams with moments, of which none is told to be the event time.
+    without_watermark: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = verdict_text(self, self.sql)
+        if not self.without_watermark or self.verdict == "bounded":
+            return text
+        said = ", ".join(self.without_watermark)
+        hint = f"without a watermark Spark keeps all of {said}: .withWatermark(COLUMN, DELAY) bounds it"
+        return f"{text}\n  {hint}"
+
+
+def check(
+    frame: Any, name: str | None = None, promises: Promises | None = None, suggest: bool = True
+) -> Checked:
+    """Whether a streaming query of Spark can run in bounded memory, and why.
+
+    Args:
+        frame: a streaming DataFrame of a classic or a Connect session, or a ``StreamingQuery`` that runs.
+        name: what the verdict calls it; by default the name of the running query, else ``query``.
+        promises: what Spark cannot say of a stream, by its name in the verdict: ``domains``, ``not_null``,
+            ``max_rows_per_timestamp`` and the like, as an entry of ``streams.yml`` has them.
+        suggest: with bounded variants of a query that is not bounded.
+
+    Raises:
+        QueryError: ``frame`` is neither, it is not streaming, or it tells no plan.
+        CatalogError: a promise is of no stream of the query, or cannot be read.
+    """
+    found = asked(frame, name, promises or {}, suggest)
+    read = [] if found.catalog is None else found.catalog.names
+    if unread := [one for one in promises or {} if found.catalog is not None and one not in read]:
+        raise CatalogError(
+            f"there are promises of {unread[0]}, which the query does not read",
+            subject=found.query,
+            accepted=", ".join(read),
+            fix=meant(unread[0], read),
+        )
+    return found
+
+
+def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Checked:
+    """The same; promises of streams that the query does not read are passed over."""
+    try:
+        plan = plan_of(frame, name)
+    except UnsupportedError as error:
+        return _report(compiler.invalid(name or "query", "exact", error), None)
+    text = written(plan.query, plan.world, promises)
+    if plan.world.missing:
+        return _report(compiler.invalid(plan.name, "exact", _refused(text, plan.world, plan.name)), text)
+    return _report(compiler.check(text.sql, text.catalog, plan.name, suggest=suggest, dialect="spark"), text)
+
+
+def _report(report: Report, text: Written | None) -> Checked:
+    known = {one.name: getattr(report, one.name) for one in fields(Report)}
+    if text is None:
+        return Checked(**known)
+    bare = (one for one in text.catalog.relations if one.kind is Kind.STREAM and one.timestamp is None)
+    moments = (one.name for one in bare if any(c.type.family is Family.TIMESTAMP for c in one.columns))
+    return Checked(**known, sql=text.sql, catalog=text.catalog, without_watermark=tuple(moments))
+
+
+def _refused(text: Written, world: World, name: str) -> UnsupportedError:
+    """All that cannot be decided: of the plan, and of the statement that the rest of it makes."""
+    found = [
+        named(one.construct, f"{one.message} ({one.origin})" if one.origin else one.message, None)
+        for one in world.missing
+    ]
+    try:
+        read(text.sql, text.catalog, name, "spark")
+    except StreamboundError as error:
+        # What else there is of names and types may be the fault of what is left out.
+        found += error.blockers if isinstance(error, UnsupportedError) else ()
+    made = together(found)
+    made.text, made.subject = text.sql, name
+    return made

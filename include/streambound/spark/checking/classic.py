@@ -1,0 +1,412 @@
+"""The analysed plan of a DataFrame in this process's JVM, as blocks over its sources."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import expressions as exp
+
+from streambound.spark.checking.blocks import (
+    STATIC,
+    STREAM,
+    Block,
+    Condition,
+    Field,
+    Output,
+    Query,
+    Source,
+    World,
+    conjuncts,
+    key_column,
+    substituted,
+)
+from streambound.spark.checking.expressions import expression, type_of
+from streambound.spark.checking.naming import placed, told
+from streambound.spark.checking.sql import unnested
+from streambound.spark.checking.tree import Node, tree
+from streambound.spark.checking.types import named
+
+JOINS = {
+    "Inner": "",
+    "Cross": "",
+    "LeftOuter": "LEFT",
+    "RightOuter": "RIGHT",
+    "FullOuter": "FULL",
+    "LeftSemi": "LEFT SEMI",
+    "LeftAnti": "LEFT ANTI",
+}
+# What says nothing of the question: how the work is shared out, and names for metrics.
+_SILENT = (
+    "ResolvedHint",
+    "Repartition",
+    "RepartitionByExpression",
+    "RebalancePartitions",
+    "CollectMetrics",
+    "LocalLimit",
+    "WriteToStream",
+    "WriteToStreamStatement",
+    "WriteToMicroBatchDataSource",
+    "WriteToMicroBatchDataSourceV1",
+    "ReturnAnswer",
+    "UnresolvedHint",
+    "WithMetadataColumns",
+)
+# Code that takes rows and gives rows, by the name of the method that runs it.
+CODE = {
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
+    "TransformWithStateInPySpark": "transformWithState",
+    "TransformWithState": "transformWithState",
+    "FlatMapGroupsWithState": "mapGroupsWithState",
+    "FlatMapGroupsInPandas": "applyInPandas",
+    "FlatMapGroupsInArrow": "applyInArrow",
+    "FlatMapCoGroupsInPandas": "cogroup().applyInPandas",
+    "FlatMapCoGroupsInArrow": "cogroup().applyInArrow",
+    "MapInPandas": "mapInPandas",
+    "MapInArrow": "mapInArrow",
+    "PythonMapInArrow": "mapInArrow",
+    "MapGroups": "mapGroups",
+    "CoGroup": "cogroup",
+    "MapElements": "map",
+    "MapPartitions": "mapPartitions",
+    "TypedFilter": "filter with code",
+    "AppendColumns": "groupByKey",
+}
+_NAMED = {
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
+    "Expand": "GROUPING SETS, CUBE or ROLLUP",
+    "Window": "a window function (OVER)",
+    "Intersect": "INTERSECT",
+    "Except": "EXCEPT",
+    "AsOfJoin": "an as-of join",
+    "LateralJoin": "LATERAL",
+    "Sample": "sample",
+    "Offset": "OFFSET",
+    "Unpivot": "UNPIVOT",
+    "Pivot": "PIVOT",
+}
+
+
+def read(plan: Any, world: World) -> Query:
+    """The query that an analysed plan of a JVM is."""
+    return _Reader(world).query(tree(plan))
+
+
+class _Reader:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ctes: dict[int, Node] = {}
+
+    def query(self, node: Node) -> Query:
+        if node.kind == "WithCTE":
+            return self._with(node)
+        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not _seen_through(node):
+            return self._table(node)
+        if node.kind in _SILENT:
+            return self.query(node.children[0])
+        made = _READ.get(node.kind)
+        if made is not None:
+            return made(self, node)
+        if not node.children and node.kind not in CODE:
+            return self._stream(node)
+        return self._refused(node)
+
+    def _with(self, node: Node) -> Query:
+        *defined, body = sorted(node.children, key=lambda one: one.kind != "CTERelationDef")
+        for one in defined:
+            self.ctes[int(one.args["id"])] = one.children[0]
+        return self.query(body)
+
+    def cte(self, node: Node) -> Query:
+        found = self.query(self.ctes[int(node.args["cteId"])])
+        keys = [one.key for one in node.several("output")]
+        outputs = tuple(replace(o, key=key) for o, key in zip(found.outputs, keys, strict=True))
+        return replace(found, outputs=outputs)
+
+    # Sources
+
+    def _stream(self, node: Node) -> Query:
+        identity, names = _source_of(node)
+        return self.world.source(Source(identity, STREAM, names), self._columns(node))
+
+    def _table(self, node: Node) -> Query:
+        aliases = _names_below(node)
+        identity = ("table", _shape(_unnamed(node)))
+        source = Source(identity, STATIC, ["table", *aliases], alias=aliases[-1] if aliases else None)
+        return self.world.source(source, self._columns(node))
+
+    def _columns(self, node: Node) -> list[tuple[Hashable, Field]]:
+        output = node.jvm.output()
+        found: list[tuple[Hashable, Field]] = []
+        for number in range(output.size()):
+            one = output.apply(number)
+            kind = named(str(one.dataType().catalogString()))
+            found.append((int(one.exprId().id()), Field(str(one.name()), kind, bool(one.nullable()))))
+        return found
+
+    def _refused(self, node: Node) -> Query:
+        """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
+        below = [self.query(child) for child in node.children]
+        origin = None
+        if (method := CODE.get(node.kind)) is not None:
+            function = [one for one in node.several("functionExpr") if one.args.get("name")]
+            name = str(function[0].args["name"]) if function else ""
+            shown = f"{method} ({name})" if name and name != "transformWithStateUDF" else method
+            message = f"{shown} is code, which cannot be seen: what it keeps is not known"
+            self.world.refuse(method, message, origin)
+        elif node.kind == "Generate":
+            generator = node.one("generator")
+            self.world.refuse(str(generator.jvm.prettyName()), None, generator.origin)
+        else:
+            self.world.refuse(_NAMED.get(node.kind, node.kind))
+            if node.kind in ("DeduplicateWithinWatermark", "Sample", "Offset"):
+                # The columns stay those of its input.
+                return below[0]
+        return self.world.source(Source(object(), STREAM, [method or node.kind]), self._columns(node))
+
+    # Operations
+
+    def _in_place(self, node: Node, outputs: Sequence[Output], called: str | None = None) -> exp.Expr:
+        return unnested(substituted(expression(node, self.world), outputs), self.world, called)
+
+    def _outputs(self, nodes: Sequence[Node], known: Sequence[Output]) -> list[Output]:
+        made = []
+        for node in nodes:
+            name = str(node.args.get("name", ""))
+            with self.world.written_at(lambda: node.origin):  # noqa: B023
+                value = self._in_place(node, known, name)
+            made.append(Output(node.key, name, value, type_of(node), _origin(node, value)))
+        return made
+
+    def _conditions(self, node: Node, known: Sequence[Output]) -> list[Condition]:
+        if node.kind == "And":
+            return [one for child in node.children for one in self._conditions(child, known)]
+        before, origin = len(self.world.missing), node.origin
+        with self.world.written_at(lambda: origin):
+            value = self._in_place(node, known)
+        # A condition that cannot be decided is refused by name; the rest is read without it.
+        return (
+            [Condition(one, origin) for one in conjuncts(value)] if len(self.world.missing) == before else []
+        )
+
+    def project(self, node: Node) -> Query:
+        (child,) = node.children
+        names = node.several("projectList")
+        if _not_null(child) and any(map(_makes_window, names)):
+            # That a moment is there is what a window asks, not what the program does.
+            (child,) = child.children
+        query = self.query(child)
+        return self.world.projected(query, lambda block: self._outputs(names, block.outputs))
+
+    def filter(self, node: Node) -> Query:
+        (child,) = node.children
+        condition = node.one("condition")
+        if child.kind == "Expand" and _not_null(node) and (found := self._hopping(child)) is not None:
+            return found
+        query = self.query(child)
+        if (
+            _not_null(node)
+            and child.kind == "Project"
+            and any(map(_makes_window, child.several("projectList")))
+        ):
+            return query
+        return self.world.filtered(query, lambda block: self._conditions(condition, block.outputs))
+
+    def _hopping(self, node: Node) -> Query | None:
+        """A window that slides: Spark writes as many rows as there are windows of a moment."""
+        names = node.several("output")
+        first = node.row("projections", 0)
+        if not any(one.kind == "CreateNamedStruct" for one in first):
+            return None
+
+        def outputs(block: Block) -> list[Output]:
+            return [
+                Output(name.key, str(name.args["name"]), self._in_place(one, block.outputs), type_of(one))
+                for name, one in zip(names, first, strict=True)
+            ]
+
+        return self.world.projected(self.query(node.children[0]), outputs)
+
+    def join(self, node: Node) -> Query:
+        left, right = map(self.query, node.children)
+        kind = str(node.args["joinType"].get("object", "")).rpartition(".")[2].rstrip("$")
+        if kind not in JOINS:
+            self.world.refuse(f"the join {kind or node.jvm.joinType().sql()}")
+        conditions = node.several("condition")
+        return self.world.joined(
+            left,
+            right,
+            JOINS.get(kind, ""),
+            lambda known: [c for one in conditions for c in self._conditions(one, known)],
+        )
+
+    def distinct(self, node: Node) -> Query:
+        keys = [one.key for one in node.several("keys")] if node.kind == "Deduplicate" else None
+        return self.world.distinct(self.query(node.children[0]), keys)
+
+    def watermark(self, node: Node) -> Query:
+        query = self.query(node.children[0])
+        return self.world.watermarked(query, node.one("eventTime").key, str(node.jvm.delay().toString()))
+
+    def alias(self, node: Node) -> Query:
+        return self.world.named(self.query(node.children[0]), str(node.args["identifier"]["name"]))
+
+    def view(self, node: Node) -> Query:
+        name = node.args.get("desc", {}).get("identifier", {}).get("table")
+        query = self.query(node.children[0])
+        return self.world.named(query, str(name)) if name else query
+
+    def aggregate(self, node: Node) -> Query:
+        groups, outputs = node.several("groupingExpressions"), node.several("aggregateExpressions")
+        return self.world.grouped(
+            self.query(node.children[0]),
+            lambda block: [Condition(self._in_place(one, block.outputs), one.origin) for one in groups],
+            lambda block: self._outputs(outputs, block.outputs),
+        )
+
+    def union(self, node: Node) -> Query:
+        queries = [self.query(child) for child in node.children]
+        return self.world.united(
+            queries, [replace(one, value=key_column(one.key)) for one in queries[0].outputs]
+        )
+
+    def sort(self, node: Node) -> Query:
+        keys = [one.children[0] for one in node.several("order")]
+        return self.world.ordered(
+            self.query(node.children[0]), lambda block: [self._in_place(one, block.outputs) for one in keys]
+        )
+
+    def limit(self, node: Node) -> Query:
+        number = str(node.one("limitExpr").args.get("value", 1))
+        return self.world.limited(self.query(node.children[0]), number)
+
+
+def _origin(node: Node, value: exp.Expr) -> str | None:
+    """Where an output was written; of a column that is only passed on it is not asked."""
+    return None if node.kind == "AttributeReference" and isinstance(value, exp.Column) else node.origin
+
+
+def _not_null(node: Node) -> bool:
+    """Whether a filter asks only that a value is there."""
+    return node.kind == "Filter" and node.one("condition").kind == "IsNotNull"
+
+
+def _makes_window(node: Node) -> bool:
+    """Whether an output is a window of time, as Spark's analysis writes it."""
+    return node.args.get("name") in ("window", "session_window") and any(
+        one.kind == "CreateNamedStruct" for one in node.children
+    )
+
+
+def _source_of(node: Node) -> tuple[Hashable, list[str]]:
+    """What tells a source from others, and names that it may go by, the least telling first."""
+    made = node.jvm
+    options: Mapping[str, str] = {}
+    name = str(node.args.get("sourceName") or node.kind)
+    if node.kind == "StreamingRelation":
+        held = made.dataSource()
+        options = _mapping(str(held.options().toString()))
+        name = str(held.className())
+    elif node.kind == "StreamingRelationV2":
+        held = made.table()
+        options = {str(one): str(made.extraOptions().get(one)) for one in made.extraOptions().keySet()}
+    else:
+        held = made
+    given = node.args.get("sourceIdentifyingName")
+    chosen = given.get("name") if isinstance(given, dict) else None
+    # What is read from one place has the same rows, however often it is read.
+    identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
+    return identity, [chosen or told(name, options)]
+
+
+def _mapping(text: str) -> dict[str, str]:
+    """What Scala prints of a map."""
+    pairs = (one.partition(" -> ") for one in text[text.find("(") + 1 : -1].split(", "))
+    return {key: value for key, _, value in pairs}
+
+
+def _unnamed(node: Node) -> Node:
+    while node.kind in ("SubqueryAlias", *_SILENT):
+        (node,) = node.children
+    return node
+
+
+# Of a table the parts that add to the question: names, and conditions on its columns.
+_SIMPLE = frozenset(
+    (
+        "AttributeReference",
+        "Literal",
+        "Cast",
+        "And",
+        "Or",
+        "Not",
+        "In",
+        "IsNull",
+        "IsNotNull",
+        "EqualTo",
+        "LessThan",
+        "LessThanOrEqual",
+        "GreaterThan",
+        "GreaterThanOrEqual",
+        "Between",
+        "Alias",
+    )
+)
+
+
+def _seen_through(node: Node) -> bool:
+    """Whether a part of a plan over tables is read as it stands, and is not a table by itself."""
+    if node.kind == "Project":
+        return all(
+            one.kind == "AttributeReference" or one.children[0].kind == "AttributeReference"
+            for one in node.several("projectList")
+        )
+    if node.kind == "Filter":
+        return _simple(node.one("condition"))
+    return node.kind == "SubqueryAlias"
+
+
+def _simple(node: Node) -> bool:
+    return node.kind in _SIMPLE and (node.kind == "Between" or all(map(_simple, node.children)))
+
+
+# Where the leaf of a table holds its rows.
+_ROWS = {"LogicalRDD": "rdd", "LogicalRelation": "relation", "DataSourceV2Relation": "table"}
+
+
+def _shape(node: Node) -> str:
+    """A plan as text that is equal for two mentions of one table: without the numbers of columns."""
+    rows = getattr(node.jvm, _ROWS[node.kind])().hashCode() if node.kind in _ROWS else ""
+    args = re.sub(r'"id": \d+', "", json.dumps(node.args))
+    return f"{node.kind}{rows}{args}({', '.join(map(_shape, node.children))})"
+
+
+def _names_below(node: Node) -> list[str]:
+    """The aliases of a table, the innermost first."""
+    found: list[str] = []
+    while True:
+        if node.kind == "SubqueryAlias":
+            found.insert(0, str(node.args["identifier"]["name"]))
+        if len(node.children) != 1:
+            return found
+        (node,) = node.children
+
+
+_READ: dict[str, Callable[[_Reader, Node], Query]] = {
+    "Project": _Reader.project,
+    "Filter": _Reader.filter,
+    "Join": _Reader.join,
+    "Deduplicate": _Reader.distinct,
+    "Distinct": _Reader.distinct,
+    "EventTimeWatermark": _Reader.watermark,
+    "SubqueryAlias": _Reader.alias,
+    "View": _Reader.view,
+    "Aggregate": _Reader.aggregate,
+    "Union": _Reader.union,
+    "Sort": _Reader.sort,
+    "GlobalLimit": _Reader.limit,
+    "CTERelationRef": _Reader.cte,
+}

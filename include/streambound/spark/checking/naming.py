@@ -1,0 +1,22 @@
+"""Names of sources that have none in a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+
+def told(name: str, options: Mapping[str, str]) -> str:
+    """The name of a source after its topic, table or folder, or else its format.
+
+    >>> told("kafka", {"subscribe": "clicks"}), told("parquet", {"path": "/data/orders/"}), told("rate", {})
+    ('clicks', 'orders', 'rate')
+    """
+    named_by = placed(options).rstrip("/").rpartition("/")[2] or name.rpartition(".")[2].partition("[")[0]
+    return re.sub(r"\W+", "_", named_by).strip("_") or "stream"
+
+
+def placed(options: Mapping[str, str]) -> str:
+    """The topic, table or folder that options name; empty if they name none."""
+    known = {key.lower(): value for key, value in options.items()}
+    return next((known[one] for one in ("subscribe", "topic", "streamname", "path") if known.get(one)), "")
