@@ -6,6 +6,7 @@ Spark counts a micro-batch as done when this is; it may run one again that was d
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,8 @@ from streambound.live.answers import (
 )
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.spark.live.places import Place, at_one_time
+from streambound.spark.live.folders import Folder, at_one_time
+from streambound.spark.live.source import Source
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # What the state tells of itself, and what is known of it from an earlier start.
-OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting")
+OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting", "late", "malformed")
+# Where the rows of a micro-batch are until its answers are written, of a plan that keeps nothing.
+SPOOL = "_arrived"
 KNOWN = (*OF_THE_STATE, "epochs", "last")
 
 
@@ -46,11 +50,11 @@ class Epochs:
         job: Job,
         folder: Path,
         start: Start,
-        places: Mapping[str, Place],
+        sources: Mapping[str, Source],
         memory_mb: int,
         files: int | None = None,
     ) -> None:
-        self.executor, self.job, self.folder, self.places = executor, job, folder, places
+        self.executor, self.job, self.folder, self.sources = executor, job, folder, sources
         self.memory_mb, self.files = memory_mb, files
         assert job.plan is not None
         self.plan, self.query = job.plan, job.plan.statement
@@ -92,7 +96,8 @@ class Epochs:
         except StreamboundError as error:
             self.error = error.about(self.job.name)
             if self.files is not None and LATE in error.message:
-                error.fix = at_one_time(self.places.values(), str(error.subject)) or error.fix
+                folders = [source for source in self.sources.values() if isinstance(source, Folder)]
+                error.fix = at_one_time(folders, str(error.subject)) or error.fix
             raise
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
@@ -111,25 +116,28 @@ class Epochs:
 
     def _filtered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         """The answers of a plan that keeps nothing, which tasks write."""
-        ((stream, place),) = self.places.items()
-        found = [row["path"] for row in frame.collect() if row["stream"] == stream]
-        files = tuple(str(place.folder / name) for path in sorted(found) if (name := place.name(path)))
+        ((stream, source),) = self.sources.items()
+        spool = self.folder / SPOOL
+        shutil.rmtree(spool, ignore_errors=True)
+        arrived = source.arrived(frame, spool)
+        new = {"files": arrived.known, "rows": 0, "answer_count": 0, "malformed": arrived.malformed}
         schema, path = emit.answer_schema(self.query.outputs), epoch_path(self.folder, epoch)
-        if not files:
+        if not arrived.files:
             emit.write_answers(path, schema, ())
-            return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
-        size = sum(file.stat().st_size for file in map(Path, files) if file.exists())
-        task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
+            return self._counted(epoch, new)
+        size = sum(file.stat().st_size for file in map(Path, arrived.files) if file.exists())
+        partition = path.parent.name.partition("=")[2]
+        task = Task(stream, partition, arrived.files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = self.executor.summaries(
             [task], {stream: reading}, _silent, self.memory_mb, in_waves=False, ended=Event()
         )
         if summary.error is not None:
-            raise summary.error
+            raise source.about(summary.error)
         assert summary.answers is not None
         note_epoch(self.folder, epoch, summary.file)
-        new = {"files": len(files), "rows": summary.rows, "answer_count": summary.answers.count}
-        return self._counted(epoch, new)
+        shutil.rmtree(spool, ignore_errors=True)
+        return self._counted(epoch, {**new, "rows": summary.rows, "answer_count": summary.answers.count})
 
     def _counted(self, epoch: int, new: dict[str, int]) -> dict[str, Any]:
         """Totals with a micro-batch, which Spark may run again."""
