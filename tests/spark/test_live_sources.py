@@ -10,12 +10,15 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal as D
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from tests.live.test_live import row, two
 from tests.spark import histories
 from tests.spark.arrivals import Rows, by_marker, written
@@ -23,11 +26,15 @@ from tests.spark.histories import Registered
 from tests.spark.test_live_query import EVENTS, PAIRS
 from tests.strategies import Case
 
-from streambound.errors import DataError, PlatformError, QueryError
+from streambound.errors import DataError, PlatformError, QueryError, StorageError
+from streambound.live.sinks import Into, marked
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.sources import live_of
+from streambound.spark.live import epochs
 from streambound.spark.live.epochs import SPOOL
 from streambound.spark.live.query import Pace, live
+from streambound.spark.live.sinks import keyed, sink_of
+from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark
 ENDS = Pace(ends=True)
@@ -167,9 +174,9 @@ def test_a_rate_of_rows_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None
     }
     catalog = catalog_from_mapping({"R": body, "Q": body})
     sql = "SELECT R.n FROM R, Q WHERE R.n = Q.n AND R.timestamp = Q.timestamp"
-    for epochs in (1, 2, 3):
+    for number in (1, 2, 3):
         answer = live(spark, Registered("q", sql), catalog, output=tmp_path / "live")
-        assert (answer.epochs, answer.rows) == (epochs, 8 * epochs)
+        assert (answer.epochs, answer.rows) == (number, 8 * number)
     # The last second may go on.
     found = [c for f in sorted((tmp_path / "live" / "q").glob("epoch=*/*.parquet")) for c in _numbers(f)]
     assert found == list(range(8)) and answer.waiting == 8
@@ -213,3 +220,77 @@ def test_what_spark_cannot_follow_is_one_error(
         live(spark, Registered("q", FILTER), catalog, output=tmp_path / "live")
     assert said in str(told.value), str(told.value)
     assert "java" not in str(told.value).lower()
+
+
+def _into(folder: Path, kind: str, *key: str, **options: str) -> Into:
+    return Into(kind, {"path": str(folder / kind), **options}, key)
+
+
+def test_a_delta_table_has_each_answer_once_whenever_a_micro_batch_fails(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, query = two(PAIRS), Registered("q", PAIRS)
+    spread(case, tmp_path, JSON, EVENTS, 2)
+    catalog, noted, write_summary = described(case, tmp_path, JSON), 0, emit.write_summary
+
+    def refuses(*given: Any) -> None:
+        # The table has the answers, but Spark does not know yet that the micro-batch is done.
+        nonlocal noted
+        noted += 1
+        if noted % 2:
+            raise StorageError("the disk is full")
+        write_summary(*given)
+
+    monkeypatch.setattr(epochs.emit, "write_summary", refuses)
+    for number in range(2):
+        with pytest.raises(StorageError, match="the disk is full"):
+            live(spark, query, catalog, output=tmp_path / "live", into=_into(tmp_path, "delta"))
+        assert noted == 2 * number + 1
+    monkeypatch.undo()
+    live(spark, query, catalog, output=tmp_path / "live", into=_into(tmp_path, "delta"))
+    rows = DeltaTable(tmp_path / "delta").to_pyarrow_table()
+    assert rows.column_names == ["A", "count", "epoch"]
+    found = written(tmp_path / "live" / "q", case.query, timed=False)
+    assert by_epoch(rows) == found and [epoch for epoch, _ in found] == [0, 1]
+
+
+def by_epoch(rows: pa.Table) -> list[tuple[int, Counter[Any]]]:
+    found: dict[int, Counter[Any]] = {}
+    for one in rows.to_pylist():
+        found.setdefault(one["epoch"], Counter())[(one["A"],)] += int(one["count"])
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_a_sink_of_files_has_each_micro_batch_in_a_folder(kind: str, spark: Any, tmp_path: Path) -> None:
+    answers = pa.table({"A": [1, None], "count": pa.array([D(2), D(3)], emit.COUNTS)})
+    sink = sink_of(spark, _into(tmp_path, kind), "run")
+    for epoch in (0, 1, 1):
+        sink.put(epoch, answers)
+    found = spark.read.format(kind).load(str(tmp_path / kind)).orderBy("epoch", "count").collect()
+    assert [(r["A"], int(r["count"]), r["epoch"]) for r in found] == [
+        (1, 2, 0),
+        (None, 3, 0),
+        (1, 2, 1),
+        (None, 3, 1),
+    ]
+
+
+def test_what_kafka_is_given_is_an_object_for_key_and_value(spark: Any) -> None:
+    answers = pa.table({"A b": [1], "t": ["x"], "count": pa.array([D(2)], emit.COUNTS)})
+    rows = spark.createDataFrame(marked(answers, 7))
+    (row,) = keyed(rows, ("A b",)).collect()
+    assert row.key == '{"A b":1}' and row.value == '{"A b":1,"t":"x","count":2,"epoch":7}'
+    assert keyed(rows, ()).collect()[0].key is None
+
+
+def test_a_sink_that_spark_does_not_have_is_one_error(spark: Any, tmp_path: Path) -> None:
+    answers = pa.table({"A": [1], "count": pa.array([D(2)], emit.COUNTS)})
+    with pytest.raises(PlatformError, match="spark-sql-kafka-0-10"):
+        sink_of(spark, Into("kafka", {"topic": "t"}), "run").put(0, answers)
+    with pytest.raises(StorageError, match="the sink no-such does not take the answers"):
+        sink_of(spark, Into("no-such"), "run").put(0, answers)
+    with pytest.raises(QueryError, match="--key cannot be given with --into json"):
+        sink_of(spark, _into(tmp_path, "json", "A"), "run")
+    with pytest.raises(QueryError, match="--into json needs a folder"):
+        sink_of(spark, Into("json"), "run")

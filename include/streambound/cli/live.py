@@ -34,6 +34,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --live: stop when what is there is read",
     )
     parser.add_argument(
+        "--into", metavar="FORMAT", help="with --live: answers go there as well: delta, or a sink of Spark's"
+    )
+    parser.add_argument(
+        "--into-option",
+        type=_option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --into: an option of the sink, such as path=DIR",
+    )
+    parser.add_argument(
+        "--key",
+        type=_names,
+        metavar="COLUMN,...",
+        help="with --into: upserts, of each key the newest answer; by default changes",
+    )
+    parser.add_argument(
         "--end-of-input",
         action="store_true",
         help="with --available-now: nothing comes later, so nothing waits for it (folders: always so)",
@@ -57,6 +74,23 @@ def _positive(kind: type[float] | type[int]) -> Any:
     return parsed
 
 
+def _option(text: str) -> tuple[str, str]:
+    name, is_given, value = text.partition("=")
+    if not name or not is_given:
+        raise ValueError(text)
+    return name, value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError(text)
+    return names
+
+
+_option.__name__, _names.__name__ = "NAME=VALUE", "list of columns"
+
+
 def refuse_options(options: argparse.Namespace) -> None:
     """Refuse options that would be ignored.
 
@@ -68,7 +102,11 @@ def refuse_options(options: argparse.Namespace) -> None:
         "--every": options.every is not None,
         "--files": options.files is not None,
         "--end-of-input": options.end_of_input,
+        "--into": options.into is not None,
     }
+    of_into = {"--into-option": bool(options.into_option), "--key": options.key is not None}
+    if options.into is None:
+        _refuse(of_into, "they need --into", "add --into FORMAT, or leave them out")
     if not options.live:
         _refuse(of_live, "they need --live", "add --live, or leave them out")
         return
@@ -92,6 +130,7 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
     from streambound.history.prepare import Registered, draft_of, require_fitting
+    from streambound.live.sinks import Into
     from streambound.live.start import noted
     from streambound.spark.live.query import Pace, live
     from streambound.spark.live.stopping import StoppedTogether
@@ -120,6 +159,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
             output=options.output,
             checkpoints=checkpoints,
             recompute=options.recompute,
+            into=Into(options.into, dict(options.into_option), options.key or ()) if options.into else None,
             pace=Pace(
                 seconds=None if options.available_now else options.every or SECONDS,
                 files=options.files,

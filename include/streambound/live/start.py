@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from uuid import uuid4
 
 from streambound import settings
 from streambound.checkpoint.boundary import Checkpoint, chained
@@ -33,7 +34,8 @@ class Start:
     """The note: of which plan the query is, after which partition it began, and from which state.
 
     ``covered`` are the files of each stream that the state rests on, relative to the stream's folder;
-    ``sources`` the formats of those that are no folders: Spark's notes of how far one is read fit no other.
+    ``sources`` the formats of those that are no folders: Spark's notes of how far one is read fit no other;
+    ``run`` is a name of this beginning that no other has.
     """
 
     fingerprint: str
@@ -42,6 +44,7 @@ class Start:
     peak_units: int = 0
     covered: Mapping[str, list[str]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
 
 
 def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
@@ -72,7 +75,7 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
         return found
     _clear(folder)
     start = Start(mine) if anew or checkpoints is None else _after_checkpoint(job, checkpoints, mine)
-    start = replace(start, sources=sources)
+    start = replace(start, sources=sources, run=uuid4().hex)
     emit.write_json(folder / NOTE, asdict(start))
     return start
 

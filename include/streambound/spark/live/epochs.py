@@ -20,12 +20,15 @@ from streambound.live.answers import (
     EPOCH,
     LiveAnswer,
     epoch_path,
+    live_schema,
     note_epoch,
     require_written,
     write_epoch,
 )
+from streambound.live.sinks import Sink
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
+from streambound.query.files import parquet_file
 from streambound.spark.live.folders import Folder, at_one_time
 from streambound.spark.live.source import Source
 from streambound.tasks import emit
@@ -59,6 +62,8 @@ class Epochs:
         assert job.plan is not None
         self.plan, self.query = job.plan, job.plan.statement
         self.timed = bool(beginning_of(job, start).timed)
+        self.schema = live_schema(self.query, self.timed)
+        self.sink: Sink | None = None
         self.error: StreamboundError | None = None
         self.answer = self._known(start)
 
@@ -91,6 +96,7 @@ class Epochs:
         """Write what a micro-batch gave; only then Spark counts it as done."""
         try:
             told = self._filtered(frame, epoch) if self.plan.stateless else self._answered(frame, epoch)
+            self._hand_over(epoch)
             self.answer = replace(self.answer, epochs=epoch + 1, **told)
             emit.write_summary(self.folder, self.answer.to_json())
         except StreamboundError as error:
@@ -99,6 +105,12 @@ class Epochs:
                 folders = [source for source in self.sources.values() if isinstance(source, Folder)]
                 error.fix = at_one_time(folders, str(error.subject)) or error.fix
             raise
+
+    def _hand_over(self, epoch: int) -> None:
+        path = epoch_path(self.folder, epoch)
+        if self.sink is not None and path.exists():
+            with parquet_file(str(path)) as file:
+                self.sink.put(epoch, file.read())
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         from streambound.spark.live.processor import ANSWERS, ERROR, TOLD

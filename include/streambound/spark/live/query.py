@@ -20,6 +20,7 @@ from streambound.errors import PlanError, PlatformError, QueryError, StorageErro
 from streambound.history.executor import Progress
 from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
+from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
@@ -31,6 +32,7 @@ from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.folders import folder_of, growing
 from streambound.spark.live.reading import FIELDS, SCHEMA, SPARK_TYPES, row_of
 from streambound.spark.live.rows import Rows
+from streambound.spark.live.sinks import sink_of
 from streambound.spark.live.source import Source
 from streambound.spark.live.stopping import StoppedTogether, silence
 from streambound.tasks import emit
@@ -74,6 +76,7 @@ def live(
     output: Path | None = None,
     checkpoints: str | None = None,
     recompute: bool = False,
+    into: Into | None = None,
     pace: Pace = Pace(),
     progress: Progress = _silent,
     memory_mb: int = MEMORY_MB,
@@ -87,11 +90,13 @@ def live(
         output: folder of the answers and the state, one folder a query; by default ``settings.live_root()``.
         checkpoints: those of the nightly evaluation, from whose last boundary the query begins.
         recompute: forget what is there, and begin at the beginning.
+        into: where answers go beside their files.
         pace: when micro-batches are run.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 
     Raises:
+        QueryError: the folder is of another query; ``into`` does not fit.
         PlanError: the query is not bounded, or has no plan that Spark evaluates.
         DataError: a file or row is bad or comes too late; Spark cannot follow a folder or source.
         StorageError: Spark lost the query, or the disk refuses.
@@ -121,7 +126,7 @@ def live(
     # What a nightly evaluation has read of a folder says nothing of where another source is.
     start = begun(folder, job, checkpoints if len(folders) == len(relations) else None, recompute)
     beside = Path(catalog.source).parent
-    running = Running(session, job, folder, start, beside, pace, progress, memory_mb)
+    running = Running(session, job, folder, start, beside, into, pace, progress, memory_mb)
     progress(f"{job.name}: live from {_boundary(start)}")
     return running.run()
 
@@ -140,6 +145,7 @@ class Running:
         folder: Path,
         start: Start,
         beside: Path,
+        into: Into | None,
         pace: Pace,
         progress: Progress,
         memory_mb: int,
@@ -153,6 +159,9 @@ class Running:
         self.beginning = beginning_of(job, start)
         self.readings = readings_of([job], folder.parent, markers=True)
         self.epochs = Epochs(SparkExecutor(session), job, folder, start, self.sources, memory_mb, pace.files)
+        if into is not None:
+            require_key(into.key, self.epochs.schema, job.name)
+            self.epochs.sink = sink_of(session, into, start.run)
 
     def run(self) -> LiveAnswer:
         """Run it; returns how far it is then."""

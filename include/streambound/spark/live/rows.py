@@ -137,7 +137,7 @@ class Rows:
             yield
         except (PySparkException, Py4JJavaError) as error:
             raise lacks_package(error, version) or DataError(
-                f"Spark cannot follow the {self.words}: {_said(error)}",
+                f"Spark cannot follow the {self.words}: {said(error)}",
                 fix="correct live of the stream in the catalog: its format and options are Spark's own",
             ) from None
 
@@ -212,7 +212,7 @@ def _number() -> str:
     return f"{context.partitionId() if context else 0:05}"
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
     """What Spark says; of an error of its gateway what Java says."""
     java = getattr(error, "java_exception", None)
     return str(java.getMessage()).splitlines()[0][:500] if java is not None else first_lines(error)
