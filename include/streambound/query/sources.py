@@ -144,7 +144,7 @@ def _one_of(stream: str, key: str, value: Any, accepted: Collection[str]) -> str
             accepted=", ".join(accepted),
             fix=meant(str(value), accepted),
         )
-    return value
+    return None if value is None else str(value)
 
 
 def _lateness(stream: str, value: Any, timestamp: str | None, types: Mapping[str, Type]) -> int:
