@@ -47,6 +47,7 @@ def arguments(folder: Path, *more: str) -> list[str]:
         (["--live", "--engine", "onepass"], "--engine cannot be given here"),
         (["--live", "--from", "2013-01-01"], "--from cannot be given here"),
         (["--live", "--available-now", "--every", "3"], "--available-now with --every"),
+        (["--live", "--end-of-input"], "--end-of-input cannot be given here: the query goes on"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(

@@ -23,8 +23,8 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import History, Query, Relation
 from streambound.query.partitions import Range
 from streambound.query.statement import Statement
-from streambound.spark.live.places import place_of
-from streambound.spark.live.reading import arrival_of, mapper
+from streambound.spark.live.folders import folder_of
+from streambound.spark.live.reading import arrival_of, row_of
 from streambound.tasks.summarise import error_of
 
 Rows = list[dict[str, Any]]
@@ -86,21 +86,21 @@ class Here:
     def __init__(self, case: Case, catalog: Catalog, folder: Path) -> None:
         job = prepare(draft("q", case.sql, catalog), Range(), {}, growing=True)
         self.beginning = beginning_of(job, Start(""))
-        places = {name: place_of(r, {}) for name, r in relations_of(job).items()}
-        self.streams = set(places)
-        self.mapped = mapper(readings_of([job], folder), places, 256)
+        readings = readings_of([job], folder)
+        self.mapped = {
+            name: folder_of(r).mapper(readings[name], 256) for name, r in relations_of(job).items()
+        }
         self.entries: dict[str, str] = {}
         self.step = Step(self.beginning, {})
 
     def take(self, files: Sequence[tuple[str, str]]) -> list[tuple[Any, Counter[Any]]]:
         """The new answers of a micro-batch, by marker."""
-        here = [file for file in files if file[0] in self.streams or file[0] == END]
-        columns = [pa.array([f[i] for f in here], pa.string()) for i in (0, 1)]
-        rows = [
-            row
-            for batch in self.mapped(iter([pa.RecordBatch.from_arrays(columns, ["stream", "path"])]))
-            for row in batch.to_pylist()
-        ]
+        rows = [row_of(END, path) for name, path in files if name == END]
+        for name, mapped in self.mapped.items():
+            mine = [file for file in files if file[0] == name]
+            columns = [pa.array([f[i] for f in mine], pa.string()) for i in (0, 1)]
+            batch = pa.RecordBatch.from_arrays(columns, ["stream", "path"])
+            rows += [row for found in mapped(iter([batch])) for row in found.to_pylist()]
         if failed := sorted(row["error"] for row in rows if row["error"]):
             raise error_of(failed[0])
         self.step = Step(self.beginning, self.entries)

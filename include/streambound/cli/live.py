@@ -1,4 +1,4 @@
-"""``streambound run --live``: evaluate a bounded query over folders that grow."""
+"""``streambound run --live``: evaluate a bounded query over streams that go on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from streambound import settings
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streambound.query.catalog import Catalog
+    from streambound.query.model import Relation
+    from streambound.query.partitions import Partition
     from streambound.query.registry import RegisteredQuery
 
 SECONDS = 10.0
@@ -22,12 +26,34 @@ SECONDS = 10.0
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``run`` that have to do with ``--live``."""
     parser.add_argument(
-        "--live", action="store_true", help="go on as files arrive, until stopped (Ctrl-C, SIGTERM)"
+        "--live", action="store_true", help="go on as streams arrive, until stopped (Ctrl-C, SIGTERM)"
     )
     parser.add_argument(
         "--available-now",
         action="store_true",
-        help="with --live: stop when the files that are there are read",
+        help="with --live: stop when what is there is read",
+    )
+    parser.add_argument(
+        "--into", metavar="FORMAT", help="with --live: answers go there as well: delta, or a sink of Spark's"
+    )
+    parser.add_argument(
+        "--into-option",
+        type=_option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --into: an option of the sink, such as path=DIR",
+    )
+    parser.add_argument(
+        "--key",
+        type=_names,
+        metavar="COLUMN,...",
+        help="with --into: upserts, of each key the newest answer; by default changes",
+    )
+    parser.add_argument(
+        "--end-of-input",
+        action="store_true",
+        help="with --available-now: nothing comes later, so nothing waits for it (folders: always so)",
     )
     parser.add_argument(
         "--every", type=_positive(float), metavar="SECONDS", help=f"with --live: default {SECONDS:g}"
@@ -48,6 +74,23 @@ def _positive(kind: type[float] | type[int]) -> Any:
     return parsed
 
 
+def _option(text: str) -> tuple[str, str]:
+    name, is_given, value = text.partition("=")
+    if not name or not is_given:
+        raise ValueError(text)
+    return name, value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError(text)
+    return names
+
+
+_option.__name__, _names.__name__ = "NAME=VALUE", "list of columns"
+
+
 def refuse_options(options: argparse.Namespace) -> None:
     """Refuse options that would be ignored.
 
@@ -58,7 +101,12 @@ def refuse_options(options: argparse.Namespace) -> None:
         "--available-now": options.available_now,
         "--every": options.every is not None,
         "--files": options.files is not None,
+        "--end-of-input": options.end_of_input,
+        "--into": options.into is not None,
     }
+    of_into = {"--into-option": bool(options.into_option), "--key": options.key is not None}
+    if options.into is None:
+        _refuse(of_into, "they need --into", "add --into FORMAT, or leave them out")
     if not options.live:
         _refuse(of_live, "they need --live", "add --live, or leave them out")
         return
@@ -70,6 +118,8 @@ def refuse_options(options: argparse.Namespace) -> None:
     _refuse(others, "--live runs on Spark and reads what arrives", "leave them out")
     both = {"--available-now with --every": options.available_now and options.every is not None}
     _refuse(both, "what is there is read at once", "leave out one of them")
+    endless = {"--end-of-input": options.end_of_input and not options.available_now}
+    _refuse(endless, "the query goes on until it is stopped", "add --available-now, or leave it out")
 
 
 def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
@@ -80,8 +130,8 @@ def _refuse(given: dict[str, bool], why: str, fix: str) -> None:
 def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Run a query live; prints how far it is in the end."""
     from streambound.history.prepare import Registered, draft_of, require_fitting
+    from streambound.live.sinks import Into
     from streambound.live.start import noted
-    from streambound.query.partitions import present_partitions
     from streambound.spark.live.query import Pace, live
     from streambound.spark.live.stopping import StoppedTogether
     from streambound.spark.session import require_installed, session
@@ -93,7 +143,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     if options.recompute or not noted(query.name, options.output):
         # Before Spark starts, which takes a while; what was taken in before is not read again.
         asked = draft_of(query, catalog)
-        require_fitting(asked, present_partitions)
+        require_fitting(asked, _present)
     stop = _on_signals()
     answer = None
     _tell(f"{query.name}: starting Spark")
@@ -109,10 +159,12 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
             output=options.output,
             checkpoints=checkpoints,
             recompute=options.recompute,
+            into=Into(options.into, dict(options.into_option), options.key or ()) if options.into else None,
             pace=Pace(
                 seconds=None if options.available_now else options.every or SECONDS,
                 files=options.files,
                 stopped=stop.is_set,
+                ends=options.end_of_input,
             ),
             progress=_tell,
         )
@@ -121,6 +173,13 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
     else:
         print(json.dumps(answer.to_json(), ensure_ascii=False))
     return 0
+
+
+def _present(relation: Relation) -> Sequence[Partition]:
+    """What of a stream lies in a folder by now."""
+    from streambound.query.partitions import present_partitions
+
+    return () if relation.live is not None else present_partitions(relation)
 
 
 def _tell(message: str) -> None:

@@ -1,4 +1,5 @@
-"""A bounded query over growing folders, step by step: its state, what waits for an order, and its answers.
+"""A bounded query over streams that go on, step by step: its state, what waits for an order, and its answers.
 
-What finds files and hands over what they hold is ``spark.live``; this room knows nothing of Spark.
+What follows folders and other sources, and hands over what they hold, is ``spark.live``; this room knows
+nothing of Spark.
 """

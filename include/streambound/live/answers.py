@@ -40,9 +40,9 @@ class LiveAnswer:
 
     ``units`` are stored now, at most ``most_units`` (None where the catalog does not say) and so far at most
     ``peak_units``; ``waiting`` counts tuples of timestamps that are not complete; ``state_rows`` is
-    Spark's ``numRowsTotal`` (None before the first micro-batch of this run). ``rows``, ``answer_count`` and
-    ``markers`` count from ``started_after`` on; ``last`` is what the newest micro-batch of a plan that keeps
-    nothing added.
+    Spark's ``numRowsTotal`` (None before the first micro-batch of this run). ``rows``, ``answer_count``,
+    ``markers``, and what was dropped (``late``, ``malformed``) count from ``started_after`` on; ``files``
+    are those of folders; ``last`` is what the newest micro-batch of a plan that keeps nothing added.
     """
 
     query: str
@@ -57,6 +57,8 @@ class LiveAnswer:
     markers: int = 0
     answer_count: int = 0
     waiting: int = 0
+    late: int = 0
+    malformed: int = 0
     started_after: str | None = None
     output: str = ""
     last: Mapping[str, int] = field(default_factory=dict)
@@ -68,7 +70,10 @@ class LiveAnswer:
 
 def said(answer: LiveAnswer) -> str:
     """How far a query is, in words."""
-    found = [emit.counted(answer.files, "file"), emit.counted(answer.rows, "row")]
+    found = [emit.counted(answer.files, "file")] if answer.files else []
+    found.append(emit.counted(answer.rows, "row"))
+    dropped = {"late": answer.late, "malformed": answer.malformed}
+    found += [f"{emit.counted(number, f'{kind} row')} dropped" for kind, number in dropped.items() if number]
     if answer.markers:
         found.append(emit.counted(answer.markers, "marker"))
     found.append(f"{emit.counted(answer.answer_count, 'answer')} so far")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from uuid import uuid4
 
 from streambound import settings
 from streambound.checkpoint.boundary import Checkpoint, chained
@@ -32,7 +33,9 @@ There = Mapping[str, Mapping[str, Partition]]
 class Start:
     """The note: of which plan the query is, after which partition it began, and from which state.
 
-    ``covered`` are the files of each stream that the state rests on, relative to the stream's folder.
+    ``covered`` are the files of each stream that the state rests on, relative to the stream's folder;
+    ``sources`` the formats of those that are no folders: Spark's notes of how far one is read fit no other;
+    ``run`` is a name of this beginning that no other has.
     """
 
     fingerprint: str
@@ -40,6 +43,8 @@ class Start:
     state: str | None = None
     peak_units: int = 0
     covered: Mapping[str, list[str]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
 
 
 def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
@@ -57,11 +62,12 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
     """
     assert job.plan is not None
     mine = job.plan.fingerprint(job.static)
+    sources = {name: r.live.format for name, r in relations_of(job).items() if r.live is not None}
     found = None if anew else _noted(folder / NOTE)
     if found is not None:
-        if found.fingerprint != mine:
+        if found.fingerprint != mine or found.sources != sources:
             raise QueryError(
-                f"{folder} holds the live state of another query, of other domains or static rows, "
+                f"{folder} holds the live state of another query, of other domains, static rows or sources, "
                 "or of another release of streambound",
                 subject=job.name,
                 fix="begin anew with --recompute, or choose another --output",
@@ -69,6 +75,7 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
         return found
     _clear(folder)
     start = Start(mine) if anew or checkpoints is None else _after_checkpoint(job, checkpoints, mine)
+    start = replace(start, sources=sources, run=uuid4().hex)
     emit.write_json(folder / NOTE, asdict(start))
     return start
 

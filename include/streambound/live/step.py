@@ -1,6 +1,6 @@
-"""One micro-batch: from the state before and what tasks made of its files to new answers and the state after.
+"""One micro-batch: from the state before and what tasks made of its rows to new answers and the state after.
 
-Spark may run a micro-batch again after a failure, from the same state and the same files: nothing else, and
+Spark may run a micro-batch again after a failure, from the same state and the same rows: nothing else, and
 no order in which files come, may matter here.
 """
 
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
@@ -18,6 +19,8 @@ from streambound.evaluation.promises import require_units, too_many
 from streambound.history.united import live_evaluation
 from streambound.live.entries import Entries, entries_of, state_of
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
+from streambound.query.model import Relation
+from streambound.query.sources import DROP
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
@@ -29,10 +32,11 @@ END = ""
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a task made of a file for one occurrence of its stream (see ``reading``).
+    """What a task made of a file, or of a share of what a source has, for one occurrence of its stream.
 
     ``alias`` is that of the occurrence, with the label of its part (see ``plans``).
-    ``latest`` is the latest timestamp in the file, of all its rows (None without rows, or without time).
+    ``latest`` is the latest timestamp there, of all its rows (None without rows, or without time);
+    ``malformed`` counts what was dropped there since it could not be decoded.
     """
 
     stream: str
@@ -41,13 +45,15 @@ class Arrival:
     rows: int = 0
     latest: int | None = None
     table: bytes = b""
+    malformed: int = 0
 
 
 @dataclass(frozen=True)
 class Told:
     """How far the query is: totals since it began, and the state now.
 
-    ``reached`` is the last timestamp that was evaluated; ``waiting`` counts tuples of incomplete timestamps.
+    ``reached`` is the last timestamp that was evaluated; ``waiting`` counts tuples of incomplete timestamps,
+    ``late`` and ``malformed`` what was dropped. ``files`` are those of folders.
     """
 
     files: int = 0
@@ -57,6 +63,8 @@ class Told:
     units: int = 0
     peak_units: int = 0
     waiting: int = 0
+    late: int = 0
+    malformed: int = 0
     reached: int | None = None
     latest: Mapping[str, int | None] = field(default_factory=dict)
 
@@ -83,6 +91,12 @@ class Beginning:
         parts = (part for part in self.plan.parts if part.plan.timed)
         return frozenset(share for part in parts for share in part.shares)
 
+    @property
+    def lateness(self) -> Mapping[str, int]:
+        """How far behind its latest timestamp each source may be, in units of the timestamp."""
+        found = self.plan.shares.values()
+        return {relation.name: relation.live.lateness for relation in found if relation.live}
+
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
@@ -100,7 +114,7 @@ class Step:
             entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
         )
         waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
-        self.waiting: Waiting = waiting_of(self.told.latest, waits)
+        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
             self.evaluation.load(state_of(kept, self.labels), self.told.peak_units)
@@ -112,19 +126,21 @@ class Step:
         """The new answers of a micro-batch, by marker.
 
         Raises:
-            DataError: a file has a row of a timestamp that has been evaluated, or one too many of one.
+            DataError: there is a row of a timestamp that has been evaluated, or one too many of one.
             UnitsExceeded: the state passed the plan's units.
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
-        files = {(a.stream, a.file): a for a in ordered if a.stream != END}
+        shares = {(a.stream, a.file): a for a in ordered if a.stream != END}
+        sources = {r.name for r in self.beginning.plan.shares.values() if r.live}
         timed = self.beginning.timed
         waits = [a for a in ordered if a.alias in timed]
         found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
         found += self._timed(waits, ended=any(a.stream == END for a in ordered))
         self.told = replace(
             self.told,
-            files=self.told.files + len(files),
-            rows=self.told.rows + sum(a.rows for a in files.values()),
+            files=self.told.files + sum(stream not in sources for stream, _ in shares),
+            rows=self.told.rows + sum(a.rows for a in shares.values()),
+            malformed=self.told.malformed + sum(a.malformed for a in shares.values()),
             answers=self.told.answers + sum(sum(rows.values()) for _, rows in found),
             units=self.evaluation.units,
             peak_units=self.evaluation.peak_units,
@@ -143,15 +159,19 @@ class Step:
         return [(None, found)] if found else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
+        late: dict[tuple[str, str], int] = {}
         for arrival in arrivals:
-            rows = json.loads(arrival.table)
-            self._refuse_late(arrival, min((moment for moment, _, _ in rows), default=None))
+            rows, dropped = self._in_time(arrival, json.loads(arrival.table))
+            # A row is one, however many occurrences of its stream there are.
+            share = (arrival.stream, arrival.file)
+            late[share] = max(dropped, late.get(share, 0))
             self.waiting.show(arrival.stream, arrival.latest)
             relation = self.beginning.plan.shares[arrival.alias]
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.
             moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
             if moment is not None:
                 raise too_many(relation, moment).about(arrival.file)
+        self.told = replace(self.told, late=self.told.late + sum(late.values()))
         moments, given = self.waiting.complete(ended)
         if not moments:
             return []
@@ -159,14 +179,34 @@ class Step:
         self.told = replace(self.told, markers=self.told.markers + len(moments), reached=moments[-1])
         return [(moment, rows) for moment, rows in found if rows]
 
-    def _refuse_late(self, arrival: Arrival, first: int | None) -> None:
-        if first is None or self.told.reached is None or first > self.told.reached:
-            return
+    def _in_time(self, arrival: Arrival, rows: list[Any]) -> tuple[list[Any], int]:
+        """The rows of timestamps that have not been evaluated, and how many others were dropped.
+
+        Raises:
+            DataError: there are others, and they are not to be dropped.
+        """
+        reached = self.told.reached
+        if reached is None or not rows or (first := min(moment for moment, _, _ in rows)) > reached:
+            return rows, 0
         relation = self.beginning.plan.shares[arrival.alias]
+        if relation.live is None or relation.live.late != DROP:
+            raise self._late(arrival, relation, first, reached)
+        late = sum(count for moment, _, count in rows if moment <= reached)
+        return [row for row in rows if row[0] > reached], late
+
+    def _late(self, arrival: Arrival, relation: Relation, first: int, reached: int) -> DataError:
         kind = relation.column(str(relation.timestamp)).type
-        own, last = kind.text(first), kind.text(self.told.reached)
-        raise DataError(
-            f"stream {arrival.stream} has a row of {own}, {LATE} {last}",
+        message = f"stream {arrival.stream} has a row of {kind.text(first)}, {LATE} {kind.text(reached)}"
+        if relation.live is not None:
+            return DataError(
+                message,
+                subject=f"{relation.live.format} source of stream {relation.name}",
+                accepted="rows that are behind the latest one of their stream by no more than its lateness",
+                fix="drop such rows, and have them counted (late: drop in live of the stream catalog), or"
+                " declare a longer lateness there and evaluate everything again (--recompute)",
+            )
+        return DataError(
+            message,
             subject=arrival.file,
             accepted="files of each stream in order of time: a timestamp is complete when every stream has"
             " shown a later one, or the input has ended",

@@ -2,8 +2,8 @@
 
 A marker is a new timestamp (Schiff & Özçep, execution model), and all tuples of one timestamp are one
 batch, of whatever stream. Files of the streams come in any order, so a batch is complete once no stream can
-still have a part of it: streams are in order of time each, and what each has shown counts, tuples that no
-answer needs included.
+still have a part of it: streams are in order of time each, but for their lateness, and what each has shown
+counts, tuples that no answer needs included.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ class Waiting:
     """The tuples of incomplete timestamps, and the latest timestamp that each stream has shown.
 
     ``rows`` is by (timestamp, occurrence); ``latest`` has every stream that is read, None as long as it has
-    shown nothing.
+    shown nothing; ``lateness`` is how far behind its latest timestamp a stream may still be (0 if not given).
     """
 
     latest: dict[str, int | None]
+    lateness: Mapping[str, int] = field(default_factory=dict)
     rows: dict[tuple[int, str], Rows] = field(default_factory=dict)
 
     def show(self, stream: str, latest: int | None) -> None:
@@ -55,7 +56,11 @@ class Waiting:
 
     def complete(self, ended: bool) -> tuple[list[int], dict[str, bytes]]:
         """Take out the complete timestamps; returns them in order, and what counts of each occurrence."""
-        reached = [latest for latest in self.latest.values() if latest is not None]
+        reached = [
+            latest - self.lateness.get(stream, 0)
+            for stream, latest in self.latest.items()
+            if latest is not None
+        ]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
         done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
@@ -83,9 +88,11 @@ def _more(held: Rows, last: str, most: int) -> bool:
     return (held[last][1] if len(held) == 1 else sum(count for _, count in held.values())) > most
 
 
-def waiting_of(latest: Mapping[str, int | None], entries: Mapping[str, str]) -> Waiting:
+def waiting_of(
+    latest: Mapping[str, int | None], entries: Mapping[str, str], lateness: Mapping[str, int]
+) -> Waiting:
     """What waits, from its entries."""
-    found = Waiting(dict(latest))
+    found = Waiting(dict(latest), lateness)
     for name, count in entries.items():
         _, moment, alias, columns = json.loads(name)
         found.put(alias, [[moment, columns, int(count)]])

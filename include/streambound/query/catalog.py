@@ -13,6 +13,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         max_rows_per_timestamp: 60         # in any partition or file
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
+        live: {format: kafka, options: {...}, value: {format: json}}      # see ``sources``
 
 In the short form a relation is its columns alone, ``{A: int, ts: timestamp}``; the timestamp is
 then the only column of type ``timestamp``.
@@ -32,6 +33,7 @@ import yaml
 from streambound.errors import CatalogError, DataError, Place, meant
 from streambound.query.histories import history_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
+from streambound.query.sources import live_of
 from streambound.query.type_names import nested
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
@@ -43,6 +45,7 @@ RELATION_KEYS = (
     "granularity",
     "history",
     "kind",
+    "live",
     "max_rows_per_timestamp",
     "not_null",
     "primary_key",
@@ -296,6 +299,7 @@ def _relation(name: str, body: Any) -> Relation:
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
+    allowed = _duration(name, "allowed_lateness", described.get("allowed_lateness"))
     return Relation(
         name=name,
         kind=Kind(kind),
@@ -304,8 +308,9 @@ def _relation(name: str, body: Any) -> Relation:
         granularity=_granularity(name, described.get("granularity")),
         description=str(described.get("description") or ""),
         max_rows_per_timestamp=_positive(name, described.get("max_rows_per_timestamp")),
-        allowed_lateness=_duration(name, "allowed_lateness", described.get("allowed_lateness")),
+        allowed_lateness=allowed,
         history=_history(name, described),
+        live=live_of(name, described.get("live"), types, timestamp, allowed),
         primary_key=_primary_key(name, types, kind, described.get("primary_key")),
         opaque=opaque,
     )

@@ -90,6 +90,38 @@ class History:
 
 
 @dataclass(frozen=True)
+class Payload:
+    """What a column of a source holds: rows as ``json`` or ``avro``.
+
+    ``schema`` is that of Avro: a file beside the catalog, or its text. Of a payload that a schema registry
+    frames, ``schema_id`` is the number that stands before it.
+    """
+
+    format: str
+    column: str = "value"
+    options: tuple[tuple[str, str], ...] = ()
+    schema: str | None = None
+    schema_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Live:
+    """A source of Spark's from which a stream arrives (see ``sources``).
+
+    ``columns`` say where the source has what; ``lateness`` is in microseconds, or in ticks.
+    """
+
+    format: str
+    options: tuple[tuple[str, str], ...] = ()
+    value: Payload | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    epoch: str | None = None
+    lateness: int = 0
+    late: str = "refuse"
+    malformed: str = "refuse"
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stream, a finite stream or a static relation of the catalog."""
 
@@ -102,6 +134,7 @@ class Relation:
     max_rows_per_timestamp: int | None = None
     allowed_lateness: str | None = None
     history: History | None = None
+    live: Live | None = None
     primary_key: tuple[str, ...] = ()
     # Columns of types that are not supported, with their types: a query that reads one is refused.
     opaque: tuple[tuple[str, str], ...] = ()

@@ -6,6 +6,7 @@ Spark counts a micro-batch as done when this is; it may run one again that was d
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,17 @@ from streambound.live.answers import (
     EPOCH,
     LiveAnswer,
     epoch_path,
+    live_schema,
     note_epoch,
     require_written,
     write_epoch,
 )
+from streambound.live.sinks import Sink
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.spark.live.places import Place, at_one_time
+from streambound.query.files import parquet_file
+from streambound.spark.live.folders import Folder, at_one_time
+from streambound.spark.live.source import Source
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 
@@ -33,7 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # What the state tells of itself, and what is known of it from an earlier start.
-OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting")
+OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting", "late", "malformed")
+# Where the rows of a micro-batch are until its answers are written, of a plan that keeps nothing.
+SPOOL = "_arrived"
 KNOWN = (*OF_THE_STATE, "epochs", "last")
 
 
@@ -46,15 +53,17 @@ class Epochs:
         job: Job,
         folder: Path,
         start: Start,
-        places: Mapping[str, Place],
+        sources: Mapping[str, Source],
         memory_mb: int,
         files: int | None = None,
     ) -> None:
-        self.executor, self.job, self.folder, self.places = executor, job, folder, places
+        self.executor, self.job, self.folder, self.sources = executor, job, folder, sources
         self.memory_mb, self.files = memory_mb, files
         assert job.plan is not None
         self.plan, self.query = job.plan, job.plan.statement
         self.timed = bool(beginning_of(job, start).timed)
+        self.schema = live_schema(self.query, self.timed)
+        self.sink: Sink | None = None
         self.error: StreamboundError | None = None
         self.answer = self._known(start)
 
@@ -87,13 +96,21 @@ class Epochs:
         """Write what a micro-batch gave; only then Spark counts it as done."""
         try:
             told = self._filtered(frame, epoch) if self.plan.stateless else self._answered(frame, epoch)
+            self._hand_over(epoch)
             self.answer = replace(self.answer, epochs=epoch + 1, **told)
             emit.write_summary(self.folder, self.answer.to_json())
         except StreamboundError as error:
             self.error = error.about(self.job.name)
             if self.files is not None and LATE in error.message:
-                error.fix = at_one_time(self.places.values(), str(error.subject)) or error.fix
+                folders = [source for source in self.sources.values() if isinstance(source, Folder)]
+                error.fix = at_one_time(folders, str(error.subject)) or error.fix
             raise
+
+    def _hand_over(self, epoch: int) -> None:
+        path = epoch_path(self.folder, epoch)
+        if self.sink is not None and path.exists():
+            with parquet_file(str(path)) as file:
+                self.sink.put(epoch, file.read())
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         from streambound.spark.live.processor import ANSWERS, ERROR, TOLD
@@ -111,25 +128,28 @@ class Epochs:
 
     def _filtered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         """The answers of a plan that keeps nothing, which tasks write."""
-        ((stream, place),) = self.places.items()
-        found = [row["path"] for row in frame.collect() if row["stream"] == stream]
-        files = tuple(str(place.folder / name) for path in sorted(found) if (name := place.name(path)))
+        ((stream, source),) = self.sources.items()
+        spool = self.folder / SPOOL
+        shutil.rmtree(spool, ignore_errors=True)
+        arrived = source.arrived(frame, spool)
+        new = {"files": arrived.known, "rows": 0, "answer_count": 0, "malformed": arrived.malformed}
         schema, path = emit.answer_schema(self.query.outputs), epoch_path(self.folder, epoch)
-        if not files:
+        if not arrived.files:
             emit.write_answers(path, schema, ())
-            return self._counted(epoch, {"files": 0, "rows": 0, "answer_count": 0})
-        size = sum(file.stat().st_size for file in map(Path, files) if file.exists())
-        task = Task(stream, path.parent.name.partition("=")[2], files, size, frozenset((self.job.name,)))
+            return self._counted(epoch, new)
+        size = sum(file.stat().st_size for file in map(Path, arrived.files) if file.exists())
+        partition = path.parent.name.partition("=")[2]
+        task = Task(stream, partition, arrived.files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = self.executor.summaries(
             [task], {stream: reading}, _silent, self.memory_mb, in_waves=False, ended=Event()
         )
         if summary.error is not None:
-            raise summary.error
+            raise source.about(summary.error)
         assert summary.answers is not None
         note_epoch(self.folder, epoch, summary.file)
-        new = {"files": len(files), "rows": summary.rows, "answer_count": summary.answers.count}
-        return self._counted(epoch, new)
+        shutil.rmtree(spool, ignore_errors=True)
+        return self._counted(epoch, {**new, "rows": summary.rows, "answer_count": summary.answers.count})
 
     def _counted(self, epoch: int, new: dict[str, int]) -> dict[str, Any]:
         """Totals with a micro-batch, which Spark may run again."""

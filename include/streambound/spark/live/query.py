@@ -1,6 +1,6 @@
 """A live query from its start to its end: sources, trigger, progress, stop.
 
-The state is in Spark's state store, the files that were taken in are in Spark's checkpoint, and answers are
+The state is in Spark's state store, how far sources were read is in Spark's checkpoint, and answers are
 written before a micro-batch is done with: whenever the process dies, the next start goes on, and no answer
 is lost or there twice.
 """
@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambound import settings
-from streambound.errors import PlanError, PlatformError, StorageError
+from streambound.errors import PlanError, PlatformError, QueryError, StorageError
 from streambound.history.executor import Progress
 from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
+from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
@@ -28,8 +29,11 @@ from streambound.spark.ended import first_lines
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.frames import require_plain
 from streambound.spark.live.epochs import Epochs
-from streambound.spark.live.places import growing, place_of
-from streambound.spark.live.reading import SCHEMA, mapper
+from streambound.spark.live.folders import folder_of, growing
+from streambound.spark.live.reading import FIELDS, SCHEMA, SPARK_TYPES, row_of
+from streambound.spark.live.rows import Rows
+from streambound.spark.live.sinks import sink_of
+from streambound.spark.live.source import Source
 from streambound.spark.live.stopping import StoppedTogether, silence
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
@@ -49,13 +53,15 @@ POLL_SECONDS = 1
 class Pace:
     """When micro-batches are run: every so many seconds for ever, or (None) until what is there is read.
 
-    ``files`` is how many of each stream one takes at most (None: all that are there); ``stopped`` is asked
-    every second whether to stop before that.
+    ``files`` is how many of each folder one takes at most (None: all that are there); ``stopped`` is asked
+    every second whether to stop before that. ``ends`` if what is there is all that there will be: then
+    nothing waits in the end. So it is without it if all streams are folders, with files in order of time.
     """
 
     seconds: float | None = None
     files: int | None = None
     stopped: Callable[[], bool] = lambda: False
+    ends: bool = False
 
 
 def _silent(message: str) -> None:
@@ -70,26 +76,29 @@ def live(
     output: Path | None = None,
     checkpoints: str | None = None,
     recompute: bool = False,
+    into: Into | None = None,
     pace: Pace = Pace(),
     progress: Progress = _silent,
     memory_mb: int = MEMORY_MB,
 ) -> LiveAnswer:
-    """Run a bounded query over growing folders; returns when it is stopped, or at the end of the files.
+    """Run a bounded query over streams that go on; returns when it is stopped, or what is there is read.
 
     Args:
         session: a classic one (not Spark Connect).
         query: name and text, or its draft.
-        catalog: the streams, with their histories.
+        catalog: the streams, with their histories or what else Spark follows (``live``).
         output: folder of the answers and the state, one folder a query; by default ``settings.live_root()``.
         checkpoints: those of the nightly evaluation, from whose last boundary the query begins.
         recompute: forget what is there, and begin at the beginning.
+        into: where answers go beside their files.
         pace: when micro-batches are run.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 
     Raises:
+        QueryError: the folder is of another query; ``into`` does not fit.
         PlanError: the query is not bounded, or has no plan that Spark evaluates.
-        DataError: a file is bad, or has a row that comes too late; Spark cannot follow a folder.
+        DataError: a file or row is bad or comes too late; Spark cannot follow a folder or source.
         StorageError: Spark lost the query, or the disk refuses.
     """
     if not hasattr(session, "_jsparkSession"):
@@ -104,10 +113,20 @@ def live(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
         )
     folder = (output or settings.live_root()) / job.name
-    for followed in (*map(history_folder, relations_of(job).values()), folder):
+    relations = relations_of(job).values()
+    folders = [history_folder(relation) for relation in relations if relation.live is None]
+    if pace.files is not None and not folders:
+        raise QueryError(
+            "no stream of this query is a folder of files, of which --files could take some",
+            subject=job.name,
+            fix="leave it out; sources have options of their own, such as maxOffsetsPerTrigger of kafka",
+        )
+    for followed in (*folders, folder):
         require_plain(followed)
-    start = begun(folder, job, checkpoints, recompute)
-    running = Running(session, job, folder, start, pace, progress, memory_mb)
+    # What a nightly evaluation has read of a folder says nothing of where another source is.
+    start = begun(folder, job, checkpoints if len(folders) == len(relations) else None, recompute)
+    beside = Path(catalog.source).parent
+    running = Running(session, job, folder, start, beside, into, pace, progress, memory_mb)
     progress(f"{job.name}: live from {_boundary(start)}")
     return running.run()
 
@@ -125,26 +144,35 @@ class Running:
         job: Job,
         folder: Path,
         start: Start,
+        beside: Path,
+        into: Into | None,
         pace: Pace,
         progress: Progress,
         memory_mb: int,
     ) -> None:
         self.session, self.job, self.folder = session, job, folder
         self.pace, self.progress, self.memory_mb = pace, progress, memory_mb
-        self.places = {name: place_of(r, start.covered) for name, r in relations_of(job).items()}
+        self.sources: dict[str, Source] = {
+            name: folder_of(r, start.covered, pace.files) if r.live is None else Rows(r, beside)
+            for name, r in relations_of(job).items()
+        }
         self.beginning = beginning_of(job, start)
         self.readings = readings_of([job], folder.parent, markers=True)
-        self.epochs = Epochs(SparkExecutor(session), job, folder, start, self.places, memory_mb, pace.files)
+        self.epochs = Epochs(SparkExecutor(session), job, folder, start, self.sources, memory_mb, pace.files)
+        if into is not None:
+            require_key(into.key, self.epochs.schema, job.name)
+            self.epochs.sink = sink_of(session, into, start.run)
 
     def run(self) -> LiveAnswer:
         """Run it; returns how far it is then."""
-        if not self.places:
+        if not self.sources:
             self.progress(f"{self.job.name}: the answer is always empty")
             return self.epochs.answer
         (self.folder / CONTROL).mkdir(parents=True, exist_ok=True)
         with configured(self.session, self.pace.stopped):
             self._until_stopped()
-            at_end = self.pace.seconds is None and not self.pace.stopped()
+            ends = self.pace.ends or all(source.relation.live is None for source in self.sources.values())
+            at_end = ends and self.pace.seconds is None and not self.pace.stopped()
             if at_end and self.epochs.answer.waiting:
                 # The end of the input is an arrival like any other, so that it is noted, and done once.
                 self._put_end()
@@ -195,8 +223,7 @@ class Running:
         from pyspark.errors import PySparkException
 
         try:
-            files = self._files()
-            frame = files if self.beginning.plan.stateless else self._stateful(files)
+            frame = self._frame()
             writer = frame.writeStream.foreachBatch(self.epochs.took).outputMode("append")
             writer = writer.option("checkpointLocation", str(self.folder.resolve() / SPARK))
             if self.pace.seconds is None:
@@ -205,21 +232,29 @@ class Running:
         except PySparkException as error:
             raise _lost(error, self.job.name) from None
 
-    def _files(self) -> DataFrame:
-        limit = self.pace.files
-        found = [
-            growing(self.session, name, place.folder, "*.parquet", limit)
-            for name, place in self.places.items()
-        ]
-        control = growing(self.session, END, self.folder / CONTROL, "end-*.json", None)
-        return reduce(lambda one, other: one.union(other), [*found, control])
-
-    def _stateful(self, files: DataFrame) -> DataFrame:
+    def _frame(self) -> DataFrame:
+        if self.beginning.plan.stateless:
+            (source,) = self.sources.values()
+            return source.stream(self.session)
         from streambound.spark.live.processor import OUTPUT, LiveProcessor
 
-        held = files.mapInArrow(mapper(self.readings, self.places, self.memory_mb), SCHEMA)
+        arriving = [self._arrivals(name, source) for name, source in self.sources.items()]
+        held = reduce(lambda one, other: one.union(other), [*arriving, self._ends()])
         processor = LiveProcessor(self.beginning)
         return held.groupBy("one").transformWithState(processor, OUTPUT, "append", "None")
+
+    def _arrivals(self, name: str, source: Source) -> DataFrame:
+        mapped = source.mapper(self.readings[name], self.memory_mb)
+        return source.stream(self.session).mapInArrow(mapped, SCHEMA)
+
+    def _ends(self) -> DataFrame:
+        """What says that the input is at its end, among the arrivals."""
+        from pyspark.sql import functions as f
+
+        found = growing(self.session, END, self.folder / CONTROL, "end-*.json", None)
+        said = {name: f.lit(value) for name, value in row_of(END, "").items()} | {"file": found["path"]}
+        columns = (said[one.name].cast(SPARK_TYPES[one.type]).alias(one.name) for one in FIELDS)
+        return found.select(*columns)
 
     def _tell(self, query: StreamingQuery, told: int) -> int:
         """Tell of micro-batches since the one that was told last; returns the newest."""

@@ -1,31 +1,25 @@
-"""What tasks make of files: for each occurrence of a stream what the plan keeps of a file alone.
+"""What tasks make of rows in files: for each occurrence of a stream what the plan keeps of a file alone.
 
 The same statements as over a partition of history, so a bad file has the same error; it comes back as data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import StreamboundError
-from streambound.live.step import END, Arrival
+from streambound.live.step import Arrival
 from streambound.query.model import Relation
-from streambound.spark.live.places import Place
-from streambound.spark.workers import settle
 from streambound.tasks import engine, ordered
-from streambound.tasks.engine import Engine, opened
+from streambound.tasks.engine import Engine
 from streambound.tasks.statements import PART, TUPLES
 from streambound.tasks.summarise import Reading, Summary, Task, error_text, summarise
 
 # ``one`` is what all rows are grouped by: the tuples of all streams meet in one state.
-SCHEMA = (
-    "one int, stream string, file string, alias string, rows bigint, latest string, held binary, error string"
-)
 FIELDS = pa.schema(
     [
         ("one", pa.int32()),
@@ -35,63 +29,58 @@ FIELDS = pa.schema(
         ("rows", pa.int64()),
         ("latest", pa.string()),
         ("held", pa.binary()),
+        ("malformed", pa.int64()),
         ("error", pa.string()),
     ]
 )
+SPARK_TYPES = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary"}
+SCHEMA = ", ".join(f"{field.name} {SPARK_TYPES[field.type]}" for field in FIELDS)
 Rows = list[dict[str, Any]]
 Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def mapper(readings: Mapping[str, Reading], places: Mapping[str, Place], memory_mb: int) -> Mapper:
-    """From (stream, path) to a row (see FIELDS) for each occurrence of the stream."""
-
-    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with opened(memory_mb) as session:
-            for batch in batches:
-                found = sorted(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True))
-                for stream, group in groupby(found, key=lambda one: one[0]):
-                    paths = [path for _, path in group]
-                    rows = [_row(END, path) for path in paths]
-                    if stream != END:
-                        rows = _of_stream(session, readings[stream], places[stream], paths)
-                    yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
-        settle()
-
-    return mapped
+def batch_of(rows: Rows) -> pa.RecordBatch:
+    """Rows (see FIELDS) as a record batch."""
+    return pa.RecordBatch.from_pylist(rows, schema=FIELDS)
 
 
-def arrival_of(row: Any) -> Arrival:
+def arrival_of(row: Mapping[str, Any]) -> Arrival:
     """What a row (see FIELDS) without an error says."""
     latest = None if row["latest"] is None else int(row["latest"])
-    return Arrival(row["stream"], row["file"], row["alias"], row["rows"], latest, bytes(row["held"] or b""))
+    held = bytes(row["held"] or b"")
+    return Arrival(row["stream"], row["file"], row["alias"], row["rows"], latest, held, row["malformed"])
 
 
-def _row(stream: str, file: str, **more: Any) -> dict[str, Any]:
-    empty = {"alias": "", "rows": 0, "latest": None, "held": None, "error": None}
+def row_of(stream: str, file: str, **more: Any) -> dict[str, Any]:
+    """A row (see FIELDS); what is not said is nothing."""
+    empty = {"alias": "", "rows": 0, "latest": None, "held": None, "malformed": 0, "error": None}
     return {"one": 0, "stream": stream, "file": file, **empty, **more}
 
 
-def _of_stream(session: Engine, reading: Reading, place: Place, paths: Iterable[str]) -> Rows:
-    stream, names, failed = reading.relation.name, list[str](), Rows()
-    for path in paths:
-        try:
-            if (name := place.name(path)) is not None:
-                names.append(name)
-        except StreamboundError as error:
-            failed.append(_row(stream, path, error=error_text(error.about(path))))
-    tasks = [Task(stream, name, (str(place.folder / name),), 0, frozenset()) for name in names]
+def failed(stream: str, file: str, error: StreamboundError) -> dict[str, Any]:
+    """A row (see FIELDS) that says why a file cannot be taken in."""
+    return row_of(stream, file, error=error_text(error))
+
+
+def arrivals(session: Engine, reading: Reading, files: Mapping[str, str]) -> Rows:
+    """A row (see FIELDS) for each occurrence of a stream and file.
+
+    Args:
+        files: paths by the names under which they are told of.
+    """
+    stream = reading.relation.name
+    tasks = [Task(stream, name, (path,), 0, frozenset()) for name, path in files.items()]
     made = [_of_summary(summary) for summary in summarise(session, reading, tasks)]
-    if failed or any(row["error"] for row in made):
-        return failed + made
-    if reading.relation.timestamp is not None and names:
-        latest = _latest(session, reading.relation, [task.files for task in tasks])
-        return [{**row, "latest": latest.get(names.index(row["file"]))} for row in made]
-    return made
+    if not tasks or reading.relation.timestamp is None or any(row["error"] for row in made):
+        return made
+    latest = _latest(session, reading.relation, [task.files for task in tasks])
+    places = {name: place for place, name in enumerate(files)}
+    return [{**row, "latest": latest.get(places[row["file"]])} for row in made]
 
 
 def _of_summary(summary: Summary) -> dict[str, Any]:
     error = None if summary.error is None else error_text(summary.error)
-    return _row(
+    return row_of(
         summary.stream,
         summary.partition,
         alias=summary.alias,

@@ -1,19 +1,28 @@
-"""Which of the files that Spark finds below a stream's folder are read: those that history would have.
+"""The source of a stream without ``live``: the folder of its history, in which files appear.
 
-A stream's files lie in its folder, or in the folders ``key=value`` of it; files elsewhere below it are not
-the stream's. Files on which the checkpoint rests with which the query began are not read again.
+Of the files that Spark finds below it those are read that history would have: they lie in the folder, or in
+the folders ``key=value`` of it; files elsewhere below it are not the stream's. Files on which the checkpoint
+rests with which the query began are not read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from streambound.errors import StreamboundError
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, history_folder, require_sound
 from streambound.spark.frames import literal
+from streambound.spark.live.reading import Mapper, Rows, arrivals, batch_of, failed
+from streambound.spark.live.source import Arrived
+from streambound.spark.workers import settle
+from streambound.tasks.engine import Engine, opened
+from streambound.tasks.summarise import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,16 +31,53 @@ _FILES = "path string, modificationTime timestamp, length bigint, content binary
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a stream's files lie.
+class Folder:
+    """A folder that grows.
 
-    ``key`` is that of its partitions, None if there are none; ``covered`` are names relative to ``folder``.
+    ``key`` is that of its partitions, None if there are none; ``covered`` are names relative to ``folder``;
+    of ``limit`` files at most a micro-batch takes in.
     """
 
     relation: Relation
     folder: Path
     key: str | None
     covered: frozenset[str] = frozenset()
+    limit: int | None = None
+
+    def stream(self, session: SparkSession) -> DataFrame:
+        """The files that appear in it, as a stream of (stream, path)."""
+        return growing(session, self.relation.name, self.folder, "*.parquet", self.limit)
+
+    def mapper(self, reading: Reading, memory_mb: int) -> Mapper:
+        """From (stream, path) to arrivals (``reading.FIELDS``)."""
+
+        def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with opened(memory_mb) as session:
+                for batch in batches:
+                    yield batch_of(self._arrivals(session, reading, sorted(batch.column(1).to_pylist())))
+            settle()
+
+        return mapped
+
+    def _arrivals(self, session: Engine, reading: Reading, paths: Sequence[str]) -> Rows:
+        files, wrong = dict[str, str](), Rows()
+        for path in paths:
+            try:
+                if (name := self.name(path)) is not None:
+                    files[name] = str(self.folder / name)
+            except StreamboundError as error:
+                wrong.append(failed(self.relation.name, path, error.about(path)))
+        return wrong + arrivals(session, reading, files)
+
+    def arrived(self, frame: DataFrame, spool: Path) -> Arrived:
+        """The files of a micro-batch."""
+        names = (self.name(row["path"]) for row in frame.collect())
+        files = tuple(str(self.folder / name) for name in sorted(filter(None, names)))
+        return Arrived(files, len(files))
+
+    def about(self, error: StreamboundError) -> StreamboundError:
+        """An error about one of its files, which are the user's own."""
+        return error
 
     def name(self, path: str) -> str | None:
         """The name of a file relative to the folder; None if it is not to be read.
@@ -50,25 +96,25 @@ class Place:
         return str(found)
 
 
-def place_of(relation: Relation, covered: Mapping[str, list[str]]) -> Place:
-    """The place of a stream.
+def folder_of(relation: Relation, covered: Mapping[str, list[str]] = {}, limit: int | None = None) -> Folder:
+    """The folder of a stream.
 
     Raises:
         DataError: it declares no history, or the folder is missing.
     """
     key = relation.history.partition_by if relation.history else None
     folder = history_folder(relation).resolve()
-    return Place(relation, folder, key, frozenset(covered.get(relation.name, ())))
+    return Folder(relation, folder, key, frozenset(covered.get(relation.name, ())), limit)
 
 
-def at_one_time(places: Collection[Place], file: str) -> str | None:
+def at_one_time(folders: Collection[Folder], file: str) -> str | None:
     """The fix for a late file, by its name, that shares its time with others; None if it shares it with none.
 
     Of a limited number Spark takes the files with the earliest times, in milliseconds, and of one time any: a
     copy of many files at once need not come in the order of their rows.
     """
-    found = [place.folder / file for place in places if (place.folder / file).is_file()]
-    ties = [other for path in found for other in _beside(places, path) if _time(other) == _time(path)]
+    found = [one.folder / file for one in folders if (one.folder / file).is_file()]
+    ties = [other for path in found for other in _beside(folders, path) if _time(other) == _time(path)]
     if not ties:
         return None
     return (
@@ -77,9 +123,9 @@ def at_one_time(places: Collection[Place], file: str) -> str | None:
     )
 
 
-def _beside(places: Collection[Place], path: Path) -> Iterator[Path]:
+def _beside(folders: Collection[Folder], path: Path) -> Iterator[Path]:
     """The other files of a stream."""
-    folder = next(place.folder for place in places if path.is_relative_to(place.folder))
+    folder = next(one.folder for one in folders if path.is_relative_to(one.folder))
     return (other for other in folder.rglob("*.parquet") if other != path)
 
 

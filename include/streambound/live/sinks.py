@@ -1,0 +1,145 @@
+"""Answers of a live query to where others read them: a Delta table here, other sinks in ``spark.live``.
+
+A sink takes the new answers of each micro-batch once its file is written (``answers``): as changes, a row for
+each new answer with its number, or as upserts by key, one row a key with its newest answer and how many there
+were. Each row says which micro-batch told of it (``epoch``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from streambound import settings
+from streambound.errors import QueryError, StorageError
+from streambound.live.answers import EPOCH
+from streambound.tasks import emit
+
+DELTA = "delta"
+_PLACE = "streambound place"
+
+
+@dataclass(frozen=True)
+class Into:
+    """Where answers go beside their files: a format with its options, and the columns of the key of upserts
+    (none: changes)."""
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+
+
+class Sink(Protocol):
+    """What takes in the answers of micro-batches."""
+
+    def put(self, epoch: int, answers: pa.Table) -> None:
+        """Take in what a micro-batch answered; it may be told again after a failure.
+
+        Raises:
+            StorageError: the sink refuses.
+        """
+
+
+def require_key(key: Sequence[str], schema: pa.Schema, name: str) -> None:
+    """Refuse a key that is not of answers.
+
+    Raises:
+        QueryError: naming the column.
+    """
+    known = [column for column in schema.names if column != emit.COUNT]
+    if unknown := [column for column in key if column not in known]:
+        raise QueryError(
+            f"--key names {', '.join(unknown)}, which the answers do not have",
+            subject=name,
+            accepted=", ".join(known),
+        )
+
+
+def marked(answers: pa.Table, epoch: int) -> pa.Table:
+    """Answers with the number of their micro-batch, numbered where SELECT has its name."""
+    name, again, taken = EPOCH, 2, {column.lower() for column in answers.column_names}
+    while name in taken:
+        name, again = f"{EPOCH}_{again}", again + 1
+    return answers.append_column(name, pa.array([epoch] * answers.num_rows, pa.int64()))
+
+
+def newest(answers: pa.Table, key: Sequence[str]) -> pa.Table:
+    """One row a key: the last of its answers, which are in order of time, with the number of all."""
+    placed = answers.append_column(_PLACE, pa.array(range(answers.num_rows), pa.int64()))
+    found = placed.group_by(list(key)).aggregate([(_PLACE, "max"), (emit.COUNT, "sum")])
+    found = found.sort_by(f"{_PLACE}_max")
+    at = answers.schema.get_field_index(emit.COUNT)
+    counts = found[f"{emit.COUNT}_sum"].cast(emit.COUNTS)
+    return answers.take(found[f"{_PLACE}_max"]).set_column(at, answers.schema.field(at), counts)
+
+
+class DeltaSink:
+    """A Delta table, in which each micro-batch is one commit; once it is there it is not made again.
+
+    Without a key rows are appended. With one the row of a key has its newest answer, and ``count`` is the
+    number of all answers with that key.
+    """
+
+    def __init__(self, into: Into, run: str) -> None:
+        """
+        Args:
+            run: names this query from its beginning on, over all its starts.
+
+        Raises:
+            QueryError: no path is given.
+            DataError: Delta would keep the table elsewhere.
+        """
+        options = dict(into.options)
+        if (path := options.pop("path", None)) is None:
+            raise QueryError(
+                "--into delta needs the table's folder or address", fix="add --into-option path=DIR"
+            )
+        # What is no address is a folder, from wherever the command runs.
+        self.address = settings.plain(path if "://" in path else str(Path(path).absolute()))
+        self.storage, self.key, self.run = options, into.key, f"streambound {run}"
+
+    def put(self, epoch: int, answers: pa.Table) -> None:
+        """See ``Sink``."""
+        try:
+            self._put(epoch, answers)
+        except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+            raise StorageError(
+                f"the Delta table does not take the answers: {str(error).splitlines()[0]}",
+                subject=self.address,
+                fix="mend it or name another with --into-option path=DIR, and start again: it goes on there",
+            ) from None
+
+    def _put(self, epoch: int, answers: pa.Table) -> None:
+        there = DeltaTable.is_deltatable(self.address, self.storage)
+        table = DeltaTable(self.address, storage_options=self.storage) if there else None
+        done = None if table is None else table.transaction_version(self.run)
+        if done is not None and done >= epoch:
+            return
+        rows = marked(newest(answers, self.key) if self.key else answers, epoch)
+        once = CommitProperties(app_transactions=[Transaction(self.run, epoch)])
+        if table is None or not self.key:
+            write_deltalake(
+                self.address, rows, mode="append", storage_options=self.storage, commit_properties=once
+            )
+            return
+        same = " AND ".join(
+            f"({_in('old', name)} IS NOT DISTINCT FROM {_in('new', name)})" for name in self.key
+        )
+        updates = {f'"{_quoted(name)}"': _in("new", name) for name in rows.column_names}
+        updates[f'"{emit.COUNT}"'] = f"{_in('old', emit.COUNT)} + {_in('new', emit.COUNT)}"
+        merge = table.merge(rows, same, source_alias="new", target_alias="old", commit_properties=once)
+        merge.when_matched_update(updates).when_not_matched_insert_all().execute()
+
+
+def _in(alias: str, column: str) -> str:
+    return f'{alias}."{_quoted(column)}"'
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')
