@@ -8,13 +8,59 @@ nesting: UNION makes one duplicate-free block of everything below it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from streambound.errors import Place
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
-from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query, Relation
+from streambound.query.model import (
+    Atom,
+    Attribute,
+    Constant,
+    Kind,
+    NullTest,
+    Occurrence,
+    Op,
+    Query,
+    Relation,
+)
+from streambound.query.operators import Operator
 from streambound.query.ring import Ring
 from streambound.query.values import Type
+
+
+@dataclass(frozen=True)
+class Guard:
+    """[NOT] EXISTS: rows pass that have a match, or have none, among tuples of further occurrences.
+
+    ``base`` holds those (its SELECT is empty), ``formula`` the conditions on them and on the rows. ``outer``
+    says that it is the side of an outer join that found no partner: the rows that found one are another
+    selection of the block.
+    """
+
+    base: Query
+    formula: Formula
+    negated: bool
+    outer: bool = False
+    place: Place = field(compare=False, default=Place(1, 1))
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """As-of join: of the tuples of ``alias`` with the same ``keys`` the last before a row's own time.
+
+    ``op`` is between the row's timestamp (left) and the tuple's. With a tolerance (microseconds, or ticks) no
+    tuple is older than that. ``outer`` rows without a tuple are kept, their columns NULL.
+    """
+
+    alias: str
+    keys: tuple[tuple[Attribute, Attribute], ...]
+    left: Attribute
+    right: Attribute
+    op: Op
+    tolerance: int | None = None
+    outer: bool = False
+    place: Place = field(compare=False, default=Place(1, 1))
 
 
 @dataclass(frozen=True)
@@ -23,6 +69,8 @@ class Selection:
 
     base: Query
     formula: Formula
+    guards: tuple[Guard, ...] = ()
+    as_of: tuple[AsOf, ...] = ()
 
     def part(self, atoms: Iterable[Atom]) -> Query:
         """The query of the same SELECT and FROM under a conjunction, its NULL tests made plain.
@@ -47,10 +95,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class Block:
-    """Selections whose rows carry weights of one ring; several only where it is idempotent."""
+    """Selections whose rows carry weights of one ring, and what is done to the rows (see ``operators``).
+
+    Several only where the ring is idempotent, where ``then`` is done to all of them, or where they are the
+    sides of an outer join.
+    """
 
     ring: Ring
     selections: tuple[Selection, ...]
+    then: Operator | None = None
 
 
 @dataclass(frozen=True)
