@@ -18,7 +18,8 @@ from streambound.query.declared import completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
-from streambound.query.inline import Inliner, View
+from streambound.query.inline import Inliner
+from streambound.query.parts import View
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens

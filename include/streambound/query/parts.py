@@ -1,0 +1,210 @@
+"""A query while its names are written out: parts over streams, and the rows that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import expressions as exp
+
+from streambound.query.dialects.grammar import span_of
+
+
+@dataclass(frozen=True)
+class Item:
+    """An output: its name as written, the name that is meant, and what it is in terms of streams."""
+
+    name: str
+    key: str
+    value: exp.Expr
+
+
+@dataclass(frozen=True)
+class Part:
+    tables: tuple[exp.Table, ...]
+    conditions: tuple[exp.Expr, ...]
+    columns: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    distinct: bool
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """A named query, and the names around it; ``columns`` are those it is given, if any."""
+
+    tree: exp.Expr
+    columns: tuple[exp.Identifier, ...] = ()
+    around: Mapping[str, View] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one name in FROM stands for: its columns are None where they are not known."""
+
+    key: str
+    node: exp.Expr
+    blocks: tuple[Rows, ...]
+    names: tuple[Item, ...] | None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(part for block in self.blocks for part in block.parts)
+
+
+def conditions_of(select: exp.Select) -> Iterator[exp.Expr]:
+    for join in select.args.get("joins") or []:
+        if join.args.get("on") is not None:
+            yield join.args["on"]
+    for part in ("where", "group", "having"):
+        if (clause := select.args.get(part)) is not None:
+            yield from clause.iter_expressions()
+
+
+def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
+    """Joins, with those in parentheses, and those that stand at a table, after it."""
+    for join in joins:
+        table = join.this
+        inner = (
+            table.this
+            if isinstance(table, (exp.Subquery, exp.Paren)) and not table.args.get("alias")
+            else None
+        )
+        if isinstance(inner, exp.Table):
+            parts = {key: value for key, value in join.args.items() if key != "this"}
+            further = [*(inner.args.get("joins") or []), *(table.args.get("joins") or [])]
+            plain_table = inner.copy()
+            plain_table.set("joins", None)
+            yield from unnested([_beside(join, plain_table, parts), *further])
+            continue
+        further = table.args.get("joins") or []
+        if further:
+            table = table.copy()
+            table.set("joins", None)
+            yield _beside(join, table, {key: value for key, value in join.args.items() if key != "this"})
+            yield from unnested(further)
+            continue
+        yield join
+
+
+def _beside(join: exp.Join, table: exp.Expr, parts: Mapping[str, object]) -> exp.Join:
+    made = exp.Join(this=table, **parts)
+    made.meta.update(join.meta)
+    return made
+
+
+def alias_of(table: exp.Expr) -> exp.Identifier | None:
+    alias = table.args.get("alias")
+    if alias is not None and isinstance(alias.this, exp.Identifier):
+        return alias.this
+    name = table.this if isinstance(table, exp.Table) else None
+    return name if isinstance(name, exp.Identifier) else None
+
+
+def plainly_named(table: exp.Table) -> bool:
+    return isinstance(table.this, exp.Identifier) and not table.args.get("db")
+
+
+def name_in(node: exp.Expr) -> exp.Identifier | str:
+    return (
+        node if isinstance(node, exp.Identifier) else node.this if isinstance(node, exp.Column) else node.name
+    )
+
+
+def is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def column_of(table: str, name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def at_place(value: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A copy of what a name stands for, at the place of the name."""
+    made = value.copy()
+    if not isinstance(made, exp.Column):
+        return exp.Paren(this=made) if isinstance(made, exp.Binary) else made
+    if (span := span_of(node)) is not None:
+        for part in made.find_all(exp.Identifier):
+            part.meta.update(start=span[0], end=span[1] - 1)
+    return made
+
+
+def called(names: tuple[Item, ...], part: Part) -> Part:
+    pairs = zip(names, part.columns, strict=False)
+    columns = [replace(column, name=name.name, key=name.key) for name, column in pairs]
+    return replace(part, columns=(*columns, *part.columns[len(columns) :]))
+
+
+def goes_by(part: Part, key: str) -> bool:
+    """Whether a part is one stream, under the name of its source."""
+    return len(part.tables) == 1 and part.tables[0].args["alias"].name.lower() == key.lower()
+
+
+def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
+    if not renamed:
+        return part
+
+    def of(node: exp.Expr) -> exp.Expr:
+        made = node.copy()
+        for column in made.find_all(exp.Column):
+            owner = column.args.get("table")
+            if owner is not None and owner.name in renamed:
+                owner.set("this", renamed[owner.name])
+        return made
+
+    tables = []
+    for table in part.tables:
+        made = table.copy()
+        name = made.args["alias"].this
+        name.set("this", renamed.get(name.name, name.name))
+        tables.append(made)
+    columns = (replace(column, value=of(column.value)) for column in part.columns)
+    return Part(tuple(tables), tuple(map(of, part.conditions)), tuple(columns))
+
+
+def tree(blocks: tuple[Rows, ...]) -> exp.Expr:
+    """The parts as one statement: SELECTs joined by UNION ALL, and UNION within."""
+    found = [_joined([_select(part, block.distinct) for part in block.parts], True) for block in blocks]
+    return _joined(found, False)
+
+
+def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
+    if len(trees) > 1:
+        trees = [exp.Subquery(this=tree) if isinstance(tree, exp.Union) else tree for tree in trees]
+    first, *others = trees
+    for other in others:
+        first = exp.Union(this=first, expression=other, distinct=distinct)
+    return first
+
+
+def _select(part: Part, distinct: bool) -> exp.Select:
+    outputs: list[exp.Expr] = []
+    for column in part.columns:
+        named = isinstance(column.value, exp.Column) and column.value.name == column.name
+        outputs.append(
+            column.value.copy()
+            if named or not column.name
+            else exp.Alias(this=column.value.copy(), alias=exp.to_identifier(column.name, quoted=True))
+        )
+    first, *others = part.tables
+    made = exp.Select(
+        expressions=outputs,
+        from_=exp.From(this=first.copy()),
+        joins=[exp.Join(this=table.copy()) for table in others],
+    )
+    if distinct:
+        made.set("distinct", exp.Distinct())
+    if part.conditions:
+        whole, *further = (condition.copy() for condition in part.conditions)
+        for condition in further:
+            whole = exp.And(this=_wrapped(whole), expression=_wrapped(condition))
+        made.set("where", exp.Where(this=whole))
+    return made
+
+
+def _wrapped(node: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=node) if isinstance(node, exp.Or) else node
