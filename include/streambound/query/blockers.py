@@ -5,47 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel
 
 from streambound.errors import UnsupportedError, named
+from streambound.query.aggregates import is_aggregate
 from streambound.query.dialects.grammar import WINDOWS, span_of
 from streambound.query.scope import describe, place_of
 from streambound.query.tokens import place_at
 
-# Aggregates of single processors, which sqlglot reads as calls of unknown functions.
-_AGGREGATES = frozenset(
-    [
-        "COLLECT_LIST",
-        "COLLECT_SET",
-        "LATEST_BY_OFFSET",
-        "EARLIEST_BY_OFFSET",
-        "TOPK",
-        "TOPKDISTINCT",
-        "HISTOGRAM",
-        "TOPONE",
-        "COLLECTTOP",
-        "COLLECT",
-        "EARLIEST",
-        "LATEST",
-        "COUNT_IF",
-        "SUM_IF",
-        "AVG_IF",
-        "UNIQ",
-        "UNIQ_EXACT",
-        "GROUP_ARRAY",
-        "GROUP_UNIQ_ARRAY",
-        "FIRST_VALUE",
-        "LAST_VALUE",
-        "COUNT_DISTINCT",
-        "ARG_MIN",
-        "ARG_MAX",
-        "MIN_BY",
-        "MAX_BY",
-        "LISTAGG",
-        "COUNT_BIG",
-        "PERCENTILE_CONT",
-        "PERCENTILE_DISC",
-    ]
-)
 _RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE")
 _CLAUSES = {
     "group": "GROUP BY",
@@ -118,7 +85,7 @@ def of_expression(node: exp.Expr, sql: str, functions: bool = False) -> Iterator
         if isinstance(here, exp.Window):
             yield _window(here, sql)
             continue
-        if _aggregate(here):
+        if is_aggregate(here):
             yield blocker(
                 f"the aggregate {_name(here)}", here, sql, f"{_described(here, sql)} is not supported yet"
             )
@@ -152,6 +119,13 @@ def _described(node: exp.Expr, sql: str) -> str:
     for word in ("the aggregate ", "the function call "):
         said = said.removeprefix(word)
     return f"the aggregate {said}"
+
+
+def words(node: exp.Expr, sql: str) -> str:
+    """An expression as the user wrote it."""
+    span = span_of(node)
+    written = " ".join(sql[slice(*span)].split()) if span else ""
+    return written or node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
 
 
 def subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -215,14 +189,6 @@ def _computed(node: exp.Expr) -> bool:
             exp.Dot,
             exp.Like,
         ),
-    )
-
-
-def _aggregate(node: exp.Expr) -> bool:
-    if isinstance(node, (exp.Filter, exp.WithinGroup)):
-        return True
-    return isinstance(node, exp.AggFunc) or (
-        isinstance(node, (exp.Anonymous, exp.Func)) and _name(node) in _AGGREGATES
     )
 
 

@@ -84,7 +84,7 @@ class Inliner:
             blocks = tuple(Rows(one.distinct, self._timed(one)) for one in blocks)
         if self._missing:
             raise together(self._missing)
-        return tree(blocks)
+        return statement_tree(blocks)
 
     def _timed(self, block: Rows) -> tuple[Part, ...]:
         """The parts of a block, with the clock in FROM of those whose answers it ends."""

@@ -117,14 +117,14 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The rows whose rank among those of their first ``keys`` outputs is ``op limit``; ORDER BY ... LIMIT too.
+    """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
     none where any rows will do. ``ranked`` says that the rank itself is shown.
     """
 
     function: str
-    keys: int
+    partition: tuple[int, ...]
     order: tuple[tuple[int, bool], ...]
     op: Op
     limit: int

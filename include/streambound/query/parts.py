@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import expressions as exp
 
 from streambound.query.dialects.grammar import span_of
+from streambound.query.operators import Operator
 
 
 @dataclass(frozen=True)
@@ -20,16 +21,92 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Partners:
+    """Further tables of which a row must have a match, or (``negated``) none; ``outer``: of an outer join."""
+
+    tables: tuple[exp.Table, ...]
+    conditions: tuple[exp.Expr, ...]
+    negated: bool
+    outer: bool
+    node: exp.Expr
+
+
+@dataclass(frozen=True)
+class Latest:
+    """An as-of join with the table of that alias; sides and keys in terms of streams."""
+
+    alias: str
+    keys: tuple[tuple[exp.Expr, exp.Expr], ...]
+    left: exp.Expr
+    right: exp.Expr
+    before: bool
+    strict: bool
+    tolerance: exp.Expr | None
+    outer: bool
+    node: exp.Expr
+
+
+@dataclass(frozen=True)
 class Part:
+    """One conjunction over streams, and the columns that it shows."""
+
     tables: tuple[exp.Table, ...]
     conditions: tuple[exp.Expr, ...]
     columns: tuple[Item, ...]
+    partners: tuple[Partners, ...] = ()
+    latest: tuple[Latest, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a join with filters, and nothing more."""
+        return not self.partners and not self.latest
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is done to the rows of parts (see ``operators``): ``shown`` in place of the operator's own.
+
+    The columns of ``shown`` are those of ``output`` and ``value``: an output of the rows, an aggregate of them.
+    """
+
+    operator: Operator
+    shown: tuple[Item, ...]
+
+
+def output(number: int) -> exp.Column:
+    """What stands in ``Done.shown`` for an output of the rows."""
+    return column_of("#output", str(number))
+
+
+def value(number: int) -> exp.Column:
+    """What stands in ``Done.shown`` for an aggregate, or what a window function says."""
+    return column_of("#value", str(number))
+
+
+def stands_for(node: exp.Expr, what: str) -> int | None:
+    """The number of an output or of a value (``what``), if a column is one."""
+    if isinstance(node, exp.Column) and node.table == f"#{what}":
+        return int(node.name)
+    return None
 
 
 @dataclass(frozen=True)
 class Rows:
+    """Rows of parts, added up, or united without duplicates; and what is done to them."""
+
     distinct: bool
     parts: tuple[Part, ...]
+    done: Done | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a union of joins with filters."""
+        return self.done is None and all(part.plain for part in self.parts)
+
+    @property
+    def columns(self) -> tuple[Item, ...]:
+        """What the rows show."""
+        return self.parts[0].columns if self.done is None else self.done.shown
 
 
 @dataclass(frozen=True)
@@ -166,7 +243,7 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
     return Part(tuple(tables), tuple(map(of, part.conditions)), tuple(columns))
 
 
-def tree(blocks: tuple[Rows, ...]) -> exp.Expr:
+def statement_tree(blocks: tuple[Rows, ...]) -> exp.Expr:
     """The parts as one statement: SELECTs joined by UNION ALL, and UNION within."""
     found = [_joined([_select(part, block.distinct) for part in block.parts], True) for block in blocks]
     return _joined(found, False)
