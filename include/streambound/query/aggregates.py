@@ -60,6 +60,8 @@ class Called:
 
 def name_of(node: exp.Expr) -> str:
     """The name of a function, in upper case."""
+    while isinstance(node, (exp.Filter, exp.WithinGroup)):
+        node = node.this
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper()
     return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
@@ -70,7 +72,8 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
     return isinstance(node, exp.AggFunc) or (
-        isinstance(node, (exp.Anonymous, exp.Func)) and (name_of(node) in _BY_NAME or name_of(node) in _DISTINCT)
+        isinstance(node, (exp.Anonymous, exp.Func))
+        and (name_of(node) in _BY_NAME or name_of(node) in _DISTINCT)
     )
 
 

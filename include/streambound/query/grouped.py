@@ -78,7 +78,10 @@ class Asked:
         sql = self.names.inliner.text
         arguments: tuple[int, ...] = ()
         summed: Polynomial | None = None
-        if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST) and len(one.arguments) == 1:
+        if (
+            one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+            and len(one.arguments) == 1
+        ):
             found = polynomial(one.arguments[0], self.names.owner)
             if found is not None and not one.distinct:
                 summed = tuple((by, tuple(map(self.output, factors))) for by, factors in found)
@@ -90,7 +93,13 @@ class Asked:
             # The row with the least or greatest value: the other columns of it are free.
             arguments, summed = (by,), None
         return Aggregate(
-            one.kind, blockers.words(one.node, sql), arguments, summed, one.distinct, by, place_of(one.node, sql)
+            one.kind,
+            blockers.words(one.node, sql),
+            arguments,
+            summed,
+            one.distinct,
+            by,
+            place_of(one.node, sql),
         )
 
 
@@ -256,7 +265,9 @@ class _Group:
         window, end = found
         if window.session:
             text = blockers.words(node, self._names.inliner.text)
-            return value(self._known(Aggregate(Kind.ANY, text, place=place_of(node, self._names.inliner.text))))
+            return value(
+                self._known(Aggregate(Kind.ANY, text, place=place_of(node, self._names.inliner.text)))
+            )
         edge = window.value(end, node, self._names.stamp(window.node))
         key = self._names.canonical(window.value(False, window.node, self._names.stamp(window.node)))
         if end and key in self._keys:
@@ -394,7 +405,10 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     if spec is node:
         partition = list(node.args.get("partition_by") or [])
     ordering = node.args.get("order") or spec.args.get("order")
-    order = [(asked.output(one.this), bool(one.args.get("desc"))) for one in (ordering.expressions if ordering else [])]
+    order = [
+        (asked.output(one.this), bool(one.args.get("desc")))
+        for one in (ordering.expressions if ordering else [])
+    ]
     keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
     inner = node.this
     while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
@@ -408,8 +422,12 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
         arguments = tuple(n for one in given if not isinstance(one, exp.Literal) for n in asked.spread(one))
         if arguments:
-            made = Aggregate(Kind.ANY, blockers.words(inner, sql), arguments, None, False, None, place_of(inner, sql))
-    return Over(named, made, keys, tuple(order), _frame(node, spec, named, inner, bool(order)), place_of(node, sql))
+            made = Aggregate(
+                Kind.ANY, blockers.words(inner, sql), arguments, None, False, None, place_of(inner, sql)
+            )
+    return Over(
+        named, made, keys, tuple(order), _frame(node, spec, named, inner, bool(order)), place_of(node, sql)
+    )
 
 
 def _windowed(node: exp.Expr, names: Names) -> exp.Expr:

@@ -7,7 +7,7 @@ those of the query that names it, its conditions are added, its columns replaced
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -28,22 +28,34 @@ from streambound.query.clock import (
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
-from streambound.query.model import Kind, Relation
-from streambound.query.names import Names
+from streambound.query.fed import fed_relation
+from streambound.query.grouped import Asked, framing, grouping, having_of, ranked, values_in
+from streambound.query.model import Column, Kind, Op, Relation
+from streambound.query.names import Names, Substitution
+from streambound.query.operators import Framing, Grouping, Ranking, Tests
 from streambound.query.parts import (
+    GROUPED,
+    Done,
     Item,
     Part,
+    Partners,
     Rows,
     Source,
     View,
     alias_of,
-    called,
+    apart,
+    at_place,
     column_of,
     conditions_of,
+    output,
     plainly_named,
+    stands_for,
+    statement_tree,
     unnested,
 )
-from streambound.query.scope import place_of
+from streambound.query.scope import is_word, place_of
+from streambound.query.windows import Window, tabled
+from streambound.query.windows import called as called_window
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
@@ -69,9 +81,20 @@ class Inliner:
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
         self.clock = False
+        # The query around that a sub-query in a condition speaks of, its views, and the tables by their names.
+        self._around: Substitution | None = None
+        self._conditions_around: Mapping[str, View] = views
+        self._named_tables: dict[str, str] = {}
 
-    def written_out(self, tree: exp.Expr) -> exp.Expr:
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog, with the relations of sub-queries that are not written out."""
+        return self._catalog
+
+    def written_out(self, tree: exp.Expr) -> exp.Expr | tuple[Rows, ...]:
         """The same query over streams alone; as it came where it is so already.
+
+        As a tree where joins, filters and unions are all there is to it.
 
         Raises:
             QueryError: a name that is not known, or is not unique.
@@ -81,13 +104,16 @@ class Inliner:
             return tree
         blocks = self._query(tree, self._views, set(), None)
         if not self._missing:
-            blocks = tuple(Rows(one.distinct, self._timed(one)) for one in blocks)
+            blocks = tuple(map(self._timed, blocks))
         if self._missing:
             raise together(self._missing)
-        return statement_tree(blocks)
+        plain_rows = all(
+            rows.plain and not any(c.value.meta.get("within") for c in rows.columns) for rows in blocks
+        )
+        return statement_tree(blocks) if blocks and plain_rows else blocks
 
-    def _timed(self, block: Rows) -> tuple[Part, ...]:
-        """The parts of a block, with the clock in FROM of those whose answers it ends."""
+    def _timed(self, block: Rows) -> Rows:
+        """A block with the clock in FROM of those whose answers it ends."""
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
@@ -111,8 +137,8 @@ class Inliner:
             columns = part.columns
             if block.distinct and len(tables) > len(part.tables):
                 columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
-            made.append(Part(tables, tuple(conditions), columns))
-        return tuple(made)
+            made.append(replace(part, tables=tables, conditions=tuple(conditions), columns=columns))
+        return replace(block, parts=tuple(made))
 
     def missing(self, tree: exp.Expr) -> tuple[UnsupportedError, ...]:
         """What in the clauses of a query is not decided; none of one that is written out."""
@@ -220,22 +246,58 @@ class Inliner:
         self, node: exp.SetOperation, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
         self._missing += blockers.of_clauses(node, self._sql)
-        if not isinstance(node, exp.Union) or node.args.get("by_name"):
-            what = "UNION BY NAME" if isinstance(node, exp.Union) else node.key.upper()
-            self._missing.append(blockers.blocker(what, node, self._sql))
+        if node.args.get("by_name"):
+            self._missing.append(blockers.blocker("UNION BY NAME", node, self._sql))
         sides = []
         for side in (node.this, node.expression):
             mine = set(taken)
             sides.append(self._query(side, around, mine, hint))
+        if not isinstance(node, exp.Union):
+            return self._limited(self._except(node, sides), node)
         members = (*sides[0], *sides[1])
         if members and members[0].parts:
             # The names are those of the first member.
-            names = members[0].parts[0].columns
-            members = tuple(Rows(one.distinct, tuple(called(names, p) for p in one.parts)) for one in members)
+            names = members[0].columns
+            members = tuple(one.called(names) for one in members)
         # ClickHouse asks for one of the words; without any, sqlglot leaves it open.
         if not node.args.get("distinct"):
-            return members
-        return (Rows(True, tuple(part for block in members for part in block.parts)),)
+            return self._limited(members, node)
+        if any(not one.plain for one in members):
+            members = tuple(self._fed((one,), f"member {n}") for n, one in enumerate(members, 1))
+        return self._limited((Rows(True, tuple(part for block in members for part in block.parts)),), node)
+
+    def _except(self, node: exp.SetOperation, sides: list[tuple[Rows, ...]]) -> tuple[Rows, ...]:
+        """EXCEPT and INTERSECT: the different rows of the first that have no equal, or one, in the second."""
+        what = node.key.upper()
+        if not node.args.get("distinct"):
+            self._missing.append(blockers.blocker(f"{what} ALL", node, self._sql))
+        if not all(sides) or not all(rows.parts for side in sides for rows in side):
+            return ()
+        first = [part for rows in self._plainly(sides[0], "left") for part in rows.parts]
+        second = [part for rows in self._plainly(sides[1], "right") for part in rows.parts]
+        if isinstance(node, exp.Intersect) and len(second) > 1:
+            self._missing.append(blockers.blocker("INTERSECT with a UNION", node, self._sql))
+        made = []
+        for one in first:
+            taken = {table.args["alias"].name.lower() for table in one.tables}
+            partners = []
+            for other in second:
+                there = apart(other, taken, "right")
+                if there.partners or there.latest:
+                    self._missing.append(blockers.blocker(f"{what} of an outer join", node, self._sql))
+                pairs = zip(one.columns, there.columns, strict=False)
+                same = tuple(exp.EQ(this=a.value.copy(), expression=b.value.copy()) for a, b in pairs)
+                partners.append(
+                    Partners(
+                        there.tables, (*there.conditions, *same), isinstance(node, exp.Except), False, node
+                    )
+                )
+            made.append(replace(one, partners=(*one.partners, *partners)))
+        return (Rows(True, tuple(made)),)
+
+    def _plainly(self, blocks: tuple[Rows, ...], name: str) -> tuple[Rows, ...]:
+        """Rows as joins with filters: what is more as a relation of its own."""
+        return tuple(one if one.plain else self._fed((one,), name) for one in blocks)
 
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
@@ -263,25 +325,54 @@ class Inliner:
         joins = list(unnested(joins))
         tables = [join.this for join in joins]
         taken.update(self._key(name) for name in map(alias_of, tables) if name)
-        scope = Names(self, [])
-        conditions: list[tuple[exp.Expr, int]] = []
+        outer, self._around = self._around, None
+        names = Names(self, [], outer=outer)
         for number, join in enumerate(joins):
-            if number and (kind := blockers.of_join(join, self._sql)) is not None:
-                self._missing.append(kind)
-            scope.sources.append(self._source(join.this, around, taken, hint if len(joins) == 1 else None))
-            scope.join(join)
-            if join.args.get("on") is not None:
-                conditions.append((join.args["on"], len(scope.sources)))
+            side = "" if not number else blockers.side_of(join)
+            if side is None:
+                self._missing.append(blockers.blocker(blockers.kind_of(join), join, self._sql))
+            if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and number:
+                side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
+            source = self._source(join.this, around, taken, hint if len(joins) == 1 else None)
+            names.sources.append(source)
+            if (side or "").startswith("ASOF") and self._is_static(source):
+                side = side[5:] if side else ""
+            names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
+            names.join(join)
+            on = join.args.get("on")
+            names.ons.append([] if on is None else [on])
             if WITHIN in join.this.meta:
-                scope.within.append((join.this, len(scope.sources)))
-        if (where := select.args.get("where")) is not None:
-            conditions.append((where.this, len(scope.sources)))
-        for item in (*select.expressions, *(condition for condition, _ in conditions)):
-            self._missing += blockers.of_expression(item, self._sql)
+                names.within.append((join.this, len(names.sources)))
+        where = [] if select.args.get("where") is None else [select.args["where"].this]
+        where = [one for condition in where for one in conjuncts(condition)]
+        items = list(select.expressions)
+        grouped = select.args.get("group") is not None or select.args.get("having") is not None
+        framed = False
+        for item in items:
+            self._missing += blockers.of_expression(item, self._sql, decided=True)
+            grouped = grouped or blockers.aggregates(item)
+            framed = framed or item.find(exp.Window) is not None
+        for item in (*(on for ons in names.ons for on in ons), *where):
+            self._missing += blockers.of_expression(item, self._sql, conditions=item in where)
+        for item in (*items, *(on for ons in names.ons for on in ons)):
             for query in blockers.subqueries(item):
                 self._beside(query, around)
-        self._refuse_rank(select, scope)
-        return self._combined(select, scope, [condition for condition, _ in conditions])
+        before = len(self._missing)
+        if self._lenient or any(source.names is None for source in names.sources):
+            # Something in FROM is refused: names cannot be told from those it would have.
+            for condition in where:
+                for query in blockers.subqueries(condition):
+                    self._beside(query, around)
+            return ()
+        try:
+            self._conditions_around = around
+            rows = self._combined(select, names, where, grouped, framed)
+            return self._limited(rows, select, names)
+        except QueryError:
+            # What is refused may have names of its own, such as the start of a window.
+            if not self._missing[: before + 1]:
+                raise
+            return ()
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
         if not self._missing:
@@ -300,19 +391,6 @@ class Inliner:
         finally:
             self._lenient -= 1
 
-    def _refuse_rank(self, select: exp.Select, scope: Names) -> None:
-        """Name a rank that is compared outside: together they are the first n of each group."""
-        where = select.args.get("where")
-        for column in () if where is None else where.find_all(exp.Column):
-            for source in scope.sources:
-                inner = source.node.this if isinstance(source.node, exp.Subquery) else None
-                for item in inner.expressions if isinstance(inner, exp.Select) else ():
-                    if item.alias_or_name.lower() == column.name.lower() and blockers.ranked(item):
-                        self._missing.append(
-                            blockers.blocker("top-n (a rank that is compared)", column, self._sql)
-                        )
-                        return
-
     # Sources
 
     def _source(
@@ -325,6 +403,8 @@ class Inliner:
             blocks = self._query(table.this, around, taken, name.name if name is not None else hint)
         elif isinstance(table, exp.Query):
             blocks = self._query(table, around, taken, hint)
+        elif (windowed := tabled(table)) is not None:
+            blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
             self._missing.append(blockers.of_source(table, self._sql))
             for query in blockers.subqueries(table):
@@ -339,7 +419,54 @@ class Inliner:
             return Source(key, table, (), None)
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
-        return Source(key, table, blocks, blocks[0].parts[0].columns)
+        return Source(key, table, blocks, blocks[0].columns)
+
+    def _windowed(
+        self,
+        table: exp.Expr,
+        of: exp.Expr,
+        window: Window,
+        around: Mapping[str, View],
+        taken: set[str],
+        hint: str | None,
+    ) -> tuple[Rows, ...]:
+        """The rows of a table with the windows that each is in."""
+        alias = table.args.get("alias")
+        inner = of.copy()
+        if isinstance(inner, exp.Column):
+            inner = exp.Table(this=inner.this)
+        if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
+            inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
+        source = self._source(inner, around, taken, hint)
+        if source.names is None:
+            return ()
+        names = Names(self, [source])
+        names.sides, names.ons = [""], [[]]
+        names.sources = [self._readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
+        stamp = window.stamp or names.stamp(window.node)
+        made = []
+        for rows in names.sources[0].blocks:
+            parts = []
+            for part in rows.parts:
+                of_part = Substitution(names, [part]).of(stamp)
+                edges = (("window_start", False), ("window_end", True), ("window_time", True))
+                further = (
+                    Item(name, self._key(name), window.value(end, window.node, of_part))
+                    for name, end in edges
+                )
+                parts.append(replace(part, columns=(*part.columns, *further)))
+            made.append(replace(rows, parts=tuple(parts)))
+        return tuple(made)
+
+    def _is_static(self, source: Source) -> bool:
+        """Whether a source is of relations that never change."""
+        return all(self.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables)
+
+    def note(self, parts: Iterable[Part]) -> None:
+        """Note of which relations the tables of parts are."""
+        for part in parts:
+            for table in part.tables:
+                self._named_tables[table.args["alias"].name] = table.name
 
     def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
         found = around.get(self._key(table.this)) if plainly_named(table) else None
@@ -363,12 +490,12 @@ class Inliner:
         if not names:
             return blocks
 
-        def of(part: Part) -> Part:
-            pairs = zip(names, part.columns[: len(names)], strict=False)
-            columns = [Item(n.name, self._key(n), c.value) for n, c in pairs]
-            return replace(part, columns=(*columns, *part.columns[len(names) :]))
+        def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
+            pairs = zip(names, items[: len(names)], strict=False)
+            renamed = [replace(item, name=n.name, key=self._key(n)) for n, item in pairs]
+            return (*renamed, *items[len(names) :])
 
-        return tuple(Rows(block.distinct, tuple(map(of, block.parts))) for block in blocks)
+        return tuple(rows.with_items(of) for rows in blocks)
 
     def _streamed(self, table: exp.Table, key: str, hint: str | None) -> Source:
         relation = self._relation(table)
@@ -425,17 +552,18 @@ class Inliner:
 
     # Combination
 
-    def _combined(self, select: exp.Select, scope: Names, conditions: list[exp.Expr]) -> tuple[Rows, ...]:
-        distinct = select.args.get("distinct") is not None
-        known = [source for source in scope.sources if source.names is not None]
-        if len(known) < len(scope.sources) or self._lenient:
-            # Something in FROM is refused: names cannot be told from those it would have.
-            return ()
-        merged = [block for source in known for block in source.blocks if block.distinct]
-        if merged and not distinct and not (len(known) == 1 and scope.passes(select)):
-            self._missing.append(blockers.blocker("DISTINCT in a sub-query", known[0].node, self._sql))
+    def _combined(
+        self, select: exp.Select, names: Names, where: list[exp.Expr], grouped: bool, framed: bool
+    ) -> tuple[Rows, ...]:
+        distinct = select.args.get("distinct")
+        items = names.items(select)
+        if not grouped and not framed and (merged := self._merged(select, names, items, where)) is not None:
+            return merged
+        names.sources = [
+            self._readable(source, names, select, number) for number, source in enumerate(names.sources)
+        ]
         number = 1
-        for source in known:
+        for source in names.sources:
             number *= len(source.parts)
         if number > MAX_PARTS:
             raise UnsupportedError(
@@ -443,30 +571,382 @@ class Inliner:
                 place=place_of(select, self._sql),
                 accepted=f"at most {MAX_PARTS}",
             )
-        try:
-            return self._parts(select, scope, conditions, known, distinct)
-        except QueryError:
-            # What is refused may have names of its own, such as the start of a window.
-            if not self._missing:
-                raise
-            return ()
+        if grouped:
+            if framed:
+                return self._framed_groups(select, names, items, where)
+            made = [
+                Rows(False, self._parts(names, outputs, where), done)
+                for outputs, done in grouping(select, names, items)
+            ]
+            rows = tuple(one for one in made if one.parts)
+        elif framed or select.args.get("qualify") is not None:
+            rows = self._framed(select, names, items, where)
+        elif distinct is not None and distinct.args.get("on") is not None:
+            return self._first_of_each(select, names, items, where, distinct.args["on"])
+        else:
+            return self._plain_rows(names, items, where, distinct is not None)
+        return self._without_duplicates(rows) if distinct is not None else rows
 
-    def _parts(
+    def _parts(self, names: Names, items: list[exp.Expr], where: list[exp.Expr]) -> tuple[Part, ...]:
+        chosen = product(*(source.parts for source in names.sources))
+        return tuple(part for of in chosen for part in names.parts(items, where, of))
+
+    def _plain_rows(
+        self, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr], distinct: bool
+    ) -> tuple[Rows, ...]:
+        """A SELECT of joins and filters: as many rows as there are unions in FROM."""
+        blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
+        groups = [block.parts for block in blocks] or [None]
+        made = []
+        for group in groups:
+            chosen = (
+                [(part,) for part in group]
+                if group is not None
+                else product(*(s.parts for s in names.sources))
+            )
+            found = [
+                [self._named(part, items) for part in names.parts(self._in_words(names, items), where, of)]
+                for of in chosen
+            ]
+            united = group is not None and any(block.distinct and block.parts is group for block in blocks)
+            if distinct or united:
+                made.append(Rows(True, tuple(part for parts in found for part in parts)))
+            else:
+                made += [Rows(False, tuple(parts)) for parts in found if parts]
+        if distinct:
+            made = [Rows(True, tuple(part for rows in made for part in rows.parts))]
+        return tuple(rows for rows in made if rows.parts)
+
+    def _in_words(self, names: Names, items: list[tuple[str, str, exp.Expr]]) -> list[exp.Expr]:
+        """The items with the names that earlier ones give resolved."""
+        earlier: dict[str, exp.Expr] = {}
+        made = []
+        for _, key, item in items:
+            found = item
+            for column in list(item.find_all(exp.Column)):
+                known = earlier.get(self._key(column.this)) if not column.args.get("table") else None
+                if known is None or isinstance(column.this, exp.Star) or names.knows(column):
+                    continue
+                if found is item:
+                    found = exp.Paren(this=item.copy())
+                    found.meta.update(item.meta)
+                    return_to = [c for c in found.find_all(exp.Column) if c == column]
+                    for one in return_to:
+                        one.replace(at_place(known, one))
+            earlier[key] = found
+            made.append(found)
+        return made
+
+    def _named(self, part: Part, items: list[tuple[str, str, exp.Expr]]) -> Part:
+        pairs = zip(items, part.columns, strict=True)
+        return replace(part, columns=tuple(Item(name, key, made.value) for (name, key, _), made in pairs))
+
+    def _merged(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...] | None:
+        """A SELECT over groups or ranks alone, as one with them: its WHERE is their HAVING, or their rank.
+
+        None where it is more.
+        """
+        if len(names.sources) != 1 or select.args.get("distinct") is not None or select.args.get("qualify"):
+            return None
+        (source,) = names.sources
+        if len(source.blocks) != 1 or source.blocks[0].done is None:
+            return None
+        (rows,) = source.blocks
+        assert rows.done is not None
+        if any(blockers.semi_join(condition) for condition in where):
+            return None
+        view = Part((), (), rows.done.shown)
+        found = Substitution(names, [view])
+        conditions = [found.of(condition) for condition in where]
+        values = [found.of(item) for item in self._in_words(names, items)]
+        shown = tuple(Item(name, key, made) for (name, key, _), made in zip(items, values, strict=True))
+        done = replace(rows.done, shown=shown)
+        if not conditions:
+            return (replace(rows, done=done),)
+        if (kept := ranked(done, conditions)) is not None and isinstance(done.operator, Framing):
+            done, conditions = kept
+            if conditions:
+                return None
+            return (replace(rows, done=done),)
+        if not isinstance(done.operator, Grouping) or any(map(reads_clock, conditions)):
+            return None
+        early = [condition for condition in conditions if not values_in(condition)]
+        late = [condition for condition in conditions if values_in(condition)]
+        parts = tuple(
+            replace(part, conditions=(*part.conditions, *(self.of_outputs(c, part, names) for c in early)))
+            for part in rows.parts
+        )
+        operator = done.operator
+        if late:
+            whole = exp.and_(*(late if operator.having is None else late), copy=True)
+            having = having_of(whole, place_of(where[0], self._sql))
+            if operator.having is not None:
+                both = (operator.having.tests, having.tests)
+                tests = None if None in both else Tests(True, tuple(t for t in both if t is not None))
+                numbers = (*operator.having.aggregates, *having.aggregates)
+                having = replace(having, aggregates=tuple(dict.fromkeys(numbers)), tests=tests)
+            operator = replace(operator, having=having)
+        return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
+
+    def of_outputs(self, condition: exp.Expr, part: Part, names: Names) -> exp.Expr:
+        """A condition over outputs of rows as one over streams."""
+        root = exp.Paren(this=condition.copy())
+        for column in list(root.find_all(exp.Column)):
+            if (number := stands_for(column, "output")) is not None:
+                column.replace(at_place(part.columns[number].value, column))
+        return names.condition(root.this)
+
+    def _framed(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """A SELECT with window functions; QUALIFY keeps rows by what they say."""
+        items = [
+            (name, key, item)
+            for (name, key, _), item in zip(items, self._in_words(names, items), strict=True)
+        ]
+        qualify = select.args.get("qualify")
+        further = [] if qualify is None else [("", "#qualify", self._aliased(qualify.this, names, items))]
+        outputs, done = framing(select, names, [*items, *further])
+        rows = Rows(False, self._parts(names, outputs, where), done)
+        if qualify is None:
+            return (rows,) if rows.parts else ()
+        *shown, kept = done.shown
+        done = replace(done, shown=tuple(shown))
+        found = ranked(done, list(conjuncts(kept.value)))
+        if found is None or found[1]:
+            self._missing.append(blockers.blocker("QUALIFY but of a rank", qualify, self._sql))
+            return ()
+        return (replace(rows, done=found[0]),)
+
+    def _aliased(self, node: exp.Expr, names: Names, items: list[tuple[str, str, exp.Expr]]) -> exp.Expr:
+        """An expression with the names that SELECT gives resolved."""
+        known = {key: item for _, key, item in items}
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.args.get("table") and not names.knows(part):
+                return known.get(self._key(part.this), part).copy()
+            return part
+
+        return exp.Paren(this=node.copy()).transform(of)
+
+    def _framed_groups(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """Window functions over groups: the groups first, then the functions over them as a sub-query."""
+        inner: list[tuple[str, str, exp.Expr]] = []
+        numbers: dict[str, int] = {}
+
+        def of(node: exp.Expr) -> exp.Expr:
+            plain_node = isinstance(node, exp.Column) and not is_word(node)
+            inside = node.find_ancestor(exp.Window) if node.parent is not None else None
+            whole = isinstance(node.parent, exp.Window) and node.arg_key == "this"
+            if (
+                (blockers.aggregates_here(node) and not whole)
+                or plain_node
+                or called_window(node) is not None
+            ):
+                key = names.canonical(node)
+                if key not in numbers:
+                    numbers[key] = len(inner)
+                    inner.append((f"c{len(inner)}", f"c{len(inner)}", node.copy()))
+                made = exp.column(exp.to_identifier(f"c{numbers[key]}", quoted=True))
+                if (span := span_of(node)) is not None:
+                    made.meta["span"] = span
+                return made
+            del inside
+            made = node.copy()
+            for name, given in node.args.items():
+                if isinstance(given, exp.Expr):
+                    made.set(name, of(given))
+                elif isinstance(given, list):
+                    made.set(name, [of(one) if isinstance(one, exp.Expr) else one for one in given])
+            return made
+
+        outer = [(name, key, of(item)) for name, key, item in items]
+        groups = tuple(
+            Rows(False, self._parts(names, outputs, where), done)
+            for outputs, done in grouping(select, names, inner)
+        )
+        if not all(rows.parts for rows in groups):
+            return ()
+        fed = self._fed(groups, "groups")
+        around = Names(self, [Source("#groups", select, (fed,), fed.columns)])
+        around.sides, around.ons = [""], [[]]
+        outputs, done = framing(select, around, outer)
+        return (Rows(False, self._parts(around, outputs, []), done),)
+
+    def _first_of_each(
         self,
         select: exp.Select,
-        scope: Names,
-        conditions: list[exp.Expr],
-        known: list[Source],
-        distinct: bool,
+        names: Names,
+        items: list[tuple[str, str, exp.Expr]],
+        where: list[exp.Expr],
+        on: exp.Expr,
     ) -> tuple[Rows, ...]:
-        if distinct or len(known) != 1:
-            chosen = product(*(source.parts for source in known))
-            parts = tuple(scope.part(select, conditions, of) for of in chosen)
-            return (Rows(True, parts),) if distinct else tuple(Rows(False, (part,)) for part in parts)
-        return tuple(
-            Rows(block.distinct, tuple(scope.part(select, conditions, (part,)) for part in block.parts))
-            for block in known[0].blocks
+        """DISTINCT ON: the first row of each key, in the order of ORDER BY."""
+        keys = (
+            list(on.expressions)
+            if isinstance(on, exp.Tuple)
+            else [on.this if isinstance(on, exp.Paren) else on]
         )
+        asked = Asked(names)
+        partition = tuple(n for key in keys for n in asked.spread(key))
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        order = self._order(select, names, asked, items)
+        order = tuple(pair for pair in order if pair[0] not in partition)
+        done = Done(Ranking("ROW_NUMBER", partition, order, Op.LE, 1, ()), shown)
+        return (Rows(False, self._parts(names, asked.outputs, where), done),)
+
+    def _order(
+        self, node: exp.Expr, names: Names, asked: Asked, items: list[tuple[str, str, exp.Expr]]
+    ) -> tuple[tuple[int, bool], ...]:
+        clause = node.args.get("order")
+        made = []
+        for one in () if clause is None else clause.expressions:
+            of = one.this
+            if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
+                of = items[int(of.name) - 1][2]
+            of = self._aliased(of, names, items)
+            while isinstance(of, exp.Paren):
+                of = of.this
+            made.append((asked.output(of), bool(one.args.get("desc"))))
+        return tuple(made)
+
+    def _limited(
+        self, rows: tuple[Rows, ...], node: exp.Expr, names: Names | None = None
+    ) -> tuple[Rows, ...]:
+        """Rows with LIMIT: the first in an order, or any; ORDER BY alone is how they are looked at."""
+        limit = node.args.get("limit")
+        if limit is None or not rows:
+            return rows
+        count = limit.args.get("expression") if isinstance(limit, exp.Limit) else limit.args.get("count")
+        if isinstance(limit, exp.Fetch) and (limit.args.get("with_ties") or limit.args.get("limit_options")):
+            self._missing.append(blockers.blocker("FETCH ... WITH TIES", limit, self._sql))
+            return ()
+        if not isinstance(count, exp.Literal) or not count.name.isdigit():
+            self._missing.append(blockers.blocker("LIMIT with an expression", limit, self._sql))
+            return ()
+        offset = node.args.get("offset")
+        first = offset.expression if offset is not None else None
+        if first is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
+            self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
+            return ()
+        most = int(count.name) + (0 if first is None else int(first.name))
+        single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
+        if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
+            items = names.items(node)
+            asked = Asked(names)
+            shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+            order = self._order(node, names, asked, items)
+            where = [] if node.args.get("where") is None else list(conjuncts(node.args["where"].this))
+            done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+            return (Rows(False, self._parts(names, asked.outputs, where), done),)
+        fed = self._fed(rows, "rows")
+        around = Names(self, [Source("#rows", node, (fed,), fed.columns)])
+        around.sides, around.ons = [""], [[]]
+        items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
+        asked = Asked(around)
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        try:
+            order = self._order(node, around, asked, items)
+        except QueryError:
+            self._missing.append(
+                blockers.blocker("ORDER BY of what is not shown, with LIMIT", node.args["order"], self._sql)
+            )
+            return ()
+        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+        return (Rows(False, self._parts(around, asked.outputs, []), done),)
+
+    def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
+        """DISTINCT of groups, ranks and the like."""
+        if not rows:
+            return ()
+        fed = self._fed(rows, "rows")
+        return (Rows(True, fed.parts),)
+
+    # Relations of their own
+
+    def _readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
+        """A source as joins with filters: what is more is a relation of its own."""
+        outer = names.sides[number] not in ("", GROUPED) or any(
+            side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
+        )
+        united = any(rows.distinct for rows in source.blocks)
+        distinct = select.args.get("distinct") is not None
+        grouped = select.args.get("group") is not None
+        passes = len(names.sources) == 1 and not grouped and names.passes(select)
+        if all(rows.plain for rows in source.blocks) and (not united or (distinct and not grouped) or passes):
+            if not outer or len(source.parts) == 1:
+                return source
+        fed = self._fed(source.blocks, source.key)
+        columns = tuple(
+            replace(mine, name=was.name, key=was.key)
+            for mine, was in zip(fed.columns, source.names or (), strict=True)
+        )
+        fed = Rows(False, (replace(fed.parts[0], columns=columns),))
+        return replace(source, blocks=(fed,), names=columns)
+
+    def _fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
+        """Rows as those of a relation, whose statement is kept with it."""
+        if not self._missing:
+            blocks = tuple(self._timed(one) for one in blocks)
+        relation, columns = fed_relation(blocks, name.lstrip("#"), self._sql, self._catalog)
+        self._catalog = replace(self._catalog, relations=(*self._catalog.relations, relation))
+        table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(name.lstrip("#"), quoted=True)))
+        items = tuple(Item(c.name, c.key, column_of(name.lstrip("#"), own)) for c, own in columns)
+        return Rows(False, (Part((table,), (), items),))
+
+    def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:
+        """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
+        negated, member = blockers.semi_join_words(condition)
+        self._around = outer
+        try:
+            rows = self._query(query, self._conditions_around, set(), None)
+        finally:
+            self._around = None
+        if not rows or self._missing:
+            return []
+        if any(not one.plain for one in rows):
+            rows = (self._fed(rows, "sub_query"),)
+        parts = [part for one in rows for part in one.parts]
+        if len(parts) > 1 and not negated:
+            self._missing.append(blockers.blocker("a UNION in EXISTS or IN", condition, self._sql))
+            return []
+        made = []
+        for part in parts:
+            there = apart(part, set(outer.names()), "inner")
+            conditions = list(there.conditions)
+            if member is not None:
+                left, right = outer.of(member), there.columns[0].value
+                conditions.append(self._same(left, right.copy(), negated))
+            made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
+        return made
+
+    def _same(self, left: exp.Expr, right: exp.Expr, negated: bool) -> exp.Expr:
+        """That a value is one of a sub-query's; of NOT IN also that it cannot be told, for NULL."""
+        same: exp.Expr = exp.EQ(this=left, expression=right)
+        if not negated:
+            return same
+        for side in (left, right):
+            column = self.column_of(side) if isinstance(side, exp.Column) else None
+            if column is None or column.nullable:
+                same = exp.Or(this=same, expression=exp.Is(this=side.copy(), expression=exp.Null()))
+        return exp.Paren(this=same)
+
+    def column_of(self, node: exp.Column) -> Column | None:
+        """The column of a relation that a name over streams means; None if it is none."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self._catalog.find(name)
+        return None if relation is None else next((c for c in relation.columns if c.name == node.name), None)
+
+    def is_timestamp(self, node: exp.Column) -> bool:
+        """Whether a name over streams is that of an application timestamp."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self._catalog.find(name)
+        return relation is not None and relation.timestamp == node.name
 
     @property
     def text(self) -> str:

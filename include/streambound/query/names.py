@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant
 from streambound.query import blockers
@@ -14,18 +15,21 @@ from streambound.query.clock import with_clock
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.differences import band, microseconds, plain
+from streambound.query.joining import alternatives, without_nulls
 from streambound.query.parts import (
     Item,
     Part,
     Source,
+    apart,
     at_place,
     column_of,
     goes_by,
     is_star,
     name_in,
-    with_names,
 )
 from streambound.query.scope import is_word, place_of
+from streambound.query.windows import END, START, Window, part_called
+from streambound.query.windows import called as called_window
 
 if TYPE_CHECKING:
     from streambound.query.inline import Inliner
@@ -41,6 +45,11 @@ class Names:
     merged: dict[str, int] = field(default_factory=dict)
     equal: list[tuple[int, int, str, exp.Expr]] = field(default_factory=list)
     within: list[tuple[exp.Expr, int]] = field(default_factory=list)
+    # Of each source how it is joined to those before it, and its ON.
+    sides: list[str] = field(default_factory=list)
+    ons: list[list[exp.Expr]] = field(default_factory=list)
+    # The query around, of whose rows a sub-query in a condition speaks.
+    outer: Substitution | None = None
 
     def join(self, join: exp.Join) -> None:
         """Note what USING and NATURAL say of the source that came last."""
@@ -89,30 +98,152 @@ class Names:
                 shown |= set() if found is None else {found}
         return len(shown) == len(source.names or ())
 
-    def part(self, select: exp.Select, conditions: list[exp.Expr], of: tuple[Part, ...]) -> Part:
-        """The SELECT with one part in place of each source."""
-        tables = self._apart(of)
-        found = Substitution(self, tables)
-        made = [condition for part in tables for condition in part.conditions]
-        for first, second, key, name in self.equal:
-            sides = []
-            for number in (first, second):
-                at = self._column(self.sources[number], key)
-                assert at is not None
-                sides.append(at_place(tables[number].columns[at].value, name))
-            same = exp.EQ(this=sides[0], expression=sides[1])
-            same.meta["span"] = span_of(name)
-            made.append(same)
-        made += [self._plain(with_clock(found.of(condition))) for condition in conditions]
-        for table, number in self.within:
-            made += self._within(table, tables[: number - 1], tables[number - 1])
-        columns: list[Item] = []
-        for item in select.expressions:
-            columns += self._outputs(item, tables, found)
-        return Part(tuple(t for part in tables for t in part.tables), tuple(made), tuple(columns))
+    def parts(
+        self, items: Sequence[exp.Expr], where: Sequence[exp.Expr], of: tuple[Part, ...]
+    ) -> list[tuple[tuple[exp.Expr, ...], Part]]:
+        """Parts with one part in place of each source: several where a side of an outer join may be missing.
 
-    def _plain(self, condition: exp.Expr) -> exp.Expr:
-        return plain(condition, self.inliner.language.name, self.inliner.relaxed)
+        Each shows the items in its columns, which have no names; WHERE is given as conjuncts.
+        """
+        made = []
+        for joined in alternatives(self, self._apart(of)):
+            found = Substitution(self, joined.sides)
+            conditions, partners = list(joined.conditions), list(joined.partners)
+            for condition in where:
+                if (query := blockers.semi_join(condition)) is not None:
+                    partners += self.inliner.partners(condition, query, found)
+                    continue
+                conditions.append(self.condition(found.of(condition)))
+            for table, number in self.within:
+                conditions += self._within(table, joined.sides[: number - 1], joined.sides[number - 1])
+            values = tuple(map(found.of, items))
+            kept = without_nulls(conditions)
+            if kept is None:
+                continue
+            columns = tuple(Item("", "", value) for value in values)
+            made.append(Part(joined.tables, tuple(kept), columns, tuple(partners), joined.latest))
+        return made
+
+    def condition(self, node: exp.Expr) -> exp.Expr:
+        """A condition over streams, its differences of time as comparisons, the present time as the clock."""
+        return plain(with_clock(node), self.inliner.language.name, self.inliner.relaxed)
+
+    def using(self, number: int, sides: Sequence[Part]) -> Iterator[exp.Expr]:
+        """What USING and NATURAL say of a source and those before it."""
+        for first, second, key, name in self.equal:
+            if second != number:
+                continue
+            ends = []
+            for at_source in (first, second):
+                at = self._column(self.sources[at_source], key)
+                assert at is not None
+                ends.append(at_place(sides[at_source].columns[at].value, name))
+            same = exp.EQ(this=ends[0], expression=ends[1])
+            same.meta["span"] = span_of(name)
+            yield same
+
+    def knows(self, column: exp.Column) -> bool:
+        """Whether a name is that of a column in FROM."""
+        try:
+            return self.resolve(column) is not None
+        except QueryError as error:
+            return "ambiguous" in error.message
+
+    def canonical(self, node: exp.Expr) -> str:
+        """What two mentions of one expression have in common."""
+        root = exp.Paren(this=node.copy())
+        for column in list(root.find_all(exp.Column)):
+            if isinstance(column.this, exp.Star) or is_word(column) or not self.knows(column):
+                continue
+            at = self.resolve(column)
+            assert at is not None
+            column.replace(column_of(f"#{at[0]}", str(at[1])))
+        made = root.this
+        while isinstance(made, exp.Paren):
+            made = made.this
+        text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        return text if isinstance(made, exp.Literal) else _folded(text)
+
+    def owner(self, column: exp.Column) -> str:
+        """Of which tuple a column is: of a source that joins several streams, which of them."""
+        at = self.resolve(column) if self.knows(column) else None
+        if at is None:
+            return ""
+        found = self.sources[at[0]].parts[0].columns[at[1]].value
+        return f"{at[0]}.{','.join(sorted({c.table for c in found.find_all(exp.Column)}))}"
+
+    def stamp(self, node: exp.Expr) -> exp.Expr | None:
+        """The application timestamp that windows are of where none is named: that of the first source.
+
+        Raises:
+            QueryError: it has none.
+        """
+        for number, source in enumerate(self.sources):
+            for table in source.parts[0].tables[:1] if source.parts else ():
+                name = self.inliner.relation_of(table).timestamp
+                at = None if name is None else self._column(source, self.inliner.key(name))
+                if at is None and name is not None:
+                    at = self._shows(source, table, name)
+                if at is not None:
+                    return column_of(f"#{number}", str(at))
+        raise QueryError(
+            f"{blockers.words(node, self.inliner.text)} is a window of time, and no stream in FROM has a timestamp",
+            place=place_of(node, self.inliner.text),
+            fix="declare timestamp of the stream in the catalog",
+        )
+
+    def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
+        """Which column of a source is the timestamp of its stream, under another name."""
+        wanted = (table.args["alias"].name, name)
+        for number, item in enumerate(source.parts[0].columns):
+            found = item.value
+            if isinstance(found, exp.Column) and (found.table, found.name) == wanted:
+                return number
+        return None
+
+    def time_of(self, tables: Sequence[exp.Table]) -> exp.Expr | None:
+        """The application timestamp of the first table that has one."""
+        for table in tables:
+            name = self.inliner.relation_of(table).timestamp
+            if name is not None:
+                return column_of(table.args["alias"].name, name)
+        return None
+
+    def is_time(self, node: exp.Expr) -> bool:
+        """Whether an expression over streams is an application timestamp, or one and an offset."""
+        columns = list(node.find_all(exp.Column))
+        return len(columns) == 1 and self.inliner.is_timestamp(columns[0])
+
+    def window_part(self, node: exp.Expr, windows: Sequence[Window]) -> tuple[Window, bool] | None:
+        """A start or an end of one of these windows, as processors write them; whether it is the end."""
+        if isinstance(node, exp.Dot) and isinstance(node.this, exp.Expr):
+            name = node.expression.name.upper() if not isinstance(node.expression, exp.Anonymous) else ""
+            if isinstance(node.expression, exp.Anonymous):
+                name = str(node.expression.this).upper()
+                if node.this.name.upper() == "SYSTEM" and name in ("TIMESTAMP", "TIMESTAMP()") and windows:
+                    return windows[0], True
+            inner = self.window_part(node.this, windows)
+            return None if inner is None or name not in ("START", "END") else (inner[0], name == "END")
+        if isinstance(node, exp.Column) and not self.knows(node):
+            owner, name = node.table.upper(), node.name.upper()
+            if (
+                windows
+                and not owner
+                and name in ("WINDOW_START", "WINDOWSTART", "WSTART", "WINDOW", "WINDOW_END")
+            ):
+                return windows[0], name == "WINDOW_END"
+            if windows and not owner and name in ("WINDOWEND", "WEND", "WINDOW_TIME"):
+                return windows[0], True
+            if windows and owner in ("WINDOW", "SESSION_WINDOW") and name in ("START", "END"):
+                return windows[0], name == "END"
+            return None
+        if (found := part_called(node)) is not None:
+            named = [window for window in windows if window.session == found[0].session]
+            return None if not named else (named[0], found[1])
+        if (window := called_window(node)) is not None:
+            same = [one for one in windows if one.size == window.size and one.session == window.session]
+            return (same[0], False) if same else None
+        return None
 
     def _within(self, table: exp.Expr, left: list[Part], right: Part) -> Iterable[exp.Expr]:
         """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
@@ -138,43 +269,39 @@ class Names:
 
     def _apart(self, of: tuple[Part, ...]) -> list[Part]:
         """The parts, with their streams under names of their own."""
-        # What stands in FROM itself keeps its name.
-        kept = [goes_by(part, source.key) for source, part in zip(self.sources, of, strict=True)]
-        taken = {source.key.lower() for source, keeps in zip(self.sources, kept, strict=True) if keeps}
+        # What stands in FROM itself keeps its name, but where a query around has it.
+        outside = frozenset[str]() if self.outer is None else self.outer.names()
+        kept = [
+            goes_by(part, source.key) and source.key.lower() not in outside
+            for source, part in zip(self.sources, of, strict=True)
+        ]
+        taken = {
+            source.key.lower() for source, keeps in zip(self.sources, kept, strict=True) if keeps
+        } | outside
         made = []
         for source, part, direct in zip(self.sources, of, kept, strict=True):
-            renamed: dict[str, str] = {}
-            for table in part.tables:
-                name = table.args["alias"].name
-                if direct or name.lower() not in taken:
-                    taken.add(name.lower())
-                    continue
-                around = source.key if not source.key.startswith("#") else "t"
-                number, free = 2, f"{around}_{name}"
-                while free.lower() in taken:
-                    number, free = number + 1, f"{around}_{name}{number}"
-                taken.add(free.lower())
-                renamed[name] = free
-            made.append(with_names(part, renamed))
+            around = source.key if not source.key.startswith("#") else "t"
+            made.append(part if direct else apart(part, taken, around))
+        self.inliner.note(made)
         return made
 
-    def _outputs(self, item: exp.Expr, parts: list[Part], found: Substitution) -> Iterator[Item]:
-        inner = item.this if isinstance(item, exp.Alias) else item
-        if is_star(inner):
-            yield from self._star(inner, parts, found)
-            return
-        value = found.of(inner)
-        if isinstance(item, exp.Alias):
-            alias = item.args["alias"]
-            column = Item(alias.name, self.inliner.key(alias), value)
-        else:
-            name = inner.this if isinstance(inner, exp.Column) else None
-            key = self.inliner.key(name) if isinstance(name, exp.Identifier) else inner.name
-            column = Item(inner.name, key, value)
-        found.earlier[column.key] = value
-        yield column
+    def items(self, select: exp.Select) -> list[tuple[str, str, exp.Expr]]:
+        """What a SELECT shows: the name as written, the name that is meant, and the expression."""
+        made: list[tuple[str, str, exp.Expr]] = []
+        for item in select.expressions:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            if is_star(inner):
+                made += self._star(inner)
+            elif isinstance(item, exp.Alias):
+                alias = item.args["alias"]
+                made.append((alias.name, self.inliner.key(alias), inner))
+            else:
+                name = inner.this if isinstance(inner, exp.Column) else None
+                key = self.inliner.key(name) if isinstance(name, exp.Identifier) else inner.name
+                made.append((inner.name, key, inner))
+        return made
 
-    def _star(self, star: exp.Expr, parts: list[Part], found: Substitution) -> Iterator[Item]:
+    def _star(self, star: exp.Expr) -> Iterator[tuple[str, str, exp.Expr]]:
         owner = star.args.get("table") if isinstance(star, exp.Column) else None
         words = star if isinstance(star, exp.Star) else star.this
         left_out = {self.inliner.key(name_in(e)) for e in words.args.get("except_") or ()}
@@ -191,20 +318,22 @@ class Names:
             for key, first in self.merged.items():
                 at = self._column(self.sources[first], key)
                 assert at is not None
-                yield self._shown(parts[first].columns[at], star)
+                item = (self.sources[first].names or ())[at]
+                yield item.name, item.key, _numbered(first, at, star)
         for number in chosen:
             source = self.sources[number]
-            if isinstance(source.node, exp.Table) and source.blocks[0].parts[0].tables:
+            if self.sides[number] in ("SEMI", "ANTI"):
+                continue
+            if isinstance(source.node, exp.Table) and source.parts[0].tables:
                 self._refuse_opaque(source, star)
-            for column in parts[number].columns:
-                of = [first for key, first in self.merged.items() if self._same(column, key)]
+            for at, item in enumerate(source.names or ()):
+                of = [first for key, first in self.merged.items() if self._same(item, key)]
                 if owner is None and of and not (self._in_place() and number in of):
                     continue
-                if column.key in left_out:
+                if item.key in left_out:
                     continue
-                if column.key in instead:
-                    column = replace(column, value=found.of(instead[column.key]))
-                yield self._shown(column, star)
+                shown = instead.get(item.key)
+                yield item.name, item.key, _numbered(number, at, star) if shown is None else shown
 
     def _in_place(self) -> bool:
         """Whether a column that USING merges stays where the first table has it; elsewhere it comes first."""
@@ -213,8 +342,15 @@ class Names:
     def _same(self, column: Item, key: str) -> bool:
         return column.key.lower() == key.lower()
 
+    def is_window(self, node: exp.Expr) -> bool:
+        """Whether what a column stands for is the start of a window, or a bucket of a stream's timestamp."""
+        if isinstance(node, exp.Column):
+            found = self.inliner.column_of(node)
+            return found is not None and found.bucket is not None
+        return isinstance(node, exp.Anonymous) and str(node.this) in (START, END)
+
     def _refuse_opaque(self, source: Source, star: exp.Expr) -> None:
-        for table in source.blocks[0].parts[0].tables:
+        for table in source.parts[0].tables:
             for name, kind in self.inliner.relation_of(table).opaque:
                 message = f"* has the column {name}, whose type {kind} is not supported yet"
                 if kind.startswith("computed("):
@@ -222,9 +358,6 @@ class Names:
                 self.inliner.refuse(
                     blockers.blocker(f"a column of type {kind}", star, self.inliner.text, message)
                 )
-
-    def _shown(self, column: Item, star: exp.Expr) -> Item:
-        return replace(column, value=at_place(column.value, star))
 
     def _unknown(self, node: exp.Expr, name: str) -> QueryError:
         known = sorted({c.name for source in self.sources for c in source.names or ()})
@@ -251,6 +384,8 @@ class Names:
             QueryError: a name that several have, or an alias that is not in FROM.
         """
         key = self.inliner.key(column.this)
+        if column.table.startswith("#") and column.table[1:].isdigit():
+            return int(column.table[1:]), int(column.name)
         if owner := column.args.get("table"):
             wanted = self.inliner.key(owner)
             of = [i for i, s in enumerate(self.sources) if s.key == wanted or s.key.lower() == wanted.lower()]
@@ -346,17 +481,39 @@ class Substitution:
     earlier: dict[str, exp.Expr] = field(default_factory=dict)
 
     def of(self, node: exp.Expr) -> exp.Expr:
-        """A copy of an expression without names of views."""
+        """A copy of an expression without names of views, its windows as functions of a timestamp."""
         root = exp.Paren(this=node.copy())
+        for call in list(root.find_all(exp.Anonymous)):
+            part = part_called(call) or (
+                (found, False) if (found := called_window(call)) is not None else None
+            )
+            if part is not None and call.find_ancestor(exp.Query) is None:
+                whole = call.parent if isinstance(call.parent, exp.Dot) else call
+                end = part[1] or (whole is not call and whole.expression.name.upper() == "END")
+                stamp = part[0].stamp or self.scope.stamp(call)
+                whole.replace(part[0].value(end, whole, stamp))
         for column in list(root.find_all(exp.Column)):
             if column.find_ancestor(exp.Query) is not None or isinstance(column.this, exp.Star):
                 continue
             column.replace(self._value(column))
         made: exp.Expr = root.this
         made.pop()
+        if node.meta.get("within"):
+            made.meta["within"] = True
         return made
 
+    def names(self) -> frozenset[str]:
+        """The names of the streams here and around, in lower case."""
+        around = frozenset() if self.scope.outer is None else self.scope.outer.names()
+        tables = (table for part in self.parts for table in part.tables)
+        return around | {table.args["alias"].name.lower() for table in tables}
+
     def _value(self, column: exp.Column) -> exp.Expr:
+        outer = self.scope.outer
+        if outer is not None and not self.scope.knows(column) and outer.knows(column):
+            return outer._value(column)
+        if (window := self._of_window(column)) is not None:
+            return window
         at = self.scope.resolve(column)
         if at is not None:
             return at_place(self.parts[at[0]].columns[at[1]].value, column)
@@ -376,3 +533,38 @@ class Substitution:
         if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
             return at_place(stamp, column)
         raise self.scope.unknown(column)
+
+    def knows(self, column: exp.Column) -> bool:
+        """Whether a name is that of a column in FROM, here or around."""
+        outer = self.scope.outer
+        return self.scope.knows(column) or (outer is not None and outer.knows(column))
+
+    def _of_window(self, column: exp.Column) -> exp.Expr | None:
+        """``w.start`` of a column ``w`` that is a window: both ends are what its one value says."""
+        owner = column.args.get("table")
+        if owner is None or column.name.lower() not in ("start", "end", "window_start", "window_end"):
+            return None
+        if any(source.key.lower() == owner.name.lower() for source in self.scope.sources):
+            return None
+        whole = exp.Column(this=owner.copy())
+        if column.args.get("db"):
+            whole.set("table", column.args["db"].copy())
+        at = self.scope.resolve(whole) if self.scope.knows(whole) else None
+        if at is None:
+            return None
+        found = self.parts[at[0]].columns[at[1]].value
+        return at_place(found, column) if self.scope.is_window(found) else None
+
+
+def _numbered(source: int, column: int, star: exp.Expr) -> exp.Expr:
+    made = column_of(f"#{source}", str(column))
+    if (span := span_of(star)) is not None:
+        for part in made.find_all(exp.Identifier):
+            part.meta.update(start=span[0], end=span[1] - 1)
+        made.meta["span"] = span
+    return made
+
+
+def _folded(text: str) -> str:
+    """An expression's text with its words, but not its strings, in lower case."""
+    return "'".join(part if number % 2 else part.lower() for number, part in enumerate(text.split("'")))

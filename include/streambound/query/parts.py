@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
@@ -108,6 +108,21 @@ class Rows:
         """What the rows show."""
         return self.parts[0].columns if self.done is None else self.done.shown
 
+    def with_items(self, of: Callable[[tuple[Item, ...]], tuple[Item, ...]]) -> Rows:
+        """The same rows with other names of what they show."""
+        if self.done is not None:
+            return replace(self, done=replace(self.done, shown=of(self.done.shown)))
+        return replace(self, parts=tuple(replace(part, columns=of(part.columns)) for part in self.parts))
+
+    def called(self, names: tuple[Item, ...]) -> Rows:
+        """The same rows with the names of others."""
+
+        def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
+            found = [replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)]
+            return (*found, *items[len(found) :])
+
+        return self.with_items(of)
+
 
 @dataclass(frozen=True)
 class View:
@@ -141,6 +156,10 @@ def conditions_of(select: exp.Select) -> Iterator[exp.Expr]:
             yield from clause.iter_expressions()
 
 
+# Of a join within parentheses that an outer join is with: its tables come first, the join with the last.
+GROUPED = "grouped"
+
+
 def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
     """Joins, with those in parentheses, and those that stand at a table, after it."""
     for join in joins:
@@ -155,6 +174,9 @@ def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
             further = [*(inner.args.get("joins") or []), *(table.args.get("joins") or [])]
             plain_table = inner.copy()
             plain_table.set("joins", None)
+            if further and join.args.get("side"):
+                yield from _grouped(join, [exp.Join(this=plain_table), *further])
+                continue
             yield from unnested([_beside(join, plain_table, parts), *further])
             continue
         further = table.args.get("joins") or []
@@ -165,6 +187,26 @@ def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
             yield from unnested(further)
             continue
         yield join
+
+
+def _grouped(join: exp.Join, inner: list[exp.Join]) -> Iterator[exp.Join]:
+    """An outer join with a join in parentheses."""
+    within = list(unnested(inner))
+    for one in within[:-1]:
+        one.meta[GROUPED] = True
+        yield one
+    last = within[-1]
+    parts = {key: value for key, value in join.args.items() if key not in ("this", "on")}
+    ons = [one.args["on"].copy() for one in (last, join) if one.args.get("on") is not None]
+    made = _beside(join, last.this, parts)
+    if ons:
+        made.set(
+            "on",
+            ons[0]
+            if len(ons) == 1
+            else exp.And(this=exp.Paren(this=ons[0]), expression=exp.Paren(this=ons[1])),
+        )
+    yield made
 
 
 def _beside(join: exp.Join, table: exp.Expr, parts: Mapping[str, object]) -> exp.Join:
@@ -210,15 +252,25 @@ def at_place(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     return made
 
 
-def called(names: tuple[Item, ...], part: Part) -> Part:
-    pairs = zip(names, part.columns, strict=False)
-    columns = [replace(column, name=name.name, key=name.key) for name, column in pairs]
-    return replace(part, columns=(*columns, *part.columns[len(columns) :]))
-
-
 def goes_by(part: Part, key: str) -> bool:
     """Whether a part is one stream, under the name of its source."""
     return len(part.tables) == 1 and part.tables[0].args["alias"].name.lower() == key.lower()
+
+
+def apart(part: Part, taken: set[str], around: str) -> Part:
+    """A part with its tables under names that are not taken (lower case), which it then takes."""
+    renamed: dict[str, str] = {}
+    for table in part.tables:
+        name = table.args["alias"].name
+        if name.lower() not in taken:
+            taken.add(name.lower())
+            continue
+        number, free = 2, f"{around}_{name}"
+        while free.lower() in taken:
+            number, free = number + 1, f"{around}_{name}{number}"
+        taken.add(free.lower())
+        renamed[name] = free
+    return with_names(part, renamed)
 
 
 def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
@@ -233,19 +285,37 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
                 owner.set("this", renamed[owner.name])
         return made
 
-    tables = []
-    for table in part.tables:
-        made = table.copy()
+    def table(one: exp.Table) -> exp.Table:
+        made = one.copy()
         name = made.args["alias"].this
         name.set("this", renamed.get(name.name, name.name))
-        tables.append(made)
-    columns = (replace(column, value=of(column.value)) for column in part.columns)
-    return Part(tuple(tables), tuple(map(of, part.conditions)), tuple(columns))
+        return made
+
+    def partners(one: Partners) -> Partners:
+        return replace(one, conditions=tuple(map(of, one.conditions)))
+
+    def latest(one: Latest) -> Latest:
+        return replace(
+            one,
+            alias=renamed.get(one.alias, one.alias),
+            keys=tuple((of(left), of(right)) for left, right in one.keys),
+            left=of(one.left),
+            right=of(one.right),
+            tolerance=None if one.tolerance is None else of(one.tolerance),
+        )
+
+    return Part(
+        tuple(map(table, part.tables)),
+        tuple(map(of, part.conditions)),
+        tuple(replace(column, value=of(column.value)) for column in part.columns),
+        tuple(map(partners, part.partners)),
+        tuple(map(latest, part.latest)),
+    )
 
 
 def statement_tree(blocks: tuple[Rows, ...]) -> exp.Expr:
     """The parts as one statement: SELECTs joined by UNION ALL, and UNION within."""
-    found = [_joined([_select(part, block.distinct) for part in block.parts], True) for block in blocks]
+    found = [_joined([select_tree(part, block.distinct) for part in block.parts], True) for block in blocks]
     return _joined(found, False)
 
 
@@ -258,7 +328,8 @@ def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
     return first
 
 
-def _select(part: Part, distinct: bool) -> exp.Select:
+def select_tree(part: Part, distinct: bool) -> exp.Select:
+    """A part as a SELECT over streams, without what it looks for beside them."""
     outputs: list[exp.Expr] = []
     for column in part.columns:
         named = isinstance(column.value, exp.Column) and column.value.name == column.name

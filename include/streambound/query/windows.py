@@ -87,7 +87,9 @@ def called(node: exp.Expr) -> Window | None:
     name, given = str(node.this).upper(), list(node.expressions)
     if name in ("WINDOW", "SESSION_WINDOW") and len(given) > 1:
         size = length(given[1])
-        return size and Window("SESSION" if name == "SESSION_WINDOW" else "TUMBLE", given[0], size, node) or None
+        return (
+            size and Window("SESSION" if name == "SESSION_WINDOW" else "TUMBLE", given[0], size, node)
+        ) or None
     if name.startswith("WINDOW "):
         size = length(given[0]) if given else None
         return Window("SESSION" if name.endswith("SESSION") else "TUMBLE", None, size or 1, node)
