@@ -22,11 +22,11 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN", "BIT_AND"),
     Kind.GREATEST: (
-        *("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX", "TOPONE", "BIT_OR"),
+        *("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX", "BIT_OR"),
     ),
     Kind.FIRST: ("FIRST", "FIRST_VALUE", "EARLIEST", "EARLIEST_BY_OFFSET"),
     Kind.LAST: ("LAST", "LAST_VALUE", "LATEST", "LATEST_BY_OFFSET"),
-    Kind.ANY: ("ANY_VALUE",),
+    Kind.ANY: ("ANY_VALUE", "TOPONE"),
     Kind.LIST: (
         *("ARRAY_AGG", "COLLECT_LIST", "GROUP_ARRAY", "GROUP_CONCAT", "LISTAGG", "STRING_AGG", "COLLECT"),
         *("ARRAY_CONCAT_AGG", "JSONB_AGG", "JSON_AGG", "COLLECTTOP", "QUANTILE", "MEDIAN", "MODE"),
@@ -129,7 +129,7 @@ def _where(node: exp.Expr, condition: exp.Expr) -> exp.Expr:
 # A factor, and what it multiplies: expressions over one tuple each.
 Monomial = tuple[Fraction, tuple[exp.Expr, ...]]
 # Of which tuple a column is.
-Owner = Callable[[exp.Column], str]
+Owner = Callable[[exp.Column], frozenset[str]]
 
 
 def polynomial(node: exp.Expr, owner: Owner) -> tuple[Monomial, ...] | None:
@@ -164,4 +164,5 @@ def _product(node: exp.Expr, owner: Owner) -> list[Monomial] | None:
 
 def owners(node: exp.Expr, owner: Owner) -> set[str]:
     """The tuples that an expression is over."""
-    return {owner(column) for column in node.find_all(exp.Column) if not is_word(column)}
+    columns = (column for column in node.find_all(exp.Column) if not is_word(column))
+    return {name for column in columns for name in owner(column)}

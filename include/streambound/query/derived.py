@@ -272,7 +272,7 @@ class Expressions(Scope):
         columns = [self.column(attribute) for attribute in of]
         width = self._width(node)
         if width is not None:
-            domain = None
+            domain, kind = None, known or kind
         return Column(
             name,
             kind,

@@ -83,8 +83,6 @@ def _times(statement: Statement) -> dict[int, int]:
     for block in statement.blocks:
         mine: dict[int, int] = {}
         for number, position in _shown(block):
-            if isinstance(block.then, Grouping) and position >= block.then.keys:
-                continue
             widths = []
             for selection in block.selections:
                 term = selection.base.select[position].term

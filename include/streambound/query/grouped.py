@@ -67,8 +67,7 @@ class Asked:
             return (self.output(node),)
         found = []
         for column in node.find_all(exp.Column):
-            if not is_word(column):
-                made = column.copy()
+            for made in () if is_word(column) else self.names.bases(column):
                 made.meta["within"] = True
                 found.append(self.output(made))
         return tuple(dict.fromkeys(found))
@@ -203,7 +202,7 @@ class _Group:
         self._left_out = {names.canonical(key) for key in keys} - {names.canonical(key) for key in shown}
         self._keys: dict[str, tuple[int, ...]] = {}
         for window in windows:
-            start = window.value(False, window.node, names.stamp(window.node))
+            start = names.edge(window, False, window.node)
             self._keys[names.canonical(start)] = self._asked.spread(start)
         for key in shown:
             if not isinstance(key, exp.Literal):
@@ -230,7 +229,10 @@ class _Group:
         by_name = {key: item for _, key, item in self._items}
 
         def of(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column) and not part.args.get("table") and not self._names.knows(part):
+            if not isinstance(part, exp.Column) or part.args.get("table") or is_word(part):
+                return part
+            key = self._names.canonical(part)
+            if not self._names.knows(part) or (key not in self._keys and part.find_ancestor(exp.AggFunc) is None):
                 return by_name.get(self._names.inliner.key(part.this), part).copy()
             return part
 
@@ -268,8 +270,8 @@ class _Group:
             return value(
                 self._known(Aggregate(Kind.ANY, text, place=place_of(node, self._names.inliner.text)))
             )
-        edge = window.value(end, node, self._names.stamp(window.node))
-        key = self._names.canonical(window.value(False, window.node, self._names.stamp(window.node)))
+        edge = self._names.edge(window, end, node)
+        key = self._names.canonical(self._names.edge(window, False, window.node))
         if end and key in self._keys:
             # The end of a window says no more than its start.
             key = self._names.canonical(edge)
@@ -432,7 +434,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
 
 def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
     found = called(node)
-    return node if found is None else found.value(False, node, names.stamp(found.node))
+    return node if found is None else names.edge(found, False, node)
 
 
 def _frame(node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool) -> Frame:

@@ -62,6 +62,20 @@ MAX_PARTS = 64
 _DIRECT = ("this", "alias")
 
 
+def with_top_one(select: exp.Select) -> exp.Select:
+    """Azure's ``TopOne() OVER (ORDER BY ...)`` of a group as an aggregate: a row of it."""
+
+    def of(node: exp.Expr) -> exp.Expr:
+        inner = node.this if isinstance(node, exp.Window) else None
+        if not isinstance(inner, exp.Anonymous) or str(inner.this).upper() not in ("TOPONE", "COLLECTTOP"):
+            return node
+        made = exp.Anonymous(this=inner.this, expressions=[])
+        made.meta.update(node.meta)
+        return made
+
+    return select.transform(of) if select.args.get("group") is not None else select
+
+
 class Inliner:
     """One text's queries over a catalog and the views of the text."""
 
@@ -337,6 +351,8 @@ class Inliner:
             names.sources.append(source)
             if (side or "").startswith("ASOF") and self._is_static(source):
                 side = side[5:] if side else ""
+            elif number and side in ("", "LEFT") and self._looked_up(source):
+                side = f"ASOF {side}".strip()
             names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
             names.join(join)
             on = join.args.get("on")
@@ -345,6 +361,8 @@ class Inliner:
                 names.within.append((join.this, len(names.sources)))
         where = [] if select.args.get("where") is None else [select.args["where"].this]
         where = [one for condition in where for one in conjuncts(condition)]
+        if self._language.name == "azure":
+            select = with_top_one(select)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
         framed = False
@@ -458,6 +476,11 @@ class Inliner:
             made.append(replace(rows, parts=tuple(parts)))
         return tuple(made)
 
+    def _looked_up(self, source: Source) -> bool:
+        """ksqlDB: whether a join looks a row up in a table as it is when the row comes."""
+        kinds = {self.relation_of(table).kind for part in source.parts for table in part.tables}
+        return self._language.name == "ksql" and kinds == {Kind.VERSIONED}
+
     def _is_static(self, source: Source) -> bool:
         """Whether a source is of relations that never change."""
         return all(self.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables)
@@ -508,20 +531,14 @@ class Inliner:
         for node in (plain_table.this, plain_table.args["alias"].this):
             node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
         if (version := table.args.get("version")) is not None and relation.kind is not Kind.STATIC:
-            joined = "SYSTEM" in self._sql[slice(*(span_of(version) or (0, 0)))].upper()
-            what = "a temporal join (FOR SYSTEM_TIME AS OF)" if joined else "VERSION AS OF"
-            self._missing.append(blockers.blocker(what, version, self._sql))
+            if "SYSTEM" not in self._sql[slice(*(span_of(version) or (0, 0)))].upper():
+                self._missing.append(blockers.blocker("VERSION AS OF", version, self._sql))
         for part in ("sample", "pivots", "partition", "when"):
             if (value := table.args.get(part)) is not None and value != []:
                 node = value[0] if isinstance(value, list) else value
                 what = {"sample": "TABLESAMPLE", "pivots": "PIVOT"}.get(part, part.upper())
                 what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
                 self._missing.append(blockers.blocker(what, node, self._sql))
-        if not _decided(relation):
-            what = f"{relation.name} is a versioned table, of which the latest row of each key is state: it"
-            self._missing.append(
-                blockers.blocker("a versioned table", table, self._sql, f"{what} is not decided yet")
-            )
         columns = [
             Item(column.name, self._key(column.name), column_of(called, column.name))
             for column in relation.columns
@@ -680,7 +697,7 @@ class Inliner:
         )
         operator = done.operator
         if late:
-            whole = exp.and_(*(late if operator.having is None else late), copy=True)
+            whole = exp.and_(*late, copy=True)
             having = having_of(whole, place_of(where[0], self._sql))
             if operator.having is not None:
                 both = (operator.having.tests, having.tests)
@@ -892,11 +909,12 @@ class Inliner:
         """Rows as those of a relation, whose statement is kept with it."""
         if not self._missing:
             blocks = tuple(self._timed(one) for one in blocks)
-        relation, columns = fed_relation(blocks, name.lstrip("#"), self._sql, self._catalog)
+        name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
+        relation, columns = fed_relation(blocks, name, self._sql, self._catalog)
         self._catalog = replace(self._catalog, relations=(*self._catalog.relations, relation))
         table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
-        table.set("alias", exp.TableAlias(this=exp.to_identifier(name.lstrip("#"), quoted=True)))
-        items = tuple(Item(c.name, c.key, column_of(name.lstrip("#"), own)) for c, own in columns)
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        items = tuple(Item(c.name, c.key, column_of(name, own)) for c, own in columns)
         return Rows(False, (Part((table,), (), items),))
 
     def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -164,13 +164,33 @@ class Names:
         text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
         return text if isinstance(made, exp.Literal) else _folded(text)
 
-    def owner(self, column: exp.Column) -> str:
-        """Of which tuple a column is: of a source that joins several streams, which of them."""
+    def owner(self, column: exp.Column) -> frozenset[str]:
+        """Of which tuples a column is: one, but where a sub-query computed it from several."""
         at = self.resolve(column) if self.knows(column) else None
         if at is None:
-            return ""
+            return frozenset()
         found = self.sources[at[0]].parts[0].columns[at[1]].value
-        return f"{at[0]}.{','.join(sorted({c.table for c in found.find_all(exp.Column)}))}"
+        return frozenset(f"{at[0]}.{one.table}" for one in found.find_all(exp.Column) if not is_word(one))
+
+    def bases(self, column: exp.Column) -> Iterator[exp.Expr]:
+        """A column itself; in place of one that a sub-query computed from several tuples what it is over."""
+        at = self.resolve(column)
+        assert at is not None
+        source = self.sources[at[0]]
+        if len(self.owner(column)) < 2 or len(source.parts) > 1:
+            yield column.copy()
+            return
+        (part,) = source.parts
+        for base in part.columns[at[1]].value.find_all(exp.Column):
+            if is_word(base):
+                continue
+            known = [n for n, item in enumerate(part.columns) if item.value == base]
+            if not known:
+                part = replace(part, columns=(*part.columns, Item("", "#base", base.copy())))
+                blocks = (replace(source.blocks[0], parts=(part,)),)
+                source = self.sources[at[0]] = replace(source, blocks=blocks)
+                known = [len(part.columns) - 1]
+            yield _numbered(at[0], known[0], column)
 
     def stamp(self, node: exp.Expr) -> exp.Expr | None:
         """The application timestamp that windows are of where none is named: that of the first source.
@@ -191,6 +211,10 @@ class Names:
             place=place_of(node, self.inliner.text),
             fix="declare timestamp of the stream in the catalog",
         )
+
+    def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:
+        """The start or end of a window, of the timestamp that it names or of the stream's own."""
+        return window.value(end, node, window.stamp if window.stamp is not None else self.stamp(window.node))
 
     def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
         """Which column of a source is the timestamp of its stream, under another name."""
@@ -346,7 +370,7 @@ class Names:
         """Whether what a column stands for is the start of a window, or a bucket of a stream's timestamp."""
         if isinstance(node, exp.Column):
             found = self.inliner.column_of(node)
-            return found is not None and found.bucket is not None
+            return found is not None and (found.bucket is not None or self.inliner.is_timestamp(node))
         return isinstance(node, exp.Anonymous) and str(node.this) in (START, END)
 
     def _refuse_opaque(self, source: Source, star: exp.Expr) -> None:
@@ -553,7 +577,7 @@ class Substitution:
         if at is None:
             return None
         found = self.parts[at[0]].columns[at[1]].value
-        return at_place(found, column) if self.scope.is_window(found) else None
+        return at_place(found, column) if isinstance(found, exp.Null) or self.scope.is_window(found) else None
 
 
 def _numbered(source: int, column: int, star: exp.Expr) -> exp.Expr:

@@ -13,7 +13,7 @@ from streambound.query.derived import type_of_expression
 from streambound.query.exactness import HELD, exactly
 from streambound.query.grouped import outputs_in, values_in
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.operators import Framing, Grouping, Operator, Shown
+from streambound.query.operators import Framing, Grouping, Operator, Ranking, Shown
 from streambound.query.operators import Kind as OfGroup
 from streambound.query.parts import Done, Rows, select_tree, stands_for
 from streambound.query.ring import BOOLEANS, INTEGERS
@@ -126,6 +126,8 @@ def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
             return base.type_of(base.select[number].term)
         number = stands_for(column, "value")
         assert number is not None
+        if isinstance(operator, Ranking):
+            return INTEGER
         if isinstance(operator, Framing):
             function = operator.functions[number]
             aggregate = function.aggregate
