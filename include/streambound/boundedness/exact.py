@@ -71,7 +71,7 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
     time = TimeOrder(facts)
-    if len(time.composites) < 2 and not query.ring.idempotent:
+    if len(time.composites) < 2 and not query.ring.remembers:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
     projections = (_projected(facts, *found) for found in unbounded_projections(time))
     reasons = [*projections, *(_eliminating(time) if query.ring.idempotent else _preserving(time))]
@@ -141,7 +141,7 @@ def _components(time: TimeOrder, streams: frozenset[str]) -> Iterator[frozenset[
 def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     facts, query = time.facts, time.facts.query
     assert facts.closure is not None
-    ordinary = [a for a in query.mentioned if not query.is_timestamp(a)]
+    ordinary = [a for a in query.mentioned if not query.is_time(a)]
     mine = [a for a in ordinary if a.occurrence == one]
     theirs = [a for a in ordinary if a.occurrence == other]
     if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.joins):
@@ -163,8 +163,8 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
     """Each projected attribute that must be remembered in a zone, once, with one such zone."""
     query, seen = time.facts.query, set[Attribute]()
     # What arrives last in every match is answered at once; with its timestamp a row never comes again.
-    stamps = (a for a in query.projected if query.is_timestamp(a) and time.completes(a.occurrence))
-    timely = not query.ring.idempotent or next(stamps, None) is not None
+    stamps = (a for a in query.projected if query.is_time(a) and time.completes(a.occurrence))
+    timely = not query.ring.remembers or next(stamps, None) is not None
     for output in query.select:
         if not isinstance(output.term, Attribute) or output.term in seen:
             continue
@@ -176,9 +176,12 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
-    once = facts.query.ring.idempotent
-    remembered = "every answer row must be remembered" if once else "every value must be kept"
-    message = f"{attribute} is projected, so {remembered}, and {lacks(facts, zone, attribute)}"
+    ring = facts.query.ring
+    remembered = "every answer row must be remembered" if ring.idempotent else "every value must be kept"
+    if ring.remembers and not ring.idempotent:
+        remembered = "every group must be kept"
+    what = "projected" if not ring.remembers or ring.idempotent else "a key of GROUP BY"
+    message = f"{attribute} is {what}, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
 

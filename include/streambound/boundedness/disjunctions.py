@@ -1,4 +1,4 @@
-"""Verdicts on statements: OR within a SELECT, and SELECTs joined by UNION ALL and UNION.
+"""OR within a SELECT, and SELECTs joined by UNION ALL and UNION.
 
 A SELECT without self-joins is bounded iff each of its cases is, since cases are told apart by single
 tuples (Arasu et al., Theorems 4.3 and 5.3); a case of one conjunction is decided by the exact
@@ -335,7 +335,7 @@ def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
         else:
             number, formula = place
             mine = found[number].selections[0]
-            found[number] = Block(INTEGERS, (replace(mine, formula=any_of((mine.formula, formula))),))
+            found[number] = Block(block.ring, (replace(mine, formula=any_of((mine.formula, formula))),))
     return tuple(found)
 
 
