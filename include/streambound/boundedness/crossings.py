@@ -45,9 +45,7 @@ def lying(zone: Zone, low: Attribute, high: Attribute, further: tuple[Difference
 def infinite_attributes(time: TimeOrder) -> list[Attribute]:
     """The mentioned attributes of infinite streams, timestamps and their buckets aside."""
     query = time.facts.query
-    return [
-        a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_time(a)
-    ]
+    return [a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_time(a)]
 
 
 def crossings(time: TimeOrder) -> list[Crossing]:

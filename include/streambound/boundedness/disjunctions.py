@@ -27,6 +27,7 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 
 TOO_MANY = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
+NO_ENGINE = "groups, ranks, frames and sub-queries are decided, and cannot be evaluated yet"
 UNPLANNED = f"OR splits what makes the answer into more than {PART_LIMIT:,} parts"
 
 
@@ -106,6 +107,8 @@ class Decision:
     verdict: Verdict
     deciding: tuple[Part, ...]
     judged: tuple[_Judged, ...] = ()
+    # Whether groups, ranks, frames or guards were decided, by parts that are not its answers.
+    operators: bool = False
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -126,6 +129,8 @@ class Decision:
     @property
     def unplanned(self) -> str | None:
         """Why a bounded statement that has answers has no parts."""
+        if self.operators:
+            return NO_ENGINE
         return UNPLANNED if self.judged and not self.parts else None
 
 

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
+from streambound.boundedness.changing import as_streams, unbounded_keys
 from streambound.boundedness.crossings import (
     Crossing,
     crossings,
@@ -59,7 +60,9 @@ def exact(query: Query, witnessed: bool = False) -> Verdict:
         witnessed: a witness was replayed: what obstructs a self-join does.
     """
     try:
-        reduced = folded(query)
+        if (keys := unbounded_keys(query)) is not None:
+            return Verdict(Outcome.UNBOUNDED, NAME, (keys,))
+        reduced = folded(as_streams(query))
         return _decided(reduced, system(reduced), witnessed)
     except SearchLimit:
         message = f"the <> and IN conditions need more than {SEARCH_LIMIT:,} search steps"
@@ -73,13 +76,15 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
     time = TimeOrder(facts)
     if len(time.composites) < 2 and not query.ring.remembers:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
-    projections = (_projected(facts, *found) for found in unbounded_projections(time))
-    reasons = [*projections, *(_eliminating(time) if query.ring.idempotent else _preserving(time))]
+    reasons = [
+        *projected_reasons(time),
+        *(_eliminating(time) if query.ring.idempotent else _preserving(time)),
+    ]
     if not reasons:
         return _unobstructed(time)
-    repeated = _repeated(query)
-    if repeated and query.ring.idempotent and not witnessed and not filters_apart(query):
-        message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
+    twice = repeated(query)
+    if twice and query.ring.idempotent and not witnessed and not filters_apart(query):
+        message = f"{twice} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
@@ -154,7 +159,8 @@ def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     )
 
 
-def _repeated(query: Query) -> str | None:
+def repeated(query: Query) -> str | None:
+    """A stream that occurs twice; None if none does."""
     names = [o.relation.name for o in query.streams]
     return next((name for name in names if names.count(name) > 1), None)
 
@@ -173,6 +179,11 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
             continue
         if (zone := unbounded_zone(time, output.term)) is not None:
             yield output, output.term, zone
+
+
+def projected_reasons(time: TimeOrder) -> Iterator[Reason]:
+    """Why some projected attributes must be remembered."""
+    return (_projected(time.facts, *found) for found in unbounded_projections(time))
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:

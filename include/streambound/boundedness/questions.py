@@ -23,12 +23,12 @@ from streambound.query.statement import Block, Guard, Selection, Statement
 
 @dataclass(frozen=True)
 class Question:
-    """A statement without groups, ranks or frames that must be bounded.
+    """A statement without groups, ranks or frames that must be bounded, or what is known of it already.
 
     ``of`` says in the user's words what asks for it.
     """
 
-    statement: Statement
+    asks: Statement | Verdict
     of: str
     settles: bool = True
 
@@ -46,7 +46,7 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
     open_reasons: list[Reason] = []
     unbounded: Verdict | None = None
     for question in questions:
-        found = judge(question.statement)
+        found = judge(question.asks) if isinstance(question.asks, Statement) else question.asks
         if found.bounded:
             reasons.extend(found.reasons)
         elif found.outcome is Outcome.UNBOUNDED and question.settles:

@@ -1,0 +1,121 @@
+"""The verdict on a statement: the one entry to the criteria.
+
+Its blocks are decided by what is done to their rows (groups, ranks, frames), each by queries without that
+(``questions``), their guards and as-of joins (``guards``, ``as_of``), and those by the exact criterion under OR and UNION
+(``disjunctions``). A sub-query that is not written out must be bounded itself (``composition``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streambound.boundedness.aggregates import grouped
+from streambound.boundedness.composition import fed, inherited
+from streambound.boundedness.disjunctions import Decision, Part
+from streambound.boundedness.disjunctions import decide as decide_plain
+from streambound.boundedness.exact import NAME
+from streambound.boundedness.framed import framed
+from streambound.boundedness.guards import final_of, guarded, judged
+from streambound.boundedness.ordered import ranked
+from streambound.boundedness.times import with_plain_times
+from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.statement import Block, Statement
+
+__all__ = ["Decision", "Part", "decide"]
+
+
+def decide(statement: Statement) -> Decision:
+    """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
+    statement = with_plain_times(statement)
+    inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
+    if all(verdict.bounded for _, verdict in inner):
+        return _decided(statement)
+    return Decision(inherited(statement, inner), ())
+
+
+def _decided(statement: Statement) -> Decision:
+    if any(b.then is not None for b in statement.blocks) or guarded(statement):
+        return Decision(_summed(statement), (), (), operators=True)
+    found = decide_plain(statement)
+    return replace(found, verdict=replace(found.verdict, final=_settled(found.verdict)))
+
+
+def _settled(verdict: Verdict) -> str | None:
+    return None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
+
+
+def _summed(statement: Statement) -> Verdict:
+    """The verdict on the blocks together: bounded if each is, and conversely if they share nothing."""
+    plain = tuple(b for b in statement.blocks if b.then is None)
+    blocks = [(b,) for b in statement.blocks if b.then is not None]
+    found = [_block(replace(statement, blocks=part)) for part in (*([plain] if plain else []), *blocks)]
+    if len(found) == 1:
+        return found[0]
+    parts = [plain, *blocks] if plain else blocks
+    for number, verdict in enumerate(found):
+        rest = [part for other, part in enumerate(parts) if other != number]
+        if verdict.outcome is Outcome.UNBOUNDED and all(_apart(parts[number], part) for part in rest):
+            return replace(verdict, final=_final(found))
+    worse = [v for v in found if not v.bounded]
+    if not worse:
+        reasons = tuple(dict.fromkeys(r for v in found for r in v.reasons))
+        return Verdict(Outcome.BOUNDED, NAME, reasons, _final(found))
+    first = worse[0].reasons[0]
+    if worse[0].outcome is Outcome.UNKNOWN:
+        return replace(worse[0], final=None)
+    what = "one SELECT of the union is not bounded alone, but another may answer for it"
+    reason = replace(first, code="union-member", message=f"{what}: {first.message}")
+    return Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _final(found: list[Verdict]) -> str | None:
+    """In final mode a part without final rows adds none."""
+    finals = {v.final for v in found}
+    for word in (None, "unbounded", "bounded"):
+        if word in finals:
+            return word
+    return "never-final"
+
+
+def _apart(one: tuple[Block, ...], other: tuple[Block, ...]) -> bool:
+    """Whether blocks read no stream in common, or show rows that differ in a column that one of them leaves NULL."""
+    mine, theirs = (
+        {o.relation.name for b in part for s in b.selections for o in s.base.arriving}
+        for part in (one, other)
+    )
+    return mine.isdisjoint(theirs) or all(_differ(a, b) for a in one for b in other)
+
+
+def _differ(one: Block, other: Block) -> bool:
+    return any(a != b for a, b in zip(_nulls(one), _nulls(other), strict=False) if None not in (a, b))
+
+
+def _nulls(block: Block) -> list[bool | None]:
+    """Of each shown column whether it is always NULL, or never; None where neither is known."""
+    if not isinstance(block.then, Grouping):
+        return []
+    found: list[bool | None] = []
+    for shown in block.then.shown:
+        if not shown.plain or len(shown.outputs) != 1 or shown.values:
+            found.append(None)
+            continue
+        terms = [(s.base, s.base.select[shown.outputs[0]].term) for s in block.selections]
+        constants = [
+            getattr(term, "value", None) is None and not hasattr(term, "column") for _, term in terms
+        ]
+        columns = [hasattr(term, "column") and not base.nullable(term) for base, term in terms]  # type: ignore[arg-type]
+        found.append(True if all(constants) else False if all(columns) else None)
+    return found
+
+
+def _block(statement: Statement) -> Verdict:
+    block = statement.blocks[0]
+    if isinstance(block.then, Grouping):
+        return grouped(statement, block.selections, block.then, judged)
+    if isinstance(block.then, Ranking):
+        return ranked(statement, block.selections, block.then, judged)
+    if isinstance(block.then, Framing):
+        return framed(statement, block.selections, block.then, judged)
+    found = judged(statement)
+    return replace(found, final=final_of(statement, found))
