@@ -10,7 +10,7 @@ assumed that its value depends on its arguments alone, and may be any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
@@ -40,6 +40,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
+from streambound.query.windows import END, START, bucket
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -269,6 +270,9 @@ class Expressions(Scope):
         elif kind.family is Family.STRING and found.values and isinstance(found.values[0], str):
             domain = found.domain
         columns = [self.column(attribute) for attribute in of]
+        width = self._width(node)
+        if width is not None:
+            domain = None
         return Column(
             name,
             kind,
@@ -276,8 +280,28 @@ class Expressions(Scope):
             found.nullable,
             tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
             _onto(node, kind, columns),
-            known is None or _unknown(node),
+            width is None and (known is None or _unknown(node)),
+            width,
         )
+
+    def _width(self, node: exp.Expr) -> int | None:
+        """How far an expression may be from the application timestamp that it rounds; None if it rounds none."""
+        found = bucket(node)
+        if found is None:
+            return None
+        inner, width = found
+        while isinstance(inner, (exp.Paren, exp.TimeStrToTime, exp.TsOrDsToDate, exp.TsOrDsToTimestamp)):
+            inner = inner.this
+        if isinstance(inner, exp.Cast) and inner.to.this in exp.DataType.TEMPORAL_TYPES:
+            inner = inner.this
+        if isinstance(inner, exp.Column) and not is_word(inner):
+            attribute = self.attribute(inner)
+            if self.is_timestamp(attribute):
+                return width
+            of = self.column(attribute).bucket
+            return None if of is None else of + width
+        nested = self._width(inner)
+        return None if nested is None else nested + width
 
     def _known(self, column: exp.Column) -> Column | None:
         if is_word(column):
@@ -288,29 +312,51 @@ class Expressions(Scope):
 
     def kind(self, node: exp.Expr) -> Type | None:
         """The type of an expression; None where it is not known."""
-        # Loaded here: a query without expressions needs no types of them.
-        from sqlglot.optimizer.annotate_types import annotate_types
+        if isinstance(node, exp.Anonymous) and str(node.this) in (START, END):
+            return self.kind(node.expressions[0])
+        if isinstance(node, exp.Column):
+            found = self._known(node)
+            return None if found is None else found.type
 
-        root = exp.Paren(this=node.copy())
-        for column in list(root.find_all(exp.Column)):
+        def of(column: exp.Column) -> Type | None:
             known = self._known(column)
-            if known is not None:
-                dtype = exp.DType.BIGINT if known.type.step == 1 else _TYPES[known.type.family]
-                dtype = dtype if known.type.family is Family.NUMBER else _TYPES[known.type.family]
-                column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
-        try:
-            made = annotate_types(root, dialect="spark").this
-            found = made.type
-            if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
-                # A length of time, which is the type of no column.
-                return None
-        except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
+            return None if known is None else known.type
+
+        return _kind(node, of)
+
+
+def type_of_expression(node: exp.Expr, of: Callable[[exp.Column], Type]) -> Type:
+    """The type of an expression over columns of known types; a string where it cannot be told."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return of(node) if isinstance(node, exp.Column) else _kind(node, of) or STRING
+
+
+def _kind(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | None:
+    """The type of an expression; None where it is not known."""
+    # Loaded here: a query without expressions needs no types of them.
+    from sqlglot.optimizer.annotate_types import annotate_types
+
+    root = exp.Paren(this=node.copy())
+    for column in list(root.find_all(exp.Column)):
+        known = of(column)
+        if known is not None:
+            dtype = exp.DType.BIGINT if known.step == 1 else _TYPES.get(known.family, exp.DType.VARCHAR)
+            dtype = dtype if known.family is Family.NUMBER else _TYPES.get(known.family, exp.DType.VARCHAR)
+            column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
+    try:
+        made = annotate_types(root, dialect="spark").this
+        found = made.type
+        if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
+            # A length of time, which is the type of no column.
             return None
-        if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
-            return TIMESTAMP
-        if is_pmod(node):
-            return DOUBLE
-        return None if found is None else _type_of(found)
+    except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
+        return None
+    if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
+        return TIMESTAMP
+    if is_pmod(node):
+        return DOUBLE
+    return None if found is None else _type_of(found)
 
 
 def _tree(node: exp.Expr) -> Any:

@@ -96,7 +96,7 @@ class Tests:
 
 @dataclass(frozen=True)
 class Having:
-    """A condition on groups: the aggregates that it reads; ``tests`` where it is made of comparisons alone."""
+    """A condition on groups: the aggregates that it reads; ``tests`` where it is made of comparisons."""
 
     aggregates: tuple[int, ...]
     tests: Test | Tests | None = None
@@ -117,14 +117,14 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The rows whose rank among those of their first ``keys`` outputs is ``op limit``; also ORDER BY ... LIMIT.
+    """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
     none where any rows will do. ``ranked`` says that the rank itself is shown.
     """
 
     function: str
-    keys: int
+    partition: tuple[int, ...]
     order: tuple[tuple[int, bool], ...]
     op: Op
     limit: int
@@ -136,7 +136,7 @@ class Ranking:
 class Frame:
     """Which rows around a row: by number (``rows``) or by range of the order; None is without an end.
 
-    ``before`` and ``after`` are rows, or microseconds or ticks of time; negative ``after`` ends before the row.
+    ``before`` and ``after`` are rows, or microseconds or ticks of time; negative ``after`` ends before it.
     """
 
     rows: bool

@@ -18,7 +18,8 @@ from streambound.query.declared import completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
-from streambound.query.inline import Inliner, View
+from streambound.query.inline import Inliner
+from streambound.query.parts import Rows, View
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
@@ -78,8 +79,8 @@ class Script:
         second = parts(tokens(self.sql, self.language))[1:]
         return second[0][0] if second else tokens(self.sql, self.language)[0]
 
-    def written_out(self, asked: Asked) -> tuple[exp.Expr, Catalog, str | None]:
-        """The tree of a query over streams alone, their catalog, and why it cannot be evaluated, if so.
+    def written_out(self, asked: Asked) -> tuple[exp.Expr | tuple[Rows, ...], Catalog, str | None]:
+        """A query over streams alone (see ``inline``), their catalog, and why it cannot be evaluated, if so.
 
         Raises:
             QueryError: a name that is not known; a statement that is not understood.
@@ -92,9 +93,9 @@ class Script:
         inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted)
         tree = inliner.written_out(asked.tree)
         if inliner.clock:
-            catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
             return tree, catalog, _CLOCKED
-        return tree, self.catalog, _RELAXED if inliner.relaxed else None
+        return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
 
 
 # Each query of a text is asked for by itself, with the text.

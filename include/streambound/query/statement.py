@@ -49,14 +49,14 @@ class Guard:
 class AsOf:
     """As-of join: of the tuples of ``alias`` with the same ``keys`` the last before a row's own time.
 
-    ``op`` is between the row's timestamp (left) and the tuple's. With a tolerance (microseconds, or ticks) no
+    ``op`` is between the row's timestamp (left; None: its arrival) and the tuple's. With a tolerance (microseconds, or ticks) no
     tuple is older than that. ``outer`` rows without a tuple are kept, their columns NULL.
     """
 
     alias: str
     keys: tuple[tuple[Attribute, Attribute], ...]
-    left: Attribute
-    right: Attribute
+    left: Attribute | None
+    right: Attribute | None
     op: Op
     tolerance: int | None = None
     outer: bool = False
@@ -71,6 +71,17 @@ class Selection:
     formula: Formula
     guards: tuple[Guard, ...] = ()
     as_of: tuple[AsOf, ...] = ()
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The occurrences in FROM, and those of the guards."""
+        return (*self.base.occurrences, *(o for guard in self.guards for o in guard.base.occurrences))
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms of all conditions, those of the guards among them."""
+        formulas = (self.formula, *(guard.formula for guard in self.guards))
+        return tuple(atom for formula in formulas for atom in atoms_of(formula))
 
     def part(self, atoms: Iterable[Atom]) -> Query:
         """The query of the same SELECT and FROM under a conjunction, its NULL tests made plain.
@@ -104,6 +115,19 @@ class Block:
     ring: Ring
     selections: tuple[Selection, ...]
     then: Operator | None = None
+
+    @property
+    def outputs(self) -> tuple[tuple[str, Type], ...]:
+        """Name and type of each answer column; the types are those of the first selection."""
+        if self.then is not None:
+            return tuple((shown.name, shown.type) for shown in self.then.shown)
+        return self.selections[0].base.outputs
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a bag or a union of joins with filters."""
+        alone = self.ring.idempotent or len(self.selections) == 1
+        return self.then is None and alone and not any(s.guards or s.as_of for s in self.selections)
 
 
 @dataclass(frozen=True)
@@ -140,8 +164,13 @@ class Statement:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The occurrences of every SELECT, in the order of the text."""
-        return tuple(o for selection in self.selections for o in selection.base.occurrences)
+        """The occurrences of every SELECT, in the order of the text, and of what it looks for beside them."""
+        return tuple(o for selection in self.selections for o in selection.occurrences)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
+        return all(block.plain for block in self.blocks) and not any(o.relation.fed for o in self.occurrences)
 
     @property
     def streams(self) -> tuple[Occurrence, ...]:
@@ -161,7 +190,7 @@ class Statement:
     @cached_property
     def simple(self) -> Query | None:
         """The one conjunctive query that the statement is; None if it is not one."""
-        if len(self.selections) != 1:
+        if len(self.selections) != 1 or not self.plain:
             return None
         selection = self.selections[0]
         atoms = conjunction(selection.formula)
@@ -171,8 +200,11 @@ class Statement:
         """The columns of a relation that are projected or that conditions mention."""
         found: set[str] = set()
         for selection in self.selections:
-            aliases = {o.alias for o in selection.base.occurrences if o.relation.name == relation}
-            mentioned = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
+            aliases = {o.alias for o in selection.occurrences if o.relation.name == relation}
+            mentioned = {a for atom in selection.atoms for a in atom.attributes}
+            for one in selection.as_of:
+                mentioned.update(a for pair in one.keys for a in pair)
+                mentioned.update(a for a in (one.left, one.right) if a is not None)
             mentioned.update(selection.base.projected)
             found.update(a.column for a in mentioned if a.occurrence in aliases)
         return frozenset(found)
