@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from streambound.boundedness.exact import NAME
-from streambound.boundedness.extrema import pending, without
+from streambound.boundedness.extrema import argument, pending, without
 from streambound.boundedness.having import Condition, condition
 from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import (
@@ -106,10 +106,11 @@ class _Groups:
 
     def _of(self, aggregate: Aggregate, settles: bool) -> Iterator[Question]:
         if aggregate.kind in _EXTREMA:
-            yield self._extremum(aggregate, aggregate.arguments[0], settles)
+            yield self._extremum(aggregate, settles)
         elif aggregate.by is not None:
             kind = Kind.GREATEST if aggregate.kind is Kind.LAST else Kind.LEAST
-            yield self._extremum(replace(aggregate, kind=kind), aggregate.by, settles)
+            by = replace(aggregate, kind=kind, arguments=(aggregate.by,), polynomial=None)
+            yield self._extremum(by, settles)
         elif aggregate.kind in _SUMS and aggregate.distinct:
             found = (
                 [without(s, self.keys, top) for s, top in self.tops] if self.then.session else self.selections
@@ -126,14 +127,16 @@ class _Groups:
             listed = distinct(self.statement, self.selections, positions)
             yield Question(listed if self.closing else _endless(aggregate), aggregate.text, settles)
 
-    def _extremum(self, aggregate: Aggregate, position: int, settles: bool) -> Question:
+    def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:
         """Theorem M."""
-        found = []
+        found, sure = [], True
         for selection, top in self.tops:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
-            waiting = pending(selection, aggregate, [(position, aggregate.kind is Kind.GREATEST)], timely)
+            waits = argument(selection, aggregate, self.then.keys)
+            sure = sure and waits.sure
+            waiting = pending(waits.selection, aggregate, waits.order, timely, summed=True)
             found.append(without(waiting, self.keys, timely))
-        return Question(distinct(self.statement, found, self.keys), aggregate.text, settles)
+        return Question(distinct(self.statement, found, self.keys), aggregate.text, settles and sure)
 
     def _number(self, aggregate: Aggregate, settles: bool) -> Iterator[Question]:
         """Theorem L, of the selections where what is summed shows more than that there is a row."""
@@ -172,8 +175,7 @@ class _Groups:
             place = aggregate.arguments[0]
             if all(s[place].term in [s[k].term for k in self.keys] for s in select):
                 return judge(distinct(self.statement, self.selections, self.keys)).outcome.value
-            ends = [_last(s, s.base.select[place].term, aggregate.kind) for s in self.selections]
-            return None if any(ends) else "never-final"
+            return self._last(aggregate, place, judge)
         if aggregate.kind in _SUMS and aggregate.distinct:
             values = [(s, s.base.select[p].term) for s in self.selections for p in aggregate.arguments]
             return "bounded" if all(_finite(*value) for value in values) else "never-final"
@@ -184,6 +186,17 @@ class _Groups:
             return "never-final" if Nature.NUMBER in shows else None
         first = aggregate.kind in (Kind.ANY, Kind.FIRST) and aggregate.by is None
         return "bounded" if first else "never-final" if aggregate.kind is not Kind.SKETCH else None
+
+    def _last(self, aggregate: Aggregate, place: int, judge: Judge) -> str | None:
+        """An extremum is final once it has the value that no other takes from it: DISTINCT with that value."""
+        ends = {end for s in self.selections for end in _ends(s, s.base.select[place].term, aggregate.kind)}
+        if ends == {None}:
+            return "never-final"
+        if len(ends) != 1 or aggregate.polynomial not in (None, ((Fraction(1), (place,)),)):
+            return None
+        found = [_where(s, aggregate, Op.EQ, end) for end in ends if end is not None for s in self.selections]
+        asked = judge(distinct(self.statement, found, self.keys)).outcome
+        return None if asked is Outcome.UNKNOWN else asked.value
 
 
 def _in_session(selection: Selection, top: frozenset[str], keys: int) -> Iterator[Selection]:
@@ -262,13 +275,13 @@ def _finite(selection: Selection, term: Term) -> bool:
     return all(finite(Space(f.query), f.closure, term) for f in _facts(selection, term) if f.closure)
 
 
-def _last(selection: Selection, term: Term, kind: Kind) -> bool:
-    """Whether an extremum can have a value that no other row takes from it."""
+def _ends(selection: Selection, term: Term, kind: Kind) -> Iterator[Fraction | None]:
+    """In each case the last value of an extremum, None where it has none."""
     if not isinstance(term, Attribute):
-        return True
+        yield Fraction(0)
+        return
     for facts in _facts(selection, term):
         assert facts.closure is not None
-        ends = facts.closure.upper(term) if kind is Kind.GREATEST else facts.closure.lower(term)
-        if ends is not None:
-            return True
-    return False
+        found = facts.closure.upper(term) if kind is Kind.GREATEST else facts.closure.lower(term)
+        value = None if found is None or found[1] else facts.space.value(facts.space.family(term), found[0])
+        yield Fraction(value) if isinstance(value, (int, Fraction)) else None

@@ -14,6 +14,7 @@ from itertools import pairwise
 from streambound.boundedness.verdict import Reason
 from streambound.constraints.space import Space
 from streambound.constraints.system import finite, system
+from streambound.query.clock import CLOCK
 from streambound.query.model import (
     Attribute,
     Column,
@@ -30,6 +31,11 @@ from streambound.query.renaming import mapped_atom
 from streambound.query.values import parse_type
 
 _VERSION = "time of change"
+
+
+def takes_back(query: Query) -> bool:
+    """Whether every row of a query can be taken back: tables change, and conditions on the present time end."""
+    return any(o.relation.kind is Kind.VERSIONED or o.relation == CLOCK for o in query.occurrences)
 
 
 def _changing(query: Query) -> tuple[Occurrence, ...]:

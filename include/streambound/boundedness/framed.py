@@ -47,11 +47,13 @@ class _Frames:
 
     def questions(self) -> Iterator[Question]:
         """What must be bounded."""
-        plain = all(s.plain for s in self.then.shown)
-        yield Question(of_rows(self.statement, self.selections, INTEGERS, self.shown), "", plain)
-        seen = {number for s in self.then.shown for number in s.values}
-        for number in sorted(seen):
-            yield from self._of(self.then.functions[number], plain)
+        for shown in (True, False):
+            # Rows with fewer columns are told from these: what they show is a part of it.
+            kept = tuple(dict.fromkeys(p for s in self.then.shown if s.plain or not shown for p in s.outputs))
+            yield Question(of_rows(self.statement, self.selections, INTEGERS, kept), "", shown)
+        plain = {number for s in self.then.shown if s.plain for number in s.values}
+        for number in sorted({number for s in self.then.shown for number in s.values}):
+            yield from self._of(self.then.functions[number], number in plain)
 
     def _of(self, over: Over, plain: bool) -> Iterator[Question]:
         reason = f"OVER of {over.name}"
@@ -80,11 +82,12 @@ class _Frames:
     def _stamped(self, over: Over) -> bool | None:
         """Whether it is ordered by time; None where that is the time of streams that do not complete the rows."""
         if not over.order:
-            return False
+            # A range of a length of time is one of time.
+            return not over.frame.rows and over.frame.before is not None
         found = set[bool | None]()
         for selection, top in self.tops:
             term = selection.base.select[over.order[0][0]].term
-            timed = isinstance(term, Attribute) and selection.base.is_timestamp(term)
+            timed = isinstance(term, Attribute) and selection.base.is_time(term)
             completes = isinstance(term, Attribute) and term.occurrence in top
             found.add(timed if completes or not timed else None)
         return None if None in found else found == {True}
@@ -94,7 +97,7 @@ class _Frames:
         if not self._stamped(over) or over.name in _WHOLE:
             return None
         frame = over.frame
-        if over.order[0][1]:
+        if over.order and over.order[0][1]:
             frame = Frame(frame.rows, frame.after, frame.before)
         return None if frame.after is None else frame
 

@@ -244,6 +244,11 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
             continue
         if mine:
             return Verdict(Outcome.UNBOUNDED, NAME, (_waiting(query, *mine[0]),))
+    if _seen_values(time, outer, steps):
+        message = (
+            "of a stream that comes after them rows have seen no value, the last one, or two: three counts"
+        )
+        return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
     for closed in _closed(time, outer):
         for a, b in chain(both, never):
             if a.occurrence in closed and b.occurrence not in closed:
@@ -251,6 +256,25 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
                 return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (a, b)),))
     message = "rows that wait for a match are told apart by columns of finitely many values alone"
     return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+
+
+def _seen_values(time: TimeOrder, outer: frozenset[str], steps: list[tuple[Attribute, Attribute]]) -> bool:
+    """Whether only one ``<>`` inside is compared, of a stream that follows the one row and of one without time.
+
+    A row that has seen one value has seen the last one, for a row that saw another before has seen two.
+    """
+    if steps or len(outer) != 1 or len(time.infinite) != 3:
+        return False
+    (row,) = outer
+    after = [s for s in time.infinite if s != row and time.precedes(row, s)]
+    free = [s for s in time.infinite if s != row and s not in after and not time.precedes(s, row)]
+    if len(after) != 1 or len(free) != 1 or any(time.precedes(after[0], s) for s in (row, free[0])):
+        return False
+    if time.precedes(free[0], after[0]):
+        return False
+    found = [atom for atom, _ in unequal_crossings(time)]
+    unequal = {frozenset(a.occurrence for a in atom.attributes) for atom in found}
+    return len(set(found)) == 1 and unequal == {frozenset((after[0], free[0]))}
 
 
 def _closed(time: TimeOrder, outer: frozenset[str]) -> Iterator[frozenset[str]]:

@@ -40,8 +40,8 @@ class _Ranks:
     then: Ranking
 
     @property
-    def keys(self) -> range:
-        return range(self.then.keys)
+    def keys(self) -> tuple[int, ...]:
+        return self.then.partition
 
     @property
     def selections(self) -> list[Selection]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streambound.boundedness.aggregates import grouped
+from streambound.boundedness.changing import takes_back
 from streambound.boundedness.composition import fed, inherited
 from streambound.boundedness.disjunctions import Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
@@ -38,11 +39,14 @@ def _decided(statement: Statement) -> Decision:
     if any(b.then is not None for b in statement.blocks) or guarded(statement):
         return Decision(_summed(statement), (), (), operators=True)
     found = decide_plain(statement)
-    return replace(found, verdict=replace(found.verdict, final=_settled(found.verdict)))
+    final = None if found.verdict.outcome is Outcome.UNKNOWN else found.verdict.outcome.value
+    if final is not None and _takes_back(statement):
+        final = "never-final"
+    return replace(found, verdict=replace(found.verdict, final=final))
 
 
-def _settled(verdict: Verdict) -> str | None:
-    return None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
+def _takes_back(statement: Statement) -> bool:
+    return all(takes_back(s.base) for s in statement.selections)
 
 
 def _summed(statement: Statement) -> Verdict:
@@ -110,6 +114,13 @@ def _nulls(block: Block) -> list[bool | None]:
 
 
 def _block(statement: Statement) -> Verdict:
+    found = _by_operator(statement)
+    if found.final is not None and found.outcome is not Outcome.UNKNOWN and _takes_back(statement):
+        return replace(found, final="never-final")
+    return found
+
+
+def _by_operator(statement: Statement) -> Verdict:
     block = statement.blocks[0]
     if isinstance(block.then, Grouping):
         return grouped(statement, block.selections, block.then, judged)
