@@ -43,11 +43,9 @@ def lying(zone: Zone, low: Attribute, high: Attribute, further: tuple[Difference
 
 
 def infinite_attributes(time: TimeOrder) -> list[Attribute]:
-    """The mentioned attributes of infinite streams, application timestamps aside."""
+    """The mentioned attributes of infinite streams, timestamps and their buckets aside."""
     query = time.facts.query
-    return [
-        a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_timestamp(a)
-    ]
+    return [a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_time(a)]
 
 
 def crossings(time: TimeOrder) -> list[Crossing]:
@@ -97,7 +95,7 @@ def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
     """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
     if attribute.occurrence not in time.infinite:
         return None
-    if time.facts.query.is_timestamp(attribute):
+    if time.facts.query.is_time(attribute):
         return Zone(Family.TIME, None, None)
     return next(shared_zones(time, attribute, attribute), None)
 
@@ -120,7 +118,7 @@ def evidence(query: Query, low: Attribute, high: Attribute) -> list[Join]:
     """The user's comparisons that chain from ``low`` up to ``high``, fewest first found."""
     edges: dict[Attribute, list[tuple[Attribute, Join]]] = {}
     for atom in query.joins:
-        if query.is_timestamp(atom.left):
+        if query.is_time(atom.left):
             continue
         if atom.op in (Op.LT, Op.LE, Op.EQ):
             edges.setdefault(atom.left, []).append((atom.right, atom))

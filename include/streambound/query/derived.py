@@ -411,6 +411,9 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
     if isinstance(node, (exp.Case, exp.If, exp.Coalesce)):
         return False
     whole = all(column.type.step == 1 for column in columns)
+    if isinstance(node, exp.IntDiv):
+        divisor = node.expression
+        return whole and isinstance(node.this, exp.Column) and isinstance(divisor, exp.Literal)
     if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
         summed = linear(node.this).plus(linear(node.expression), -1)
         return _unknown(node) or _free(node, summed, not isinstance(node, exp.EQ))
@@ -517,16 +520,22 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
 
 def derives(statement: Statement) -> bool:
     """Whether a statement has expressions."""
-    return any(column.of for _, columns in used(statement) for column in columns) or any(
+    return any(column.of for _, columns in used(statement) for column in _valued(columns)) or any(
         output.within for selection in statement.selections for output in selection.base.select
     )
+
+
+def _valued(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """The columns that are no buckets: those are times, which what they are computed from bounds."""
+    return tuple(column for column in columns if column.bucket is None)
 
 
 def independent(statement: Statement) -> bool:
     """Whether the derived columns may be taken for free ones: then verdicts on them are exact."""
     if any(output.within for selection in statement.selections for output in selection.base.select):
         return False
-    for relation, columns in used(statement):
+    for relation, mentioned in used(statement):
+        columns = _valued(mentioned)
         derived = [column for column in columns if column.of]
         bases = [base for column in columns for base in column.of or (column.name,)]
         if derived and (len(bases) != len(set(bases)) or not all(column.onto for column in derived)):

@@ -355,7 +355,16 @@ class Query:
 
     def is_time(self, attribute: Attribute) -> bool:
         """Whether the attribute is a timestamp of its stream, or a bucket of it."""
-        return self.is_timestamp(attribute) or self.column(attribute).bucket is not None
+        return self.moment(attribute) is not None
+
+    def moment(self, attribute: Attribute) -> tuple[Attribute, int] | None:
+        """The timestamp that a time is or is a bucket of, and how far it is at most from it; None of others."""
+        if self.is_timestamp(attribute):
+            return attribute, 0
+        near, stamp = self.column(attribute).bucket, self.occurrence(attribute.occurrence).relation.timestamp
+        if near is None or stamp is None:
+            return None
+        return Attribute(attribute.occurrence, stamp), near
 
     def nullable(self, attribute: Attribute) -> bool:
         """Whether the attribute may be NULL; an application timestamp never is."""

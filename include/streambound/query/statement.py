@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from streambound.errors import Place
-from streambound.query.formula import Formula, all_of, atoms_of, conjunction
+from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
 from streambound.query.model import (
     Atom,
     Attribute,
@@ -61,6 +61,8 @@ class AsOf:
     tolerance: int | None = None
     outer: bool = False
     place: Place = field(compare=False, default=Place(1, 1))
+    # What else ON asks of the tuple that is looked for: the last one of which it holds.
+    where: Formula = ALWAYS
 
 
 @dataclass(frozen=True)
