@@ -24,7 +24,7 @@ from dataclasses import replace
 from itertools import chain, combinations
 
 from streambound.boundedness.as_of import versions, widened
-from streambound.boundedness.crossings import crossings, unequal_crossings
+from streambound.boundedness.crossings import crossings, declared, unequal_crossings
 from streambound.boundedness.disjunctions import decide
 from streambound.boundedness.exact import NAME, exact, projected_reasons, repeated
 from streambound.boundedness.questions import joined
@@ -231,8 +231,8 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
         return first
     steps = [(c.low, c.high) for c in crossings(time)]
     unequal = [(c.low, c.high) for _, c in unequal_crossings(time)]
-    both = [*steps, *((high, low) for low, high in steps)]
-    never = [*unequal, *((high, low) for low, high in unequal)]
+    both = [pair for a, b in steps for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
+    never = [pair for a, b in unequal for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
     for alias in time.infinite:
         down = time.down(alias)
         if alias in outer:

@@ -42,7 +42,8 @@ def _decided(statement: Statement) -> Decision:
     final = None if found.verdict.outcome is Outcome.UNKNOWN else found.verdict.outcome.value
     if final is not None and _takes_back(statement):
         final = "never-final"
-    return replace(found, verdict=replace(found.verdict, final=final))
+    few = any(c.cardinality is not None for o in statement.occurrences for c in o.relation.columns)
+    return replace(found, verdict=replace(found.verdict, final=final), operators=found.operators or few)
 
 
 def _takes_back(statement: Statement) -> bool:

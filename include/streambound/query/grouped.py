@@ -232,7 +232,9 @@ class _Group:
             if not isinstance(part, exp.Column) or part.args.get("table") or is_word(part):
                 return part
             key = self._names.canonical(part)
-            if not self._names.knows(part) or (key not in self._keys and part.find_ancestor(exp.AggFunc) is None):
+            if not self._names.knows(part) or (
+                key not in self._keys and part.find_ancestor(exp.AggFunc) is None
+            ):
                 return by_name.get(self._names.inliner.key(part.this), part).copy()
             return part
 

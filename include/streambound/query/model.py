@@ -48,7 +48,8 @@ class Column:
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
     A *bucket* is a monotone function of the application timestamp that is never so far from it
-    (microseconds, or ticks): the start or end of a window, a day.
+    (microseconds, or ticks): the start or end of a window, a day. Of a column with a declared ``cardinality``
+    at most so many different values ever come, which nobody knows beforehand.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Column:
     onto: bool = True
     assumed: bool = False
     bucket: int | None = None
+    cardinality: int | None = None
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
