@@ -15,6 +15,7 @@ from itertools import permutations, product
 
 from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
+from streambound.boundedness.vacuous import without_vacuous
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
@@ -49,10 +50,9 @@ def decide(statement: Statement) -> Decision:
     found = _decide(statement)
     if found.verdict.bounded or not derives(statement) or independent(statement):
         return found
-    less = shown_less(statement)
-    if independent(less):
-        without = _decide(less)
-        if without.verdict.outcome is Outcome.UNBOUNDED:
+    for less in (shown_less(statement), without_vacuous(statement)):
+        without = _decide(less) if independent(less) else found
+        if less is not statement and without is not found and without.verdict.outcome is Outcome.UNBOUNDED:
             return without
     first = found.verdict.reasons[0]
     what = (

@@ -203,6 +203,14 @@ class Expressions(Scope):
         assert isinstance(found, Attribute)
         return found, value
 
+    def as_value(self, attribute: Attribute) -> Attribute:
+        """A timestamp as a column like any other, for comparisons with those: its values are no order of time."""
+        owner, column = self.owner(attribute), self.column(attribute)
+        name = f"(value of {column.name})"
+        made = replace(column, name=name, of=column.of or (column.name,), bucket=None, nullable=False)
+        self.made.setdefault(owner.relation.name, {})[name] = made
+        return Attribute(owner.alias, name)
+
     def _derived(self, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Attribute:
         owner = self.owner(of[0])
         key = (owner.relation.name, self._key(node))

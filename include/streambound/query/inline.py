@@ -88,7 +88,7 @@ class Inliner:
         unlisted: frozenset[str] = frozenset(),
     ) -> None:
         self._sql, self._catalog, self._language, self._views = sql, catalog, language, views
-        self._unlisted = unlisted
+        self._unlisted, self._given = unlisted, catalog
         self._missing: list[UnsupportedError] = []
         self._open: list[exp.Expr] = []
         self._lenient = 0
@@ -121,10 +121,11 @@ class Inliner:
             blocks = tuple(map(self._timed, blocks))
         if self._missing:
             raise together(self._missing)
-        plain_rows = all(
-            rows.plain and not any(c.value.meta.get("within") for c in rows.columns) for rows in blocks
-        )
-        return statement_tree(blocks) if blocks and plain_rows else blocks
+        shown = (item.value for rows in blocks for item in rows.columns)
+        plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
+        # What a sub-query feeds has no name that the user's text has.
+        own = plain_rows and self._catalog is self._given
+        return statement_tree(blocks) if blocks and own else blocks
 
     def _timed(self, block: Rows) -> Rows:
         """A block with the clock in FROM of those whose answers it ends."""

@@ -44,6 +44,8 @@ class Latest:
     tolerance: exp.Expr | None
     outer: bool
     node: exp.Expr
+    # What else a tuple must meet to be looked at.
+    where: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -302,6 +304,7 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
             left=of(one.left),
             right=of(one.right),
             tolerance=None if one.tolerance is None else of(one.tolerance),
+            where=tuple(map(of, one.where)),
         )
 
     return Part(

@@ -80,7 +80,8 @@ def selection(
         return all_of(formulas)
 
     conditions = [read([*ons, *([where.this] if where else [])]), *(read(one.conditions) for one in partners)]
-    as_of = tuple(_as_of(one, scope) for one in latest)
+    where_of = [read(one.where) for one in latest]
+    as_of = tuple(_as_of(one, scope, found) for one, found in zip(latest, where_of, strict=True))
     outputs = _outputs(select, scope, missing, done)
     if missing:
         raise together(missing)
@@ -96,7 +97,7 @@ def selection(
     return Selection(base, conditions[0], tuple(guards), as_of)
 
 
-def _as_of(one: Latest, scope: Expressions) -> AsOf:
+def _as_of(one: Latest, scope: Expressions, where: Formula) -> AsOf:
     """An as-of join over attributes.
 
     Raises:
@@ -124,6 +125,7 @@ def _as_of(one: Latest, scope: Expressions) -> AsOf:
         None if one.tolerance is None else 0,
         one.outer,
         place,
+        where,
     )
 
 
