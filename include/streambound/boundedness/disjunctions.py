@@ -15,6 +15,7 @@ from itertools import permutations, product
 
 from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
+from streambound.boundedness.shifts import level
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
@@ -49,6 +50,11 @@ def decide(statement: Statement) -> Decision:
     found = _decide(statement)
     if found.verdict.bounded or not derives(statement) or independent(statement):
         return found
+    flat = level(statement)
+    if flat is not None:
+        without = _decide(flat)
+        if without.verdict.outcome in (Outcome.BOUNDED, Outcome.UNBOUNDED):
+            return replace(without, deciding=(), judged=(), operators=True)
     less = shown_less(statement)
     if independent(less):
         without = _decide(less)
@@ -65,7 +71,8 @@ def decide(statement: Statement) -> Decision:
 def _decide(statement: Statement) -> Decision:
     if statement.simple is not None:
         verdict = exact(statement.simple)
-        return Decision(verdict, (Part(0, statement.simple, verdict),))
+        kept = any(reason.code == "irredundant-tuples" for reason in verdict.reasons)
+        return Decision(verdict, (Part(0, statement.simple, verdict),), operators=kept)
     try:
         return _decided(statement)
     except SearchLimit:

@@ -160,11 +160,12 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) ->
         None if tolerance is None else exp.Sub(this=tolerance[0], expression=tolerance[1]),
         names.sides[number].endswith("LEFT"),
         node,
+        tuple(rest),
     )
     return Joined(
         found.parts[: number + 1],
         (*row.tables, *part.tables),
-        (*row.conditions, *part.conditions, *rest),
+        (*row.conditions, *part.conditions),
         (*row.partners, *part.partners),
         (*row.latest, *part.latest, latest),
     )
