@@ -96,13 +96,15 @@ class _Groups:
         """What must be bounded."""
         visible = self.having.visible
         plain = {s.values[0] for s in self.then.shown if s.plain and len(s.values) == 1}
-        yield Question(distinct(self.statement, self.selections, self.keys), "", visible)
+        alone = self.having.alone and not self.shown
+        if not alone or not self.having.monotone:
+            yield Question(distinct(self.statement, self.selections, self.keys), "", visible or alone)
         for number in dict.fromkeys((*self.shown, *self.having.whole)):
             yield from self._of(self.then.aggregates[number], visible and number in plain)
         for number, op, value in self.having.extrema:
             aggregate = self.then.aggregates[number]
             found = [_where(s, aggregate, op, value) for s in self.selections]
-            yield Question(distinct(self.statement, found, self.keys), f"HAVING {aggregate.text}", False)
+            yield Question(distinct(self.statement, found, self.keys), f"HAVING {aggregate.text}", alone)
 
     def _of(self, aggregate: Aggregate, settles: bool) -> Iterator[Question]:
         if aggregate.kind in _EXTREMA:

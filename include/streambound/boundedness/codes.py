@@ -46,6 +46,12 @@ CODES: dict[str, Code] = {
         f"{_A}: no branch breaks (a), (b) or (c)",
         f"{_B}: no branch breaks (P), (E) or (N)",
     ),
+    "irredundant-tuples": Code(
+        "Of a stream joined with itself boundedly many tuples are ever needed.",
+        "",
+        f"{_A} speaks of self-joins as of other joins",
+        "condition (H): no family of tuples that are all needed grows without end",
+    ),
     "unsatisfiable": Code(
         "The conditions contradict each other, so the answer is always empty.",
         "Read the conditions again: this is seldom meant.",

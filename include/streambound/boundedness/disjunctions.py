@@ -15,6 +15,7 @@ from itertools import permutations, product
 
 from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
+from streambound.boundedness.shifts import level
 from streambound.boundedness.vacuous import without_vacuous
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
@@ -50,9 +51,16 @@ def decide(statement: Statement) -> Decision:
     found = _decide(statement)
     if found.verdict.bounded or not derives(statement) or independent(statement):
         return found
+    flat = level(statement)
+    if flat is not None:
+        without = _decide(flat)
+        if without.verdict.outcome in (Outcome.BOUNDED, Outcome.UNBOUNDED):
+            return replace(without, deciding=(), judged=(), operators=True)
     for less in (shown_less(statement), without_vacuous(statement)):
-        without = _decide(less) if independent(less) else found
-        if less is not statement and without is not found and without.verdict.outcome is Outcome.UNBOUNDED:
+        if less is statement or not independent(less):
+            continue
+        without = _decide(less)
+        if without.verdict.outcome is Outcome.UNBOUNDED:
             return without
     first = found.verdict.reasons[0]
     what = (
@@ -65,7 +73,8 @@ def decide(statement: Statement) -> Decision:
 def _decide(statement: Statement) -> Decision:
     if statement.simple is not None:
         verdict = exact(statement.simple)
-        return Decision(verdict, (Part(0, statement.simple, verdict),))
+        kept = any(reason.code == "irredundant-tuples" for reason in verdict.reasons)
+        return Decision(verdict, (Part(0, statement.simple, verdict),), operators=kept)
     try:
         return _decided(statement)
     except SearchLimit:

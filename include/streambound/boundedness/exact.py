@@ -39,6 +39,7 @@ from streambound.boundedness.crossings import (
 )
 from streambound.boundedness.folding import filters_apart, folded
 from streambound.boundedness.pending import two_groups
+from streambound.boundedness.self_joins import unbounded_pair
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.wording import branch, lacks
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
@@ -84,10 +85,27 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
         return _unobstructed(time)
     twice = repeated(query)
     if twice and query.ring.idempotent and not witnessed and not filters_apart(query):
+        values = tuple(reason for reason in reasons if _remembered(query, reason))
+        if values:
+            return Verdict(Outcome.UNBOUNDED, NAME, values)
+        if (family := unbounded_pair(facts)) is not None:
+            return _by_family(family, twice, tuple(reasons))
         message = f"{twice} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
+
+
+def _remembered(query: Query, reason: Reason) -> bool:
+    """(P'): whether a projected value must be remembered, whichever tuples make it."""
+    return reason.code == "unbounded-projection" and not any(map(query.is_time, reason.attributes))
+
+
+def _by_family(found: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdict:
+    if found:
+        return Verdict(Outcome.UNBOUNDED, NAME, reasons)
+    message = f"of the tuples of {twice} boundedly many are ever needed: each of the others is one too many"
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("irredundant-tuples", message),))
 
 
 def _at_once(time: TimeOrder) -> str:

@@ -41,6 +41,7 @@ class Condition:
         never: no group ever meets it.
         visible: rows of every group can be made to show, and each number of rows to be told.
         monotone: a group that meets it always will.
+        alone: it is one comparison of an extremum, which one row makes true, or false.
     """
 
     whole: tuple[int, ...] = ()
@@ -48,6 +49,7 @@ class Condition:
     never: bool = False
     visible: bool = True
     monotone: bool = True
+    alone: bool = False
 
 
 def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
@@ -81,6 +83,7 @@ def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
         tuple(extrema),
         visible=_reachable(tests, then, selections),
         monotone=rising,
+        alone=len(found) == len(extrema) == 1,
     )
 
 

@@ -61,6 +61,8 @@ class Column:
     assumed: bool = False
     bucket: int | None = None
     cardinality: int | None = None
+    # What is added to the one column that it is computed from, where that is all.
+    shift: int = 0
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.

@@ -33,7 +33,10 @@ class Partners:
 
 @dataclass(frozen=True)
 class Latest:
-    """An as-of join with the table of that alias; sides and keys in terms of streams."""
+    """An as-of join with the table of that alias; sides and keys in terms of streams.
+
+    ``conditions`` are what else ON asks of the tuple that is looked for.
+    """
 
     alias: str
     keys: tuple[tuple[exp.Expr, exp.Expr], ...]
@@ -44,8 +47,7 @@ class Latest:
     tolerance: exp.Expr | None
     outer: bool
     node: exp.Expr
-    # What else a tuple must meet to be looked at.
-    where: tuple[exp.Expr, ...] = ()
+    conditions: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -304,7 +306,7 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
             left=of(one.left),
             right=of(one.right),
             tolerance=None if one.tolerance is None else of(one.tolerance),
-            where=tuple(map(of, one.where)),
+            conditions=tuple(map(of, one.conditions)),
         )
 
     return Part(

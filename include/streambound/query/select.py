@@ -80,8 +80,8 @@ def selection(
         return all_of(formulas)
 
     conditions = [read([*ons, *([where.this] if where else [])]), *(read(one.conditions) for one in partners)]
-    where_of = [read(one.where) for one in latest]
-    as_of = tuple(_as_of(one, scope, found) for one, found in zip(latest, where_of, strict=True))
+    conditions += [read(one.conditions) for one in latest]
+    as_of = tuple(_as_of(one, scope) for one in latest)
     outputs = _outputs(select, scope, missing, done)
     if missing:
         raise together(missing)
@@ -90,14 +90,15 @@ def selection(
     ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
     base = Query(name, sql, ring, outputs, known[: len(occurrences)], ())
     guards, start = [], len(occurrences)
-    for one, found, condition in zip(partners, further, conditions[1:], strict=True):
+    for one, found, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
         own = replace(base, ring=BOOLEANS, select=(), occurrences=known[start : start + len(found)])
         guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
         start += len(found)
-    return Selection(base, conditions[0], tuple(guards), as_of)
+    asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
+    return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked))
 
 
-def _as_of(one: Latest, scope: Expressions, where: Formula) -> AsOf:
+def _as_of(one: Latest, scope: Expressions) -> AsOf:
     """An as-of join over attributes.
 
     Raises:
@@ -125,7 +126,6 @@ def _as_of(one: Latest, scope: Expressions, where: Formula) -> AsOf:
         None if one.tolerance is None else 0,
         one.outer,
         place,
-        where,
     )
 
 
