@@ -120,6 +120,22 @@ class Expressions(Scope):
         found = self.made.get(relation.name, {}).get(attribute.column)
         return found if found is not None else relation.column(attribute.column)
 
+    def attribute(self, node: exp.Column) -> Attribute:
+        """The attribute that a column name refers to; of a type that is not supported a column of any values."""
+        for owner in self.occurrences:
+            relation = owner.relation
+            if node.table and owner.alias.lower() != node.table.lower():
+                continue
+            for name, kind in relation.opaque:
+                if name.lower() != node.name.lower():
+                    continue
+                # What is computed may be so from any of the others.
+                others = [c.name for c in relation.columns] if kind.startswith("computed(") else []
+                made = Column(name, STRING, of=(name, *others), assumed=True)
+                self.made.setdefault(relation.name, {})[name] = made
+                return Attribute(owner.alias, name)
+        return super().attribute(node)
+
     def term(self, node: exp.Expr) -> Term:
         """The attribute or constant that ``node`` is; of an expression its derived column.
 
