@@ -40,7 +40,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
-from streambound.query.windows import END, START, bucket
+from streambound.query.windows import END, SESSIONS, START, bucket
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -188,6 +188,8 @@ class Expressions(Scope):
             if is_clock(part) or _named(part) in _RANDOM:
                 what = f"{describe(part, self.sql)}, whose value is another each time,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
+            if _named(part) in SESSIONS:
+                raise blockers.blocker("a session without GROUP BY", part, self.sql)
             if isinstance(part, exp.UDTF) or _named(part) in _ROWS:
                 what = f"{describe(part, self.sql)}, which makes several rows of one,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")

@@ -34,6 +34,8 @@ from streambound.query.parts import Done, Item, output, stands_for, value
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import Window, called, length
 
+# More keys of CUBE than a person writes.
+MAX_CUBE = 6
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 _OPS: dict[type[exp.Expr], Op] = {
     exp.LT: Op.LT,
@@ -128,37 +130,43 @@ def _grouping_sets(
     """The keys of GROUP BY, and which of them each of its sets has (None: all)."""
     if group is None:
         return [], [None]
-    keys = [_meant(node, names, items) for node in group.expressions]
+    clauses = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    keys = [_meant(node, names, items) for node in group.expressions if not isinstance(node, clauses)]
     if group.args.get("all"):
         keys = [node for _, _, node in items if not any(map(is_aggregate, node.walk()))]
-    always = len(keys)
-    sets: list[frozenset[int] | None] = []
+    sets = [frozenset(range(len(keys)))]
 
-    def positions(nodes: list[exp.Expr]) -> list[int]:
+    def positions(nodes: list[exp.Expr]) -> frozenset[int]:
         found = []
         for node in nodes:
             keys.append(_meant(node, names, items))
             found.append(len(keys) - 1)
-        return found
+        return frozenset(found)
 
-    for kind in ("rollup", "cube", "grouping_sets"):
-        for clause in group.args.get(kind) or []:
-            inner = [e.this if isinstance(e, exp.Paren) else e for e in clause.expressions]
-            if kind == "grouping_sets":
-                chosen = [positions(list(e.expressions) if isinstance(e, exp.Tuple) else [e]) for e in inner]
-                sets += [frozenset(one) for one in chosen]
-                continue
-            all_of = positions(inner)
-            if kind == "rollup":
-                sets += [frozenset(all_of[:n]) for n in range(len(all_of) + 1)]
-            else:
-                sets += [
-                    frozenset(k for bit, k in enumerate(all_of) if mask >> bit & 1)
-                    for mask in range(1 << min(len(all_of), 6))
-                ]
-    if not sets:
-        return keys, [None]
-    return keys, [frozenset(range(always)) | (one or frozenset()) for one in sets]
+    given = [node for node in group.expressions if isinstance(node, clauses)]
+    given += [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or []]
+    for clause in given:
+        members = [_members(node) for node in clause.expressions]
+        if isinstance(clause, exp.GroupingSets):
+            chosen = [positions(nodes) for nodes in members]
+        else:
+            units = [positions(nodes) for nodes in members]
+            masks = range(1 << min(len(units), MAX_CUBE)) if isinstance(clause, exp.Cube) else None
+            picked = (
+                [[unit for bit, unit in enumerate(units) if mask >> bit & 1] for mask in masks]
+                if masks is not None
+                else [units[:n] for n in range(len(units) + 1)]
+            )
+            chosen = [frozenset().union(*one) for one in picked]
+        sets = [one | more for one in sets for more in chosen]
+    return keys, list(dict.fromkeys(sets)) if given else [None]
+
+
+def _members(node: exp.Expr) -> list[exp.Expr]:
+    """The keys of one set of GROUPING SETS, or that ROLLUP and CUBE take together."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.this if isinstance(node, exp.Paren) else node]
 
 
 def _meant(node: exp.Expr, names: Names, items: list[tuple[str, str, exp.Expr]]) -> exp.Expr:
@@ -205,7 +213,9 @@ class _Group:
             start = names.edge(window, False, window.node)
             self._keys[names.canonical(start)] = self._asked.spread(start)
         for key in shown:
-            if not isinstance(key, exp.Literal):
+            if (gap := names.session_of(key)) is not None:
+                self._sessions = [*self._sessions, Window("SESSION", None, gap, key)]
+            elif not isinstance(key, exp.Literal):
                 self._keys[names.canonical(key)] = self._asked.spread(key)
 
     def done(self) -> tuple[list[exp.Expr], Done]:
@@ -249,6 +259,9 @@ class _Group:
             return exp.Null()
         if (part := self._of_window(node)) is not None:
             return part
+        if name_of(node) in ("GROUPING", "GROUPING_ID"):
+            # The same for all rows of a grouping set.
+            return exp.Literal.number(int(any(self._names.canonical(n) in self._left_out for n in node.walk())))
         if is_aggregate(node):
             return value(self._numbered(node))
         if isinstance(node, exp.Column) and not is_word(node):
@@ -263,7 +276,10 @@ class _Group:
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""
-        found = self._names.window_part(node, [*self._windows, *self._sessions])
+        if self._sessions and self._names.session_of(node) is not None:
+            found = (self._sessions[0], False)
+        else:
+            found = self._names.window_part(node, [*self._windows, *self._sessions])
         if found is None:
             return None
         window, end = found
@@ -284,12 +300,13 @@ class _Group:
         names = self._names
         if not names.knows(node) and not (node.table and names.is_within(node)):
             raise names.unknown(node)
+        said = blockers.words(node, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
-            fix = f"add GROUP BY {node.sql()}, or an aggregate around it"
+            fix = f"add GROUP BY {said}, or an aggregate around it"
         else:
-            fix = f"add {node.sql()} to GROUP BY, or write ANY_VALUE({node.sql()})"
+            fix = f"add {said} to GROUP BY, or write ANY_VALUE({said})"
         raise QueryError(
-            f"{node.sql()} is neither in GROUP BY nor within an aggregate",
+            f"{said} is neither in GROUP BY nor within an aggregate",
             place=place_of(node, names.inliner.text),
             accepted="keys of GROUP BY, and aggregates",
             fix=fix,
@@ -441,7 +458,7 @@ def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
 
 def _frame(node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool) -> Frame:
     found = node.args.get("spec") or spec.args.get("spec")
-    if name in ("LAG", "LEAD"):
+    if name in ("LAG", "LEAD") and found is None:
         offset = inner.args.get("offset") or (inner.expressions[1] if len(inner.expressions) > 1 else None)
         rows = length(offset) if offset is not None else 1
         rows = 1 if rows is None else rows

@@ -909,8 +909,9 @@ class Inliner:
         if limit is None or not rows:
             return rows
         count = limit.args.get("expression") if isinstance(limit, exp.Limit) else limit.args.get("count")
-        if isinstance(limit, exp.Fetch) and (limit.args.get("with_ties") or limit.args.get("limit_options")):
-            self._missing.append(blockers.blocker("FETCH ... WITH TIES", limit, self._sql))
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+            self._missing.append(blockers.blocker("LIMIT WITH TIES or PERCENT", limit, self._sql))
             return ()
         if not isinstance(count, exp.Literal) or not count.name.isdigit():
             self._missing.append(blockers.blocker("LIMIT with an expression", limit, self._sql))
@@ -928,8 +929,12 @@ class Inliner:
             shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
             order = self._order(node, names, asked, items)
             where = [] if node.args.get("where") is None else list(conjuncts(node.args["where"].this))
-            done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+            keys = tuple(n for key in limit.expressions for n in asked.spread(self._aliased(key, names, items)))
+            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, ()), shown)
             return (Rows(False, self._parts(names, asked.outputs, where), done),)
+        if limit.expressions:
+            self._missing.append(blockers.blocker("LIMIT ... BY of groups", limit, self._sql))
+            return ()
         fed = self._fed(rows, "rows")
         around = Names(self, [Source("#rows", node, (fed,), fed.columns)])
         around.sides, around.ons = [""], [[]]

@@ -57,6 +57,7 @@ def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bo
     on = [names.condition(found.of(condition)) for condition in names.ons[number]]
     first = number + 1 - len(group)
     on += [one for member in range(first, number + 1) for one in names.using(member, sides)]
+    on += [one for member in range(first, number + 1) for one in names.near(member, sides)]
     if len(group) > 1:
         inner_ons = (on_ for member in range(first, number) for on_ in names.ons[member])
         on += [names.condition(found.of(condition)) for condition in inner_ons]

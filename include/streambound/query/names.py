@@ -29,7 +29,7 @@ from streambound.query.parts import (
     stands_for,
 )
 from streambound.query.scope import is_word, place_of
-from streambound.query.windows import END, START, Window, part_called
+from streambound.query.windows import END, SESSIONS, START, Window, part_called
 from streambound.query.windows import called as called_window
 
 # Processors whose answers are tables that stand: the present time in one changes all of its rows.
@@ -118,8 +118,6 @@ class Names:
                     partners += self.inliner.partners(condition, query, found)
                     continue
                 conditions.append(self.condition(found.of(condition)))
-            for table, number in self.within:
-                conditions += self._within(table, joined.sides[: number - 1], joined.sides[number - 1])
             values = tuple(self._at_once(found.of(item)) for item in items)
             kept = without_nulls(conditions)
             if kept is None:
@@ -238,6 +236,14 @@ class Names:
             fix="declare timestamp of the stream in the catalog",
         )
 
+    def session_of(self, node: exp.Expr) -> int | None:
+        """The gap of the sessions whose start or end a column is, where FROM puts rows into sessions."""
+        at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
+        found = None if at is None else self.sources[at[0]].parts[0].columns[at[1]].value
+        if isinstance(found, exp.Anonymous) and str(found.this) in SESSIONS:
+            return int(found.expressions[1].name)
+        return None
+
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:
         """The start or end of a window, of the timestamp that it names or of the stream's own."""
         return window.value(end, node, window.stamp if window.stamp is not None else self.stamp(window.node))
@@ -295,7 +301,13 @@ class Names:
             return (same[0], False) if same else None
         return None
 
-    def _within(self, table: exp.Expr, left: list[Part], right: Part) -> Iterable[exp.Expr]:
+    def near(self, number: int, sides: Sequence[Part]) -> Iterator[exp.Expr]:
+        """What WITHIN says at a source of the times of the join's sides."""
+        for table, after in self.within:
+            if after == number + 1:
+                yield from self._near(table, list(sides[:number]), sides[number])
+
+    def _near(self, table: exp.Expr, left: list[Part], right: Part) -> Iterable[exp.Expr]:
         """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
         sides: list[list[exp.Expr]] = []
         for parts in (left, [right]):

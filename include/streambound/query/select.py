@@ -287,6 +287,8 @@ def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ..
     if not scope.computes(node):
         return (scope.shifted(node)[0],)
     attributes = scope.attributes(node)
+    if not attributes and (node.find(exp.Columns) or not node.find(exp.Null, exp.Literal, exp.Boolean)):
+        raise scope.refused(node)
     if not attributes:
         # Of a side of an outer join that is missing: one value, whatever it is.
         return (Constant(None, "NULL", scope.kind(node) or NULL),)

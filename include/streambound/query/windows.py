@@ -17,6 +17,8 @@ from streambound.query.dialects.grammar import SPAN, WINDOWS, span_of
 from streambound.query.differences import microseconds
 
 START, END = "WINDOW_START", "WINDOW_END"
+# Of a row's session, which no row tells alone.
+SESSIONS = ("SESSION_START", "SESSION_END")
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
 # The longest of each; a day may have an hour more where clocks are changed.
 _UNITS = {
@@ -59,7 +61,8 @@ class Window:
         of = stamp if stamp is not None else self.stamp
         assert of is not None
         length = exp.Literal.number(self.size)
-        made = exp.Anonymous(this=END if end else START, expressions=[of.copy(), length])
+        start, last = SESSIONS if self.session else (START, END)
+        made = exp.Anonymous(this=last if end else start, expressions=[of.copy(), length])
         if (span := span_of(node)) is not None:
             made.meta[SPAN] = span
         return made
