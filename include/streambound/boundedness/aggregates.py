@@ -1,17 +1,19 @@
 """GROUP BY: which queries must be bounded for the groups to be (Theorems L, M and D of docs/theory.md).
 
-*Theorem L.* COUNT, SUM and AVG are bounded iff the query with duplicates is, whose keys must be remembered also
-where one stream completes each match: a new match takes the old number of its group back. With a time of such a
-stream among the keys the other columns of that stream are free (the ring ``GROUPS``).
+*Theorem L.* COUNT, SUM and AVG are bounded iff the query with duplicates is, whose keys must be
+remembered also where one stream completes each match: a new match takes the old number of its group back.
+With a time of such a stream among the keys the other columns of that stream are free (the ring
+``GROUPS``).
 
-*Theorem M.* MAX(x) is bounded iff DISTINCT of the keys is in the query with one more infinite stream, whose only
-column is at most x; of MIN at least x. With a time of the completing streams among the keys that stream has
-their time, and their columns are no keys (``extrema``).
+*Theorem M.* MAX(x) is bounded iff DISTINCT of the keys is in the query with one more infinite stream,
+whose only column is at most x; of MIN at least x. With a time of the completing streams among the keys
+that stream has their time, and their columns are no keys (``extrema``).
 
 *Theorem D.* COUNT(DISTINCT x) is bounded iff DISTINCT of the keys and x is.
 
-Each group is remembered, so DISTINCT of the keys is asked in any case. Several aggregates are bounded iff each is.
-A session is a window of the streams that complete its matches, and its values are none of theirs: it can last.
+Each group is remembered, so DISTINCT of the keys is asked in any case. Several aggregates are bounded iff
+each is. A session is a window of the streams that complete its matches, and its values are none of
+theirs: it can last.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class _Groups:
 
     @property
     def closing(self) -> bool:
-        """Whether a group gets no rows any more some time after its first: a time of its last streams is a key."""
+        """Whether a group gets no rows any more some time after its first."""
         return all(shows_time(selection, top, self.keys) for selection, top in self.tops)
 
     @cached_property
@@ -190,7 +192,7 @@ class _Groups:
         return "bounded" if first else "never-final" if aggregate.kind is not Kind.SKETCH else None
 
     def _last(self, aggregate: Aggregate, place: int, judge: Judge) -> str | None:
-        """An extremum is final once it has the value that no other takes from it: DISTINCT with that value."""
+        """An extremum is final once it has its last value: DISTINCT with that value."""
         ends = {end for s in self.selections for end in _ends(s, s.base.select[place].term, aggregate.kind)}
         if ends == {None}:
             return "never-final"
@@ -202,7 +204,7 @@ class _Groups:
 
 
 def _in_session(selection: Selection, top: frozenset[str], keys: int) -> Iterator[Selection]:
-    """The selection with a time of the streams that end its sessions as one more key; NULL if there is none."""
+    """The selection with a time of the streams that end its sessions as one more key; or NULL."""
     base = selection.base
     stamps = (o for o in base.occurrences if o.alias in top and o.relation.timestamp is not None)
     stamp = next(stamps, None)
@@ -232,7 +234,7 @@ def _shifted(then: Grouping) -> Grouping:
 
 
 def _counted(selection: Selection, aggregate: Aggregate) -> list[NullTest]:
-    """That the columns that an aggregate reads are not NULL; of expressions some values are taken not to be."""
+    """That the columns that an aggregate reads are not NULL; of expressions some value is not."""
     base = selection.base
     terms = (base.select[p].term for p in aggregate.arguments)
     return [

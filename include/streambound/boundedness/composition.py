@@ -1,9 +1,11 @@
-"""Sub-queries that are not written out: the rows of one statement are the tuples of another (docs/theory.md).
+"""Sub-queries that are not written out: the rows of one statement are the tuples of another
+(docs/theory.md).
 
-A bounded statement whose rows are final, or append-only, is a stream for the next: its rows are late by at
-most a constant, and of different ones there are boundedly many at a time (not of equal ones: an engine takes
-weights). Of one that changes the keys are as good as known (``changing``). So both bounded is bounded. If the inner one is
-not, the outer is not where it passes every row and column on; else it is not known.
+A bounded statement whose rows are final, or append-only, is a stream for the next: its rows are late by
+at most a constant, and of different ones there are boundedly many at a time (not of equal ones: an engine
+takes weights). Of one that changes the keys are as good as known (``changing``). So both bounded is
+bounded. If the inner one is not, the outer is not where it passes every row and column on; else it is not
+known.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
-"""EXISTS, NOT EXISTS and outer joins: rows that wait for a match, or for there to be none (Theorems S and X).
+"""EXISTS, NOT EXISTS and outer joins: rows that wait for a match, or for there to be none (Theorems S and
+X).
 
-O are the streams outside, I those inside, compared under all their conditions. A guard whose streams time keeps
-together with the rows that it guards is a filter on them. Under DISTINCT, EXISTS is a join.
+O are the streams outside, I those inside, compared under all their conditions. A guard whose streams time
+keeps together with the rows that it guards is a filter on them. Under DISTINCT, EXISTS is a join.
 
-*Theorem S.* With duplicates, EXISTS is bounded if in every case (a) each projected column is bounded or of a stream
-that completes all matches; (E), (N) as for DISTINCT over O and I; (D) of every set W of streams that is closed under
-"precedes", is connected in time and meets O, no comparison of unbounded columns leads out of W. Necessary are
-(a), (E), (N), and (D1) no ``<``, ``<=``, ``=`` leads out of the streams that precede a stream of O; (D2) none from
-a stream P of I, which a stream of O precedes, out of those that precede P; (D3) no ``<>`` from a stream of O
-itself. Between the two it is open.
+*Theorem S.* With duplicates, EXISTS is bounded if in every case (a) each projected column is bounded or
+of a stream that completes all matches; (E), (N) as for DISTINCT over O and I; (D) of every set W of
+streams that is closed under "precedes", is connected in time and meets O, no comparison of unbounded
+columns leads out of W. Necessary are (a), (E), (N), and (D1) no ``<``, ``<=``, ``=`` leads out of the
+streams that precede a stream of O; (D2) none from a stream P of I, which a stream of O precedes, out of
+those that precede P; (D3) no ``<>`` from a stream of O itself. Between the two it is open.
 
-*Theorem X.* NOT EXISTS is bounded iff O alone is, and EXISTS is: the rows without a match are those of O without
-those with one. An outer join is the inner join and the rows without a partner.
+*Theorem X.* NOT EXISTS is bounded iff O alone is, and EXISTS is: the rows without a match are those of O
+without those with one. An outer join is the inner join and the rows without a partner.
 
-Of DISTINCT over NOT EXISTS there is a criterion where the comparisons only read columns that are shown (EXCEPT:
-DISTINCT of O without DISTINCT of the join), and for two streams that time does not order.
+Of DISTINCT over NOT EXISTS there is a criterion where the comparisons only read columns that are shown
+(EXCEPT: DISTINCT of O without DISTINCT of the join), and for two streams that time does not order.
 """
 
 from __future__ import annotations
@@ -259,7 +260,7 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
 
 
 def _seen_values(time: TimeOrder, outer: frozenset[str], steps: list[tuple[Attribute, Attribute]]) -> bool:
-    """Whether only one ``<>`` inside is compared, of a stream that follows the one row and of one without time.
+    """Whether only one ``<>`` inside is compared, of a stream after the row and of one without time.
 
     A row that has seen one value has seen the last one, for a row that saw another before has seen two.
     """
@@ -278,7 +279,7 @@ def _seen_values(time: TimeOrder, outer: frozenset[str], steps: list[tuple[Attri
 
 
 def _closed(time: TimeOrder, outer: frozenset[str]) -> Iterator[frozenset[str]]:
-    """The sets of streams that are closed under "precedes", connected in time, meet O, and are not everything."""
+    """The sets of streams, not all, that are closed under "precedes", connected in time, and meet O."""
     downs = {time.down(alias) for alias in time.infinite}
     for size in range(1, len(downs) + 1):
         for chosen in combinations(downs, size):
@@ -307,9 +308,9 @@ def _waiting(query: Query, mine: Attribute, theirs: Attribute) -> Reason:
 def final_of(statement: Statement, found: Verdict) -> str | None:
     """The verdict where a row is answered once, when nothing can change it (docs/theory.md).
 
-    A row without a match is final when none can be completed any more. Of the streams inside, J are those that
-    precede one outside: if they are all, that is NOT EXISTS as it is; if they are none, no row is final; else it is
-    NOT EXISTS of J alone, where the others are not compared.
+    A row without a match is final when none can be completed any more. Of the streams inside, J are those
+    that precede one outside: if they are all, that is NOT EXISTS as it is; if they are none, no row is
+    final; else it is NOT EXISTS of J alone, where the others are not compared.
     """
     finals = [_final(statement, s) for b in statement.blocks for s in b.selections]
     if found.outcome is Outcome.UNKNOWN or None in finals:
@@ -382,7 +383,7 @@ def _excludes(selection: Selection, query: Query) -> bool:
 
 
 def _lessened(guard: Guard, kept: frozenset[str]) -> Guard | None:
-    """A guard with some of its streams alone; None where others are compared with what is kept, time aside."""
+    """A guard with some of its streams alone; None where others are compared with these."""
     gone = {o.alias for o in guard.base.occurrences} - kept
     atoms = conjunction(guard.formula)
     if atoms is None:

@@ -1,10 +1,10 @@
 """Ranks: ROW_NUMBER, RANK, DENSE_RANK, and ORDER BY ... LIMIT (section "Top-n" of docs/theory.md).
 
-The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever else they
-show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column without finitely
-many values waits, in each stream that has one; what comes after it in its stream is decided by then. RANK and
-DENSE_RANK keep all rows of a tie, so what they show must have finitely many values, or be the order itself.
-Without an order any n rows are an answer.
+The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever
+else they show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column
+without finitely many values waits, in each stream that has one; what comes after it in its stream is
+decided by then. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
+values, or be the order itself. Without an order any n rows are an answer.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _asking(question: Question, reason: Reason) -> Reason:
 def of_rows(
     statement: Statement, selections: Iterable[Selection], ring: Ring, positions: Iterable[int]
 ) -> Statement:
-    """The statement of some outputs of selections, with weights of a ring: one block, or one of each for bags."""
+    """The statement of some outputs of selections: one block, or of bags one of each."""
     kept = tuple(positions)
     found = tuple(
         replace(s, base=replace(s.base, ring=ring, select=tuple(s.base.select[p] for p in kept)))

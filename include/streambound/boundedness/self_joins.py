@@ -1,14 +1,15 @@
 """DISTINCT over a stream with itself: banded families of tuples (section "Self-joins" of docs/theory.md).
 
-(P') A projected column that takes infinitely many values must be remembered, self-join or not: a whole copy of a match
-comes or does not, and comes again.
+(P') A projected column that takes infinitely many values must be remembered, self-join or not: a whole
+copy of a match comes or does not, and comes again.
 
-(H) Let copy k of a match of two tuples be an optional tuple t_k and a later one f_k, with row r_k; each value stays,
-rises or falls with k, and bands of values of one zone lie apart. The query is unbounded if for three copies r_k is
-not in the answer of all t, nor in that of all t but t_k, and f_k: comparisons between copies only depend on their
-order, and a false match touches two copies at most. (I) Of a query whose rows are finitely many, prefixes
-without a match in which every tuple is needed contain such families if they are large (Ramsey), so if there is no
-family, boundedly many tuples are all that is ever needed.
+(H) Let copy k of a match of two tuples be an optional tuple t_k and a later one f_k, with row r_k; each
+value stays, rises or falls with k, and bands of values of one zone lie apart. The query is unbounded if
+for three copies r_k is not in the answer of all t, nor in that of all t but t_k, and f_k: comparisons
+between copies only depend on their order, and a false match touches two copies at most. (I) Of a query
+whose rows are finitely many, prefixes without a match in which every tuple is needed contain such
+families if they are large (Ramsey), so if there is no family, boundedly many tuples are all that is ever
+needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The verdict on a statement: the one entry to the criteria.
 
 Its blocks are decided by what is done to their rows (groups, ranks, frames), each by queries without that
-(``questions``), their guards and as-of joins (``guards``, ``as_of``), and those by the exact criterion under OR and UNION
-(``disjunctions``). A sub-query that is not written out must be bounded itself (``composition``).
+(``questions``), their guards and as-of joins (``guards``, ``as_of``), and those by the exact criterion
+under OR and UNION (``disjunctions``). A sub-query that is not written out must be bounded itself
+(``composition``).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _final(found: list[Verdict]) -> str | None:
 
 
 def _apart(one: tuple[Block, ...], other: tuple[Block, ...]) -> bool:
-    """Whether blocks read no stream in common, or show rows that differ in a column that one of them leaves NULL."""
+    """Whether blocks read no stream in common, or show rows that NULL in a column tells apart."""
     mine, theirs = (
         {o.relation.name for b in part for s in b.selections for o in s.base.arriving}
         for part in (one, other)
