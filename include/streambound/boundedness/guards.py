@@ -138,8 +138,8 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
     both = decide(_of(statement, joined(selection))).verdict
     if _shown_only(selection, negative):
         return _all([outer, both], not _shared(selection))
-    if (found := _untimed_pair(selection, both)) is not None:
-        return found
+    if (pair := _untimed_pair(selection, both)) is not None:
+        return pair
     rows = replace(selection, base=replace(selection.base, select=()))
     bag = _exists(rows, selection.guards)
     if bag.bounded:
@@ -302,7 +302,7 @@ def _waiting(query: Query, mine: Attribute, theirs: Attribute) -> Reason:
     atom: Join | None = next(found, None)
     said = str(atom) if atom is not None else f"{mine} is compared with {theirs}, which"
     message = f"{said} is asked of rows that wait for a match, so {mine} must be kept of each of them"
-    return Reason("unbounded-waiting", message, (mine, theirs), atom and atom.place)
+    return Reason("unbounded-waiting", message, (mine, theirs), None if atom is None else atom.place)
 
 
 def final_of(statement: Statement, found: Verdict) -> str | None:

@@ -131,7 +131,7 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
                     part.name, part.sql, part.ring, (Output("", term),), part.occurrences, part.where
                 )
                 facts = system(query)
-                lower = facts.closure and facts.closure.lower(term)
+                lower = None if facts.closure is None else facts.closure.lower(term)
                 step = facts.space.step(term)
                 if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and step)):
                     return False
