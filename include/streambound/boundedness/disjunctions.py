@@ -16,6 +16,7 @@ from itertools import permutations, product
 from streambound.boundedness.containment import contained
 from streambound.boundedness.exact import NAME, exact
 from streambound.boundedness.shifts import level
+from streambound.boundedness.vacuous import without_vacuous
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
@@ -55,8 +56,9 @@ def decide(statement: Statement) -> Decision:
         without = _decide(flat)
         if without.verdict.outcome in (Outcome.BOUNDED, Outcome.UNBOUNDED):
             return replace(without, deciding=(), judged=(), operators=True)
-    less = shown_less(statement)
-    if independent(less):
+    for less in (shown_less(statement), without_vacuous(statement)):
+        if less is statement or not independent(less):
+            continue
         without = _decide(less)
         if without.verdict.outcome is Outcome.UNBOUNDED:
             return without

@@ -43,9 +43,7 @@ def of_clauses(select: exp.Expr, sql: str) -> Iterator[UnsupportedError]:
                 yield blocker(what, node, sql)
     for part in ("laterals", "pivots"):
         for node in select.args.get(part) or []:
-            if isinstance(node, exp.Lateral):
-                yield blocker("LATERAL VIEW" if node.args.get("view") else "LATERAL", node, sql)
-            else:
+            if not isinstance(node, exp.Lateral):
                 yield blocker("UNPIVOT" if node.args.get("unpivot") else "PIVOT", node, sql)
     for window in select.args.get("windows") or []:
         if isinstance(window, exp.Anonymous) and called(window) is None:

@@ -120,6 +120,22 @@ class Expressions(Scope):
         found = self.made.get(relation.name, {}).get(attribute.column)
         return found if found is not None else relation.column(attribute.column)
 
+    def attribute(self, node: exp.Column) -> Attribute:
+        """The attribute that a column name refers to; of a type that is not supported a column of any values."""
+        for owner in self.occurrences:
+            relation = owner.relation
+            if node.table and owner.alias.lower() != node.table.lower():
+                continue
+            for name, kind in relation.opaque:
+                if name.lower() != node.name.lower():
+                    continue
+                # What is computed may be so from any of the others.
+                others = [c.name for c in relation.columns] if kind.startswith("computed(") else []
+                made = Column(name, STRING, of=(name, *others), assumed=True)
+                self.made.setdefault(relation.name, {})[name] = made
+                return Attribute(owner.alias, name)
+        return super().attribute(node)
+
     def term(self, node: exp.Expr) -> Term:
         """The attribute or constant that ``node`` is; of an expression its derived column.
 
@@ -202,6 +218,14 @@ class Expressions(Scope):
         found = self.typed(node, Family.BOOLEAN)
         assert isinstance(found, Attribute)
         return found, value
+
+    def as_value(self, attribute: Attribute) -> Attribute:
+        """A timestamp as a column like any other, for comparisons with those: its values are no order of time."""
+        owner, column = self.owner(attribute), self.column(attribute)
+        name = f"(value of {column.name})"
+        made = replace(column, name=name, of=column.of or (column.name,), bucket=None, nullable=False)
+        self.made.setdefault(owner.relation.name, {})[name] = made
+        return Attribute(owner.alias, name)
 
     def _derived(self, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Attribute:
         owner = self.owner(of[0])

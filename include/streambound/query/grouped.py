@@ -282,7 +282,7 @@ class _Group:
 
     def _ungrouped(self, node: exp.Column) -> exp.Expr:
         names = self._names
-        if not names.knows(node) and not names.opaque(node):
+        if not names.knows(node) and not (node.table and names.is_within(node)):
             raise names.unknown(node)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {node.sql()}, or an aggregate around it"

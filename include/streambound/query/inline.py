@@ -62,6 +62,41 @@ MAX_PARTS = 64
 _DIRECT = ("this", "alias")
 
 
+def is_first(condition: exp.Expr) -> bool:
+    """Whether a condition is Azure's IsFirst(...) OVER (...) = 1."""
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    if not isinstance(condition, exp.EQ) or condition.expression.name != "1":
+        return False
+    inner = condition.this.this if isinstance(condition.this, exp.Window) else None
+    return (
+        isinstance(inner, exp.Anonymous)
+        and str(inner.this).upper() == "ISFIRST"
+        and len(inner.expressions) > 1
+    )
+
+
+# Functions that make rows of the elements of a value.
+_EXPLODING = (exp.Unnest, exp.Explode, exp.Posexplode, exp.Inline)
+
+
+def elements_of(table: exp.Expr) -> exp.Expr | None:
+    """UNNEST(x), LATERAL VIEW EXPLODE(x) and the like in FROM: an element, as a function of its row; else None."""
+    call = table.this if isinstance(table, exp.Lateral) else table
+    if isinstance(call, exp.Unnest):
+        given = list(call.expressions)
+    elif isinstance(table, exp.Lateral) and isinstance(call, _EXPLODING):
+        given = [call.this]
+    elif isinstance(table, exp.Lateral) and isinstance(call, exp.Anonymous):
+        given = list(call.expressions)
+    else:
+        return None
+    made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+    if (span := span_of(table)) is not None:
+        made.meta["span"] = span
+    return made
+
+
 def with_top_one(select: exp.Select) -> exp.Select:
     """Azure's ``TopOne() OVER (ORDER BY ...)`` of a group as an aggregate: a row of it."""
 
@@ -88,7 +123,7 @@ class Inliner:
         unlisted: frozenset[str] = frozenset(),
     ) -> None:
         self._sql, self._catalog, self._language, self._views = sql, catalog, language, views
-        self._unlisted = unlisted
+        self._unlisted, self._given = unlisted, catalog
         self._missing: list[UnsupportedError] = []
         self._open: list[exp.Expr] = []
         self._lenient = 0
@@ -121,10 +156,11 @@ class Inliner:
             blocks = tuple(map(self._timed, blocks))
         if self._missing:
             raise together(self._missing)
-        plain_rows = all(
-            rows.plain and not any(c.value.meta.get("within") for c in rows.columns) for rows in blocks
-        )
-        return statement_tree(blocks) if blocks and plain_rows else blocks
+        shown = (item.value for rows in blocks for item in rows.columns)
+        plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
+        # What a sub-query feeds has no name that the user's text has.
+        own = plain_rows and self._catalog is self._given
+        return statement_tree(blocks) if blocks and own else blocks
 
     def _timed(self, block: Rows) -> Rows:
         """A block with the clock in FROM of those whose answers it ends."""
@@ -336,7 +372,8 @@ class Inliner:
         if from_ is None:
             return self._without_from(select)
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
-        joins = list(unnested(joins))
+        laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
+        joins = list(unnested([*joins, *laterals]))
         tables = [join.this for join in joins]
         taken.update(self._key(name) for name in map(alias_of, tables) if name)
         outer, self._around = self._around, None
@@ -363,6 +400,9 @@ class Inliner:
         where = [one for condition in where for one in conjuncts(condition)]
         if self._language.name == "azure":
             select = with_top_one(select)
+        firsts = [one for one in where if is_first(one)]
+        if firsts:
+            return self._first_in_time(select, names, where, firsts)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
         framed = False
@@ -421,6 +461,11 @@ class Inliner:
             blocks = self._query(table.this, around, taken, name.name if name is not None else hint)
         elif isinstance(table, exp.Query):
             blocks = self._query(table, around, taken, hint)
+        elif (elements := elements_of(table)) is not None:
+            named = tuple(alias.args.get("columns") or ()) if alias is not None else ()
+            named = named or (() if name is None else (name,))
+            items = tuple(Item(n.name, self._key(n), elements.copy()) for n in named)
+            return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
         elif (windowed := tabled(table)) is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
@@ -540,8 +585,8 @@ class Inliner:
                 what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
                 self._missing.append(blockers.blocker(what, node, self._sql))
         columns = [
-            Item(column.name, self._key(column.name), column_of(called, column.name))
-            for column in relation.columns
+            Item(name, self._key(name), column_of(called, name))
+            for name in (*(c.name for c in relation.columns), *(name for name, _ in relation.opaque))
         ]
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         (block,) = self._renamed((Rows(False, (Part((plain_table,), (), tuple(columns)),)),), given)
@@ -793,6 +838,31 @@ class Inliner:
         around.sides, around.ons = [""], [[]]
         outputs, done = framing(select, around, outer)
         return (Rows(False, self._parts(around, outputs, []), done),)
+
+    def _first_in_time(
+        self, select: exp.Select, names: Names, where: list[exp.Expr], firsts: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """Azure's ``IsFirst(minute, 10) OVER (PARTITION BY k) = 1``: the first row of each key and window."""
+        if len(firsts) > 1 or any(source.names is None for source in names.sources):
+            self._missing.append(blockers.blocker("ISFIRST beside another", firsts[-1], self._sql))
+            return ()
+        over = firsts[0].find(exp.Window)
+        assert over is not None
+        unit, number = over.this.expressions[:2]
+        kind = exp.Anonymous(this="TumblingWindow", expressions=[unit.copy(), number.copy()])
+        window = called_window(kind)
+        if window is None:
+            self._missing.append(blockers.blocker("ISFIRST without a length", over, self._sql))
+            return ()
+        asked, items = Asked(names), names.items(select)
+        stamp = names.stamp(over)
+        assert stamp is not None
+        keys = [*(over.args.get("partition_by") or []), window.value(False, over, stamp)]
+        partition = tuple(n for key in keys for n in asked.spread(key))
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        done = Done(Ranking("ROW_NUMBER", partition, ((asked.output(stamp), False),), Op.LE, 1, ()), shown)
+        rest = [one for one in where if one is not firsts[0]]
+        return (Rows(False, self._parts(names, asked.outputs, rest), done),)
 
     def _first_of_each(
         self,

@@ -11,7 +11,7 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant
 from streambound.query import blockers
-from streambound.query.clock import with_clock
+from streambound.query.clock import is_clock, with_clock
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.differences import band, microseconds, plain
@@ -26,10 +26,14 @@ from streambound.query.parts import (
     goes_by,
     is_star,
     name_in,
+    stands_for,
 )
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import END, START, Window, part_called
 from streambound.query.windows import called as called_window
+
+# Processors whose answers are tables that stand: the present time in one changes all of its rows.
+STANDING = ("risingwave", "materialize", "feldera", "postgres")
 
 if TYPE_CHECKING:
     from streambound.query.inline import Inliner
@@ -106,7 +110,7 @@ class Names:
         Each shows the items in its columns, which have no names; WHERE is given as conjuncts.
         """
         made = []
-        for joined in alternatives(self, self._apart(of)):
+        for joined in alternatives(self, self._with_elements(self._apart(of))):
             found = Substitution(self, joined.sides)
             conditions, partners = list(joined.conditions), list(joined.partners)
             for condition in where:
@@ -116,13 +120,35 @@ class Names:
                 conditions.append(self.condition(found.of(condition)))
             for table, number in self.within:
                 conditions += self._within(table, joined.sides[: number - 1], joined.sides[number - 1])
-            values = tuple(map(found.of, items))
+            values = tuple(self._at_once(found.of(item)) for item in items)
             kept = without_nulls(conditions)
             if kept is None:
                 continue
             columns = tuple(Item("", "", value) for value in values)
             made.append(Part(joined.tables, tuple(kept), columns, tuple(partners), joined.latest))
         return made
+
+    def _at_once(self, node: exp.Expr) -> exp.Expr:
+        """What is shown, where the time at which a row is made says nothing: it is shown once, with that."""
+        if self.inliner.language.name in STANDING or not any(map(is_clock, node.walk())):
+            return node
+
+        def of(part: exp.Expr) -> exp.Expr:
+            return exp.Literal.string(blockers.words(part, self.inliner.text)) if is_clock(part) else part
+
+        made = exp.Paren(this=node.copy()).transform(of).this
+        while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
+            made = made.this
+        return made
+
+    def _with_elements(self, parts: list[Part]) -> list[Part]:
+        """The parts with the elements of UNNEST and its like as what they are of those before them."""
+        for number, source in enumerate(self.sources):
+            if source.elements:
+                found = Substitution(self, parts)
+                columns = tuple(replace(c, value=found.of(c.value)) for c in parts[number].columns)
+                parts = [*parts[:number], replace(parts[number], columns=columns), *parts[number + 1 :]]
+        return parts
 
     def condition(self, node: exp.Expr) -> exp.Expr:
         """A condition over streams, its differences of time as comparisons, the present time as the clock."""
@@ -348,8 +374,6 @@ class Names:
             source = self.sources[number]
             if self.sides[number] in ("SEMI", "ANTI"):
                 continue
-            if isinstance(source.node, exp.Table) and source.parts[0].tables:
-                self._refuse_opaque(source, star)
             for at, item in enumerate(source.names or ()):
                 of = [first for key, first in self.merged.items() if self._same(item, key)]
                 if owner is None and of and not (self._in_place() and number in of):
@@ -372,16 +396,6 @@ class Names:
             found = self.inliner.column_of(node)
             return found is not None and (found.bucket is not None or self.inliner.is_timestamp(node))
         return isinstance(node, exp.Anonymous) and str(node.this) in (START, END)
-
-    def _refuse_opaque(self, source: Source, star: exp.Expr) -> None:
-        for table in source.parts[0].tables:
-            for name, kind in self.inliner.relation_of(table).opaque:
-                message = f"* has the column {name}, whose type {kind} is not supported yet"
-                if kind.startswith("computed("):
-                    message = f"* has the column {name}, which is computed: this is not supported yet"
-                self.inliner.refuse(
-                    blockers.blocker(f"a column of type {kind}", star, self.inliner.text, message)
-                )
 
     def _unknown(self, node: exp.Expr, name: str) -> QueryError:
         known = sorted({c.name for source in self.sources for c in source.names or ()})
@@ -420,7 +434,7 @@ class Names:
             at = self._column(self.sources[of[0]], key)
             if at is None:
                 at = self._pseudo(self.sources[of[0]], key)
-            if at is None and not self._opaque(self.sources[of[0]], column):
+            if at is None and not self.is_element(owner):
                 names = [c.name for c in self.sources[of[0]].names or ()]
                 raise QueryError(
                     f"{owner.name} has no column {column.name}",
@@ -455,24 +469,17 @@ class Names:
     def _nested(self, owner: exp.Expr) -> bool:
         """Whether what looks like an alias is a column: then what follows the dot lies within it."""
         key = self.inliner.key(owner)
-        if any(self._column(source, key) is not None for source in self.sources):
-            return True
-        return any(self._opaque(source, exp.column(owner.copy())) for source in self.sources)
+        return any(self._column(source, key) is not None for source in self.sources)
 
-    def _opaque(self, source: Source, column: exp.Column) -> bool:
-        """Whether a column has a type that is not supported; if so it is refused."""
-        for part in source.parts[:1] if isinstance(source.node, exp.Table) else ():
-            for table in part.tables:
-                for name, _ in self.inliner.relation_of(table).opaque:
-                    if name.lower() == column.name.lower():
-                        return True
-        return False
+    def is_within(self, column: exp.Column) -> bool:
+        """Whether a name with a dot means what lies within a column."""
+        owner = column.args.get("table")
+        return owner is not None and (self._nested(owner) or self.is_element(owner))
 
-    def computed(self, column: exp.Column) -> bool:
-        """Whether a name is that of a column that its declaration computes."""
-        tables = [table for source in self.sources for part in source.parts[:1] for table in part.tables]
-        kinds = [pair for table in tables for pair in self.inliner.relation_of(table).opaque]
-        return any(n.lower() == column.name.lower() and kind.startswith("computed(") for n, kind in kinds)
+    def is_element(self, owner: exp.Expr) -> bool:
+        """Whether an alias is that of a table of elements: UNNEST and its like."""
+        key = self.inliner.key(owner)
+        return any(s.key.lower() == key.lower() and s.elements for s in self.sources)
 
     def stamp_of(self, key: str, parts: list[Part]) -> exp.Expr | None:
         """Azure: in DATEDIFF the name of a source stands for its timestamp."""
@@ -482,13 +489,6 @@ class Names:
                 found = [column for column in part.columns if column.name == stamp]
                 return found[0].value if found else None
         return None
-
-    def opaque(self, column: exp.Column) -> bool:
-        """Whether a name is that of a column whose type is not supported, or of what lies within one."""
-        owner = column.args.get("table")
-        return any(self._opaque(source, column) for source in self.sources) or (
-            owner is not None and self._nested(owner)
-        )
 
     def unknown(self, column: exp.Column) -> QueryError:
         """The error of a name that nothing in FROM has."""
@@ -544,19 +544,34 @@ class Substitution:
         key = self.scope.inliner.key(column.this)
         if not column.args.get("table") and key in self.earlier:
             return at_place(self.earlier[key], column)
-        if self.scope.opaque(column):
-            text = self.scope.inliner.text
-            what = "nested data" if column.args.get("table") else "a column of nested data"
-            what = "a computed column" if self.scope.computed(column) else what
-            self.scope.inliner.refuse(
-                blockers.blocker(what, column, text, f"{column.sql()}: {what} is not supported yet")
-            )
-            return exp.Null()
+        if (inner := self._within(column)) is not None:
+            return inner
         if is_word(column):
             return column
         if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
             return at_place(stamp, column)
         raise self.scope.unknown(column)
+
+    def _within(self, column: exp.Column) -> exp.Expr | None:
+        """``doc.ip`` of a column ``doc``: what lies within its value."""
+        owner = column.args.get("table")
+        if owner is None or any(source.key.lower() == owner.name.lower() for source in self.scope.sources):
+            # The name of a table of elements is that of an element too.
+            whole = exp.Column(this=(owner or column.this).copy())
+            if owner is None or not self.scope.is_element(owner):
+                return None
+        else:
+            whole = exp.Column(this=owner.copy(), table=column.args.get("db"))
+        at = self.scope.resolve(whole) if self.scope.knows(whole) else None
+        if at is None:
+            return None
+        found = self.parts[at[0]].columns[at[1]].value
+        if isinstance(found, exp.Null):
+            return found.copy()
+        made = exp.Dot(this=at_place(found, column), expression=column.this.copy())
+        if (span := span_of(column)) is not None:
+            made.meta["span"] = span
+        return made
 
     def knows(self, column: exp.Column) -> bool:
         """Whether a name is that of a column in FROM, here or around."""
@@ -577,7 +592,8 @@ class Substitution:
         if at is None:
             return None
         found = self.parts[at[0]].columns[at[1]].value
-        return at_place(found, column) if isinstance(found, exp.Null) or self.scope.is_window(found) else None
+        known = isinstance(found, exp.Null) or stands_for(found, "value") is not None
+        return at_place(found, column) if known or self.scope.is_window(found) else None
 
 
 def _numbered(source: int, column: int, star: exp.Expr) -> exp.Expr:

@@ -145,6 +145,8 @@ class Source:
     node: exp.Expr
     blocks: tuple[Rows, ...]
     names: tuple[Item, ...] | None
+    # Whether its rows are elements of a value of the sources before it.
+    elements: bool = False
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,8 +25,10 @@ _UNITS = {
     **{"QUARTER": 92 * _DAY + _HOUR, "YEAR": 366 * _DAY},
 }
 _CALENDAR = ("%Y", "%m", "%d", "%H", "%M", "%S")
+_LETTERS = ("y", "M", "d", "H", "m", "s")
+_SHOUTED = ("Y", "M", "D", "H", "M", "S")
+_FORMATS = frozenset(("FORMAT_TIMESTAMP", "TIMESTAMPTOSTRING", "DATE_FORMAT", "TO_CHAR", "FORMAT_DATE"))
 _FINEST = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-# As strings that are sorted, a year of a week and its number.
 _PARTS = {"START": START, "END": END, "ROWTIME": END, "PROCTIME": END}
 _ROUNDING = {
     **{f"TO_START_OF_{unit}": unit for unit in _UNITS},
@@ -164,6 +167,8 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
         name = str(node.this).upper()
         if name in (START, END):
             return node.expressions[0], int(node.expressions[1].name)
+        if name in _FORMATS and len(node.expressions) > 1:
+            return _pattern(node.expressions[0], node.expressions[1])
         if name in _ROUNDING and node.expressions:
             return node.expressions[0], _UNITS[_ROUNDING[name]]
         return _binned(name, list(node.expressions))
@@ -198,6 +203,16 @@ def _binned(name: str, given: list[exp.Expr]) -> tuple[exp.Expr, int] | None:
         if (found := length(size)) is not None:
             return stamp, found
     return None
+
+
+def _pattern(stamp: exp.Expr, given: exp.Expr) -> tuple[exp.Expr, int] | None:
+    """A moment as text by a pattern of letters, such as ``yyyy-MM-dd``."""
+    if not isinstance(given, exp.Literal):
+        return None
+    found = re.findall(r"([A-Za-z])\1*", re.sub(r"'[^']*'", "", given.name))
+    if not found or tuple(found) not in [_LETTERS[: len(found)], _SHOUTED[: len(found)]]:
+        return None
+    return stamp, _UNITS[_FINEST[len(found) - 1]]
 
 
 def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
