@@ -250,7 +250,9 @@ def compile(
 
 def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    if job.criterion != "exact" or job.verdict.bounded or job.statement.unevaluated is not None:
+    if job.criterion != "exact" or job.verdict.bounded:
+        return ()
+    if job.statement.unevaluated is not None and job.statement.plain:
         return ()
     return rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
 

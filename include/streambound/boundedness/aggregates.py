@@ -33,6 +33,7 @@ from streambound.boundedness.questions import (
     by_top,
     distinct,
     filtered,
+    keyed,
     of_rows,
     shows_time,
     worst,
@@ -100,7 +101,7 @@ class _Groups:
         plain = {s.values[0] for s in self.then.shown if s.plain and len(s.values) == 1}
         alone = self.having.alone and not self.shown
         if not alone or not self.having.monotone:
-            yield Question(distinct(self.statement, self.selections, self.keys), "", visible or alone)
+            yield Question(keyed(self.statement, self.selections, self.keys), "", visible or alone)
         for number in dict.fromkeys((*self.shown, *self.having.whole)):
             yield from self._of(self.then.aggregates[number], visible and number in plain)
         for number, op, value in self.having.extrema:

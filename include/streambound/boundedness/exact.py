@@ -207,9 +207,9 @@ def projected_reasons(time: TimeOrder) -> Iterator[Reason]:
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
     ring = facts.query.ring
     remembered = "every answer row must be remembered" if ring.idempotent else "every value must be kept"
-    if ring.remembers and not ring.idempotent:
-        remembered = "every group must be kept"
-    what = "projected" if not ring.remembers or ring.idempotent else "a key of GROUP BY"
+    what = "projected"
+    if ring.keyed:
+        what, remembered = "a key", "what is known of every key must be kept"
     message = f"{attribute} is {what}, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
     return Reason("unbounded-projection", message, (attribute,), output.place, where)

@@ -244,7 +244,7 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
         else:
             continue
         if mine:
-            return Verdict(Outcome.UNBOUNDED, NAME, (_waiting(query, *mine[0]),))
+            return Verdict(Outcome.UNBOUNDED, NAME, (_waiting(query, outer, *mine[0]),))
     if _seen_values(time, outer, steps):
         message = (
             "of a stream that comes after them rows have seen no value, the last one, or two: three counts"
@@ -253,7 +253,7 @@ def _semijoin(query: Query, outer: frozenset[str]) -> Verdict:
     for closed in _closed(time, outer):
         for a, b in chain(both, never):
             if a.occurrence in closed and b.occurrence not in closed:
-                message = f"{_OPEN_SEMI}: {_waiting(query, a, b).message}"
+                message = f"{_OPEN_SEMI}: {_waiting(query, outer, a, b).message}"
                 return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (a, b)),))
     message = "rows that wait for a match are told apart by columns of finitely many values alone"
     return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
@@ -297,12 +297,14 @@ def _connected(time: TimeOrder, streams: frozenset[str]) -> bool:
     return seen == streams
 
 
-def _waiting(query: Query, mine: Attribute, theirs: Attribute) -> Reason:
+def _waiting(query: Query, outer: frozenset[str], mine: Attribute, theirs: Attribute) -> Reason:
     found = (a for a in query.joins if {mine, theirs} == set(a.attributes))
     atom: Join | None = next(found, None)
     said = str(atom) if atom is not None else f"{mine} is compared with {theirs}, which"
     message = f"{said} is asked of rows that wait for a match, so {mine} must be kept of each of them"
-    return Reason("unbounded-waiting", message, (mine, theirs), None if atom is None else atom.place)
+    # A column of the rows themselves can be bounded where they are selected.
+    named = tuple(a for a in (mine, theirs) if a.occurrence in outer) or (mine, theirs)
+    return Reason("unbounded-waiting", message, named, None if atom is None else atom.place)
 
 
 def final_of(statement: Statement, found: Verdict) -> str | None:

@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streambound.boundedness.extrema import pending, without
-from streambound.boundedness.questions import Judge, Question, by_top, distinct, filtered, shows_time, worst
+from streambound.boundedness.questions import (
+    Judge,
+    Question,
+    by_top,
+    distinct,
+    filtered,
+    keyed,
+    shows_time,
+    worst,
+)
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
@@ -59,7 +68,7 @@ class _Ranks:
 
     def questions(self) -> Iterator[Question]:
         """What must be bounded."""
-        yield Question(distinct(self.statement, self.selections, self.keys), "PARTITION BY", True)
+        yield Question(keyed(self.statement, self.selections, self.keys), "PARTITION BY", True)
         ordered = [
             (selection, top, order)
             for selection, top in self.tops

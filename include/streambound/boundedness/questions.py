@@ -17,7 +17,7 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Query
-from streambound.query.ring import BOOLEANS, Ring
+from streambound.query.ring import BOOLEANS, GROUPS_SEEN, Ring
 from streambound.query.statement import Block, Guard, Selection, Statement
 
 
@@ -138,3 +138,8 @@ def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[in
 def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
     """The statement of the different values of some outputs."""
     return of_rows(statement, selections, BOOLEANS, positions)
+
+
+def keyed(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
+    """The statement of the different keys of groups or partitions."""
+    return of_rows(statement, selections, GROUPS_SEEN, positions)

@@ -31,9 +31,21 @@ def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
     statement = with_plain_times(statement)
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
-    if all(verdict.bounded for _, verdict in inner):
-        return _decided(statement)
-    return Decision(inherited(statement, inner), ())
+    if not all(verdict.bounded for _, verdict in inner):
+        return Decision(inherited(statement, inner), ())
+    found = _decided(statement)
+    return replace(found, verdict=_of_the_text(statement, found.verdict))
+
+
+def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
+    """The verdict whose reasons name columns of the statement alone, not those of what it was reduced to."""
+    known = {(o.alias, c.name) for o in statement.occurrences for c in o.relation.columns}
+
+    def named(reason: Reason) -> Reason:
+        kept = tuple(a for a in reason.attributes if (a.occurrence, a.column) in known)
+        return reason if kept == reason.attributes else replace(reason, attributes=kept)
+
+    return replace(verdict, reasons=tuple(map(named, verdict.reasons)))
 
 
 def _decided(statement: Statement) -> Decision:
