@@ -41,7 +41,12 @@ from tests.boundedness.statement_cases import said
         ("SELECT 1 FROM S, T WHERE S.A = T.B HAVING MAX(S.C) > 5", "unbounded", "unbounded"),
         ("SELECT 1 FROM S, T WHERE S.A < T.B AND S.A > 0 HAVING SUM(S.A) >= 100", "bounded", "bounded"),
         ("SELECT 1 FROM S, T WHERE S.A < T.B HAVING AVG(S.C) > 40", "unknown", None),
-        ("SELECT K, SUM(A) FROM S GROUP BY ROLLUP (K)", "bounded", "never-final"),
+        ("SELECT K, SUM(A) FROM S GROUP BY K UNION ALL SELECT B, B FROM T", "bounded", "bounded"),
+        (
+            "SELECT K, COUNT(*) FROM S GROUP BY K UNION ALL SELECT A, COUNT(*) FROM T GROUP BY A",
+            "unbounded",
+            "never-final",
+        ),
         (
             "SELECT session_window(ts, 3).start, COUNT(*) FROM S GROUP BY session_window(ts, 3), A",
             "bounded",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from streambound.boundedness.kept import BETTER
 from streambound.boundedness.questions import filtered
 from streambound.query.formula import atoms_of
 from streambound.query.model import (
@@ -62,7 +63,7 @@ def pending(
         joins.append(Join(low, Op.LE, high) if place is None else Join(low, Op.LE, high, place))
     if not columns:
         return selection
-    relation = Relation(text, Kind.STREAM, tuple(columns))
+    relation = Relation(text, Kind.STREAM, tuple(columns), description=BETTER)
     stamp = next((o for o in base.occurrences if o.alias in timely and o.relation.timestamp), None)
     if stamp is not None:
         theirs = Attribute(stamp.alias, str(stamp.relation.timestamp))

@@ -63,7 +63,22 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
         return unbounded
     if open_reasons:
         return Verdict(Outcome.UNKNOWN, NAME, tuple(dict.fromkeys(open_reasons))[:1])
-    return Verdict(Outcome.BOUNDED, NAME, tuple(dict.fromkeys(reasons)))
+    return Verdict(Outcome.BOUNDED, NAME, _once(reasons))
+
+
+def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons of several bounded queries, what each says of a column said once."""
+    found: dict[str, Reason] = {}
+    said = set[str]()
+    for reason in reasons:
+        new = [text for text in reason.message.split("; ") if text not in said]
+        said.update(new)
+        if new and reason.code in found:
+            message = "; ".join((found[reason.code].message, *new))
+            found[reason.code] = replace(found[reason.code], message=message)
+        elif new:
+            found[reason.code] = replace(reason, message="; ".join(new))
+    return tuple(found.values())
 
 
 def _asking(question: Question, reason: Reason) -> Reason:

@@ -20,7 +20,7 @@ from streambound.boundedness.framed import framed
 from streambound.boundedness.guards import final_of, guarded, judged
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.times import with_plain_times
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Block, Statement
 

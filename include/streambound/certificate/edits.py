@@ -157,7 +157,7 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
 
 
 def _keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
-    """A window of time among the keys of GROUP BY: a group ends, and nothing of it need be remembered then."""
+    """A window of time among the keys of GROUP BY: a group ends, and is forgotten then."""
     for occurrence in hints.query.occurrences:
         relation = occurrence.relation
         if relation.kind is not Kind.STREAM or relation.timestamp is None:

@@ -37,7 +37,7 @@ class Ring:
     one: Weight
     add: Callable[[Weight, Weight], Weight]
     multiply: Callable[[Weight, Weight], Weight]
-    # Whether a weight is shown as a whole, as the number of a group is: what adds to it takes the old one back.
+    # Whether a weight is shown as a whole, as the number of a group is: adding to it takes the old one back.
     keyed: bool = False
 
     @cached_property
