@@ -16,8 +16,9 @@ from streambound.boundedness.composition import fed, inherited
 from streambound.boundedness.disjunctions import Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
 from streambound.boundedness.exact import NAME
+from streambound.boundedness.finals import final_of
 from streambound.boundedness.framed import framed
-from streambound.boundedness.guards import final_of, guarded, judged
+from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
