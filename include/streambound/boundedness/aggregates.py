@@ -86,6 +86,15 @@ class _Groups:
         """Whether a group gets no rows any more some time after its first."""
         return all(shows_time(selection, top, self.keys) for selection, top in self.tops)
 
+    @property
+    def _ended(self) -> bool:
+        """Whether groups close but for those of rows without a partner, which have NULL for the time."""
+        found = [shows_time(selection, top, self.keys) for selection, top in self.tops]
+        times = [k for k in self.keys if any(_is_time(s, k) for s in self.selections)]
+        return any(found) and all(
+            ends or any(_is_null(s, k) for k in times) for ends, s in zip(found, self.selections, strict=True)
+        )
+
     @cached_property
     def having(self) -> Condition:
         return condition(self.then, tuple(self.selections))
@@ -158,7 +167,7 @@ class _Groups:
     def final(self, found: Verdict, judge: Judge) -> str | None:
         """The verdict where a row is answered once, when its group cannot change any more."""
         outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
-        if self.closing or not any(s.base.streams for s in self.selections):
+        if self._ended or not any(s.base.streams for s in self.selections):
             return outcome
         finals = [self._final(self.then.aggregates[number], judge) for number in self.shown]
         if "never-final" in finals:
@@ -258,6 +267,11 @@ def _where(selection: Selection, aggregate: Aggregate, op: Op, value: Fraction) 
 def _endless(aggregate: Aggregate) -> Verdict:
     message = "a list of the rows of a group that never closes grows without end"
     return Verdict(Outcome.UNBOUNDED, NAME, (Reason("unbounded-list", message, (), aggregate.place),))
+
+
+def _is_null(selection: Selection, position: int) -> bool:
+    term = selection.base.select[position].term
+    return isinstance(term, Constant) and term.value is None
 
 
 def _is_time(selection: Selection, position: int) -> bool:

@@ -87,7 +87,7 @@ def _values(time: TimeOrder, attribute: Attribute) -> str:
 
 def _number(time: TimeOrder, attribute: Attribute, value: object) -> int | None:
     space = time.facts.space
-    return None if value is None else space.embed(space.family(attribute), value)  # type: ignore[arg-type]
+    return None if value is None else space.embed(space.family(attribute), value)
 
 
 def _text(time: TimeOrder, attribute: Attribute, number: int) -> str:

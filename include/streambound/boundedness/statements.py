@@ -33,7 +33,7 @@ def decide(statement: Statement) -> Decision:
     statement = with_plain_times(statement)
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
-        return Decision(inherited(statement, inner), ())
+        return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
     found = _decided(statement)
     return replace(found, verdict=_of_the_text(statement, found.verdict))
 
@@ -61,7 +61,7 @@ def _decided(statement: Statement) -> Decision:
 
 
 def _takes_back(statement: Statement) -> bool:
-    return all(takes_back(s.base) for s in statement.selections)
+    return all(takes_back(s.base, [join.alias for join in s.as_of]) for s in statement.selections)
 
 
 def _summed(statement: Statement) -> Verdict:
