@@ -33,6 +33,17 @@ from tests.boundedness.statement_cases import said
         ("SELECT S.K, W.A FROM S JOIN W ON S.K = W.K", "bounded", "never-final"),
         ("SELECT a.K, b.K FROM W a JOIN W b ON a.A < b.A", "bounded", "never-final"),
         ("SELECT K, A FROM V", "unbounded", "never-final"),
+        (
+            "SELECT COUNT(*) FROM (SELECT A FROM S GROUP BY A HAVING COUNT(*) > 3) r",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT T.B FROM T WHERE T.A NOT IN (SELECT A FROM S GROUP BY A HAVING COUNT(*) < 20)",
+            "unbounded",
+            None,
+        ),
+        ("SELECT MAX(r.c) FROM (SELECT A, COUNT(*) AS c FROM S GROUP BY A) r", "unknown", None),
     ],
 )
 def test_verdicts(sql: str, verdict: str, final: str | None) -> None:

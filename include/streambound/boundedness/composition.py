@@ -51,10 +51,9 @@ def inherited(
         if _counts(statement, relation):
             return replace(verdict, final="never-final")
         found = decide(_over_keys(statement, relation))
-        keys = {c.name for c in relation.columns if c.name in relation.primary_key}
-        theirs = [a.column for r in found.reasons for a in r.attributes if _is_of(statement, a, relation)]
-        if found.outcome is Outcome.UNBOUNDED and theirs and keys.issuperset(theirs):
-            return found
+        if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
+            # What groups leave again can be final without them.
+            return replace(found, final=found.final if _stays(relation.fed) else None)
     first = verdict.reasons[0]
     code = first.code if verdict.outcome is Outcome.UNKNOWN else "open-question"
     reason = replace(first, code=code, message=f"{_OPEN}: {first.message}")
@@ -73,6 +72,12 @@ def _seen_once(made: Statement) -> bool:
     if not plain or not condition(then, block.selections).visible:
         return False
     return judged(keyed(made, block.selections, range(then.keys))).outcome is Outcome.UNBOUNDED
+
+
+def _stays(made: Statement) -> bool:
+    """Whether a group that is seen is always seen."""
+    then = made.blocks[0].then
+    return isinstance(then, Grouping) and condition(then, made.blocks[0].selections).monotone
 
 
 def _counts(statement: Statement, relation: Relation) -> bool:
@@ -105,10 +110,14 @@ def _over_keys(statement: Statement, relation: Relation) -> Statement:
     return replace(statement, blocks=blocks)
 
 
-def _is_of(statement: Statement, attribute: Attribute, relation: Relation) -> bool:
-    return any(
-        o.alias == attribute.occurrence and o.relation.name == relation.name for o in statement.occurrences
-    )
+def _columns(statement: Statement, relation: Relation) -> set[str]:
+    """The columns of a relation that a statement mentions."""
+    found = set[str]()
+    for selection in statement.selections:
+        aliases = {o.alias for o in selection.occurrences if o.relation.name == relation.name}
+        mentioned = {a for atom in selection.atoms for a in atom.attributes} | set(selection.base.projected)
+        found.update(a.column for a in mentioned if a.occurrence in aliases)
+    return found
 
 
 def passes_on(statement: Statement, relation: Relation) -> bool:
