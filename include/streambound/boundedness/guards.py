@@ -57,7 +57,14 @@ def guarded(statement: Statement) -> bool:
 
 def _judged(statement: Statement) -> Verdict:
     asked = [verdict for s in statement.selections for verdict in versions(s)]
-    blocks = tuple(b for block in statement.blocks for b in _split(block))
+    found = _without_filters(statement, asked, True)
+    positive = any(not g.negated for s in statement.selections for g in s.guards)
+    # Without a filter more rows pass: that is sound for bounded, and exact where no tuples inside need come.
+    return found if found.bounded or not positive else _without_filters(statement, asked, False)
+
+
+def _without_filters(statement: Statement, asked: list[Verdict], positive: bool) -> Verdict:
+    blocks = tuple(b for block in statement.blocks for b in _split(block, positive))
     plain = replace(statement, blocks=blocks)
     if not any(s.guards for s in plain.selections):
         return _all([*asked, decide(plain).verdict], True)
@@ -70,10 +77,11 @@ def _judged(statement: Statement) -> Verdict:
     return _all([*asked, *found], settles)
 
 
-def _split(block: Block) -> Iterator[Block]:
+def _split(block: Block, positive: bool) -> Iterator[Block]:
     """The block without guards that are filters or joins; of bags one block a selection."""
-    selections = tuple(simpler(widened(s), block.ring.idempotent) for s in block.selections)
-    if block.ring.idempotent:
+    idempotent = block.ring.idempotent
+    selections = tuple(simpler(widened(s), idempotent, positive) for s in block.selections)
+    if idempotent:
         yield replace(block, selections=selections)
     else:
         yield from (replace(block, selections=(s,)) for s in selections)
@@ -94,14 +102,19 @@ def _all(found: list[Verdict], settles: bool) -> Verdict:
     return Verdict(Outcome.BOUNDED, NAME, tuple(dict.fromkeys(r for v in found for r in v.reasons)))
 
 
-def simpler(selection: Selection, idempotent: bool) -> Selection:
-    """The selection without guards that are filters, and under DISTINCT without those that are joins."""
-    kept = tuple(g for g in selection.guards if not _local(selection, g))
-    positive = tuple(g for g in kept if not g.negated)
+def simpler(selection: Selection, idempotent: bool, positive: bool = True) -> Selection:
+    """The selection without guards that are filters, and under DISTINCT without those that are joins.
+
+    Args:
+        positive: filters that rows have to meet are left out too.
+    """
     if idempotent:
-        merged = joined(selection, positive)
-        return replace(merged, guards=tuple(g for g in kept if g.negated))
-    return replace(selection, guards=kept)
+        merged = joined(selection, [g for g in selection.guards if not g.negated])
+        kept = tuple(g for g in selection.guards if g.negated and not _local(selection, g))
+        return replace(merged, guards=kept)
+    droppable = (g for g in selection.guards if g.negated or positive)
+    dropped = {id(g) for g in droppable if _local(selection, g)}
+    return replace(selection, guards=tuple(g for g in selection.guards if id(g) not in dropped))
 
 
 def _local(selection: Selection, guard: Guard) -> bool:
