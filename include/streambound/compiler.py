@@ -181,7 +181,8 @@ def certified(job: Decided) -> Decided:
         # A witness has values of free columns.
         return job
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
-    return job if verdict is None else replace(job, verdict=verdict)
+    # What a witness is built for only grows: it is as unbounded where rows are answered once.
+    return job if verdict is None else replace(job, verdict=replace(verdict, final=verdict.outcome.value))
 
 
 def planned(job: Decided) -> Planned:
