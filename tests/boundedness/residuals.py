@@ -1,8 +1,8 @@
 """A judge that knows no criterion: it counts what a memory must tell apart.
 
-Two prefixes of arrivals are of one class if no suffix of up to two tuples brings different changes. All prefixes
-over a few values are put into classes, by executing the definition of each construct; a query is unbounded if the
-number of classes grows exponentially with the number of values (Myhill and Nerode's argument, for small sizes).
+Two prefixes of arrivals are of one class if no suffix of up to two tuples brings different changes. All
+prefixes over a few values are put into classes, by executing the definition of each construct; a query is
+unbounded if their number grows exponentially with the number of values (Myhill and Nerode's argument).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ORDERS: dict[str, Callable[[int, int], bool]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """A query over S(A, ts) and T(B, ts): what compares them, what orders them, and what is asked of the pairs."""
+    """A query over S(A, ts) and T(B, ts): what compares and orders them, what is asked of the pairs."""
 
     kind: str
     op: str

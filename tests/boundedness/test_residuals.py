@@ -37,7 +37,7 @@ def judge(shape: Shape) -> None:
 
 
 def _small(shape: Shape) -> bool:
-    """Of pairs that meet in a window few prefixes have any, and of values above another there is one fewer."""
+    """Of pairs that meet in a window few prefixes have any; of values above another there are fewer."""
     return ("<= " in shape.order and "by A" in shape.kind) or shape.kind == "having max A > 0"
 
 

@@ -1,17 +1,19 @@
 """GROUP BY: which queries must be bounded for the groups to be (Theorems L, M and D of docs/theory.md).
 
-*Theorem L.* COUNT, SUM and AVG are bounded iff the query with duplicates is, whose keys must be remembered also
-where one stream completes each match: a new match takes the old number of its group back. With a time of such a
-stream among the keys the other columns of that stream are free (the ring ``GROUPS``).
+*Theorem L.* COUNT, SUM and AVG are bounded iff the query with duplicates is, whose keys must be
+remembered also where one stream completes each match: a new match takes the old number of its group back.
+With a time of such a stream among the keys the other columns of that stream are free (the ring
+``GROUPS``).
 
-*Theorem M.* MAX(x) is bounded iff DISTINCT of the keys is in the query with one more infinite stream, whose only
-column is at most x; of MIN at least x. With a time of the completing streams among the keys that stream has
-their time, and their columns are no keys (``extrema``).
+*Theorem M.* MAX(x) is bounded iff DISTINCT of the keys is in the query with one more infinite stream,
+whose only column is at most x; of MIN at least x. With a time of the completing streams among the keys
+that stream has their time, and their columns are no keys (``extrema``).
 
 *Theorem D.* COUNT(DISTINCT x) is bounded iff DISTINCT of the keys and x is.
 
-Each group is remembered, so DISTINCT of the keys is asked in any case. Several aggregates are bounded iff each is.
-A session is a window of the streams that complete its matches, and its values are none of theirs: it can last.
+Each group is remembered, so DISTINCT of the keys is asked in any case. Several aggregates are bounded iff
+each is. A session is a window of the streams that complete its matches, and its values are none of
+theirs: it can last.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from streambound.boundedness.questions import (
     by_top,
     distinct,
     filtered,
+    keyed,
     of_rows,
     shows_time,
     worst,
@@ -80,8 +83,17 @@ class _Groups:
 
     @property
     def closing(self) -> bool:
-        """Whether a group gets no rows any more some time after its first: a time of its last streams is a key."""
+        """Whether a group gets no rows any more some time after its first."""
         return all(shows_time(selection, top, self.keys) for selection, top in self.tops)
+
+    @property
+    def _ended(self) -> bool:
+        """Whether groups close but for those of rows without a partner, which have NULL for the time."""
+        found = [shows_time(selection, top, self.keys) for selection, top in self.tops]
+        times = [k for k in self.keys if any(_is_time(s, k) for s in self.selections)]
+        return any(found) and all(
+            ends or any(_is_null(s, k) for k in times) for ends, s in zip(found, self.selections, strict=True)
+        )
 
     @cached_property
     def having(self) -> Condition:
@@ -98,7 +110,7 @@ class _Groups:
         plain = {s.values[0] for s in self.then.shown if s.plain and len(s.values) == 1}
         alone = self.having.alone and not self.shown
         if not alone or not self.having.monotone:
-            yield Question(distinct(self.statement, self.selections, self.keys), "", visible or alone)
+            yield Question(keyed(self.statement, self.selections, self.keys), "", visible or alone)
         for number in dict.fromkeys((*self.shown, *self.having.whole)):
             yield from self._of(self.then.aggregates[number], visible and number in plain)
         for number, op, value in self.having.extrema:
@@ -155,7 +167,7 @@ class _Groups:
     def final(self, found: Verdict, judge: Judge) -> str | None:
         """The verdict where a row is answered once, when its group cannot change any more."""
         outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
-        if self.closing or not any(s.base.streams for s in self.selections):
+        if self._ended or not any(s.base.streams for s in self.selections):
             return outcome
         finals = [self._final(self.then.aggregates[number], judge) for number in self.shown]
         if "never-final" in finals:
@@ -190,7 +202,7 @@ class _Groups:
         return "bounded" if first else "never-final" if aggregate.kind is not Kind.SKETCH else None
 
     def _last(self, aggregate: Aggregate, place: int, judge: Judge) -> str | None:
-        """An extremum is final once it has the value that no other takes from it: DISTINCT with that value."""
+        """An extremum is final once it has its last value: DISTINCT with that value."""
         ends = {end for s in self.selections for end in _ends(s, s.base.select[place].term, aggregate.kind)}
         if ends == {None}:
             return "never-final"
@@ -202,7 +214,7 @@ class _Groups:
 
 
 def _in_session(selection: Selection, top: frozenset[str], keys: int) -> Iterator[Selection]:
-    """The selection with a time of the streams that end its sessions as one more key; NULL if there is none."""
+    """The selection with a time of the streams that end its sessions as one more key; or NULL."""
     base = selection.base
     stamps = (o for o in base.occurrences if o.alias in top and o.relation.timestamp is not None)
     stamp = next(stamps, None)
@@ -232,7 +244,7 @@ def _shifted(then: Grouping) -> Grouping:
 
 
 def _counted(selection: Selection, aggregate: Aggregate) -> list[NullTest]:
-    """That the columns that an aggregate reads are not NULL; of expressions some values are taken not to be."""
+    """That the columns that an aggregate reads are not NULL; of expressions some value is not."""
     base = selection.base
     terms = (base.select[p].term for p in aggregate.arguments)
     return [
@@ -255,6 +267,11 @@ def _where(selection: Selection, aggregate: Aggregate, op: Op, value: Fraction) 
 def _endless(aggregate: Aggregate) -> Verdict:
     message = "a list of the rows of a group that never closes grows without end"
     return Verdict(Outcome.UNBOUNDED, NAME, (Reason("unbounded-list", message, (), aggregate.place),))
+
+
+def _is_null(selection: Selection, position: int) -> bool:
+    term = selection.base.select[position].term
+    return isinstance(term, Constant) and term.value is None
 
 
 def _is_time(selection: Selection, position: int) -> bool:

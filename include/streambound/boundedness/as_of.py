@@ -1,8 +1,9 @@
 """As-of joins: the last tuple of a key before a row's own time (section "As-of joins" of docs/theory.md).
 
-A row that finds the last tuple before it is put out at once: what it shows of that tuple is a column of its own
-(``widened``), and what is kept is the last tuple of each key: bounded iff the keys are, where they are compared
-(``versions``). With a tolerance only few tuples are kept. A row that waits for the *next* tuple is one of a join.
+A row that finds the last tuple before it is put out at once: what it shows of that tuple is a column of
+its own (``widened``), and what is kept is the last tuple of each key: bounded iff the keys are, where
+they are compared (``versions``). With a tolerance only few tuples are kept. A row that waits for the
+*next* tuple is one of a join.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _kept(selection: Selection, join: AsOf) -> Verdict:
 
 
 def _asked(query: Query, join: AsOf) -> Iterator[Attribute]:
-    """The columns that tell which tuple is looked for, and that nothing bounds: keys, and what else ON compares."""
+    """The columns that tell which tuple is looked for, and that nothing bounds."""
     facts = system(query)
     assert facts.closure is not None
     space = Space(facts.query)
@@ -62,9 +63,10 @@ def _asked(query: Query, join: AsOf) -> Iterator[Attribute]:
             yield key
     for atom in atoms_of(join.where):
         sides = {a.occurrence: a for a in atom.attributes}
-        if len(sides) == 2 and join.alias in sides and not any(map(query.is_timestamp, sides.values())):
-            if not any(finite(space, facts.closure, a) for a in sides.values()):
-                yield sides[join.alias]
+        if len(sides) < 2 or join.alias not in sides or any(map(query.is_timestamp, sides.values())):
+            continue
+        if not any(finite(space, facts.closure, a) for a in sides.values()):
+            yield sides[join.alias]
 
 
 def _at_once(query: Query, join: AsOf, left: Attribute) -> bool:

@@ -1,13 +1,14 @@
 """Tables that change: of each key the latest row (section "Composition" of docs/theory.md).
 
-Such a table is kept whole, so its keys must have finitely many values: then they are as good as known. What
-its rows say is not known beforehand: compared with a column that is kept it is one of a stream that time does not
-order. Shown or grouped it costs nothing, since there is one row of each key. Several such tables are one
-stream: between them everything is computed again.
+Such a table is kept whole, so its keys must have finitely many values: then they are as good as known.
+What its rows say is not known beforehand: compared with a column that is kept it is one of a stream that
+time does not order. Shown or grouped it costs nothing, since there is one row of each key. Several such
+tables are one stream: between them everything is computed again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import pairwise
 
@@ -34,9 +35,15 @@ from streambound.query.values import parse_type
 _VERSION = "time of change"
 
 
-def takes_back(query: Query) -> bool:
-    """Whether every row of a query can be taken back: tables change, and conditions on the present time end."""
-    return any(o.relation.kind is Kind.VERSIONED or o.relation == CLOCK for o in query.occurrences)
+def takes_back(query: Query, looked_up: Collection[str] = ()) -> bool:
+    """Whether every row of a query can be taken back: tables change, conditions on NOW() end.
+
+    What is looked up as of a time stays as it was.
+    """
+    return any(
+        o.relation == CLOCK or (o.relation.kind is Kind.VERSIONED and o.alias not in looked_up)
+        for o in query.occurrences
+    )
 
 
 def _changing(query: Query) -> tuple[Occurrence, ...]:

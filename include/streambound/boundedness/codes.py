@@ -90,7 +90,7 @@ CODES: dict[str, Code] = {
     ),
     "unbounded-list": Code(
         "A list holds all rows of a group that never closes.",
-        "Put a time of the last stream among the keys, or show a number, an extremum or the first rows instead.",
+        "Put a time of the last stream among the keys, or show a number or an extremum instead.",
         "a list grows with every row, unless its group ends",
         "a list grows with every row, unless its group ends",
     ),

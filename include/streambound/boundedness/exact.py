@@ -38,6 +38,7 @@ from streambound.boundedness.crossings import (
     unequal_crossings,
 )
 from streambound.boundedness.folding import filters_apart, folded
+from streambound.boundedness.kept import kept
 from streambound.boundedness.pending import two_groups
 from streambound.boundedness.self_joins import unbounded_pair
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -127,8 +128,8 @@ def _unobstructed(time: TimeOrder) -> Verdict:
             "share streams that precede both: whether the condition on groups suffices is open"
         )
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message),))
-    message = "every column that must be remembered has finitely many values or a single extremum"
-    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+    waiting = crossings(time) if time.facts.query.ring.idempotent else []
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", kept(time, waiting)),))
 
 
 def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
@@ -207,9 +208,9 @@ def projected_reasons(time: TimeOrder) -> Iterator[Reason]:
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
     ring = facts.query.ring
     remembered = "every answer row must be remembered" if ring.idempotent else "every value must be kept"
-    if ring.remembers and not ring.idempotent:
-        remembered = "every group must be kept"
-    what = "projected" if not ring.remembers or ring.idempotent else "a key of GROUP BY"
+    what = "projected"
+    if ring.keyed:
+        what, remembered = "a key", "what is known of every key must be kept"
     message = f"{attribute} is {what}, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
     return Reason("unbounded-projection", message, (attribute,), output.place, where)

@@ -1,8 +1,8 @@
 """What waits for a better row: an extremum as one more stream (Theorem M of docs/theory.md).
 
-What must be remembered for MAX(x) is what must be for DISTINCT of the query with one more infinite stream Z whose
-only column z is at most x: without any tuple of Z its state tells the greatest x of each group, by asking copies of it
-with different z; and that extremum tells the answer of the query with Z.
+What must be remembered for MAX(x) is what must be for DISTINCT of the query with one more infinite stream
+Z whose only column z is at most x: without any tuple of Z its state tells the greatest x of each group,
+by asking copies of it with different z; and that extremum tells the answer of the query with Z.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from streambound.boundedness.kept import BETTER
 from streambound.boundedness.questions import filtered
 from streambound.query.formula import atoms_of
 from streambound.query.model import (
@@ -62,7 +63,7 @@ def pending(
         joins.append(Join(low, Op.LE, high) if place is None else Join(low, Op.LE, high, place))
     if not columns:
         return selection
-    relation = Relation(text, Kind.STREAM, tuple(columns))
+    relation = Relation(text, Kind.STREAM, tuple(columns), description=BETTER)
     stamp = next((o for o in base.occurrences if o.alias in timely and o.relation.timestamp), None)
     if stamp is not None:
         theirs = Attribute(stamp.alias, str(stamp.relation.timestamp))
@@ -93,8 +94,8 @@ class Waiting:
 def argument(selection: Selection, aggregate: Aggregate, keys: int) -> Waiting:
     """What waits of the argument of MIN or MAX.
 
-    A sum of several columns of one tuple is a column; of several tuples the parts wait for one number, if they
-    have one sign. Whether nothing less waits is known of one column alone.
+    A sum of several columns of one tuple is a column; of several tuples the parts wait for one number,
+    if they have one sign. Whether nothing less waits is known of one column alone.
     """
     greatest = aggregate.kind is Kept.GREATEST
     terms = aggregate.polynomial or tuple((Fraction(1), (p,)) for p in aggregate.arguments)
@@ -116,7 +117,7 @@ def argument(selection: Selection, aggregate: Aggregate, keys: int) -> Waiting:
 def _computed(
     selection: Selection, positions: tuple[int, ...], owner: str, aggregate: Aggregate, keys: int
 ) -> Waiting:
-    """The selection with what an aggregate computes of one tuple as a column of it, in the place of the first."""
+    """The selection with what an aggregate computes of one tuple as a column of it."""
     base = selection.base
     relation = base.occurrence(owner).relation
     column = Column(f"the argument of {aggregate.text}", parse_type("double"))
@@ -134,7 +135,7 @@ def _computed(
 
 
 def _with_clones(selection: Selection, positions: Iterable[int]) -> Selection:
-    """The selection in which what waits is no time: a time compared with a value is a column like any other."""
+    """The selection in which what waits is no time: compared with a value it is a column."""
     base = selection.base
     times = {
         p: term

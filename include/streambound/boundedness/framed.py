@@ -1,9 +1,10 @@
 """OVER: rows with what window functions say of those around them (section "OVER" of docs/theory.md).
 
-Ordered by time, a frame that reaches back without end, or by a number of rows, keeps something for each key of PARTITION BY;
-one of a range of time keeps the rows of that time, whatever the keys. Without an order, to the end of
-the partition, or ordered by a value, old rows change with each new one: then what they show must have finitely many
-values too. Of a join the rows must be bounded without the functions as well.
+Ordered by time, a frame that reaches back without end, or by a number of rows, keeps something for each
+key of PARTITION BY; one of a range of time keeps the rows of that time, whatever the keys. Without an
+order, to the end of the partition, or ordered by a value, old rows change with each new one: then what
+they show must have finitely many values too. Of a join the rows must be bounded without the functions as
+well.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _Frames:
         yield Question(distinct(self.statement, self.selections, kept), reason, plain)
 
     def _stamped(self, over: Over) -> bool | None:
-        """Whether it is ordered by time; None where that is the time of streams that do not complete the rows."""
+        """Whether it is ordered by time; None where that is not the time of the last streams."""
         if not over.order:
             # A range of a length of time is one of time.
             return not over.frame.rows and over.frame.before is not None

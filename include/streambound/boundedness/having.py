@@ -1,8 +1,8 @@
 """HAVING: what it asks of the groups, and whether a group's row can be seen at all.
 
-Numbers of rows compared with constants are known from the least of the number and some n, which takes what
-DISTINCT takes (n + 1 best rows where it keeps one); whether MAX(x) is above a constant is whether there is such
-a row. Of other conditions the whole aggregate is needed: that is sound for bounded.
+Numbers of rows compared with constants are known from the least of the number and some n, which takes
+what DISTINCT takes (n + 1 best rows where it keeps one); whether MAX(x) is above a constant is whether
+there is such a row. Of other conditions the whole aggregate is needed: that is sound for bounded.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
                     part.name, part.sql, part.ring, (Output("", term),), part.occurrences, part.where
                 )
                 facts = system(query)
-                lower = facts.closure and facts.closure.lower(term)
+                lower = None if facts.closure is None else facts.closure.lower(term)
                 step = facts.space.step(term)
                 if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and step)):
                     return False
@@ -139,7 +139,7 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
 
 
 def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection, ...]) -> bool:
-    """Whether values of free columns make every group show: at most one aggregate but counts, and it has one."""
+    """Whether values of free columns make every group show."""
     found = list(_all(tests))
     if isinstance(tests, Tests) and not tests.every:
         return False

@@ -1,10 +1,10 @@
 """Ranks: ROW_NUMBER, RANK, DENSE_RANK, and ORDER BY ... LIMIT (section "Top-n" of docs/theory.md).
 
-The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever else they
-show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column without finitely
-many values waits, in each stream that has one; what comes after it in its stream is decided by then. RANK and
-DENSE_RANK keep all rows of a tie, so what they show must have finitely many values, or be the order itself.
-Without an order any n rows are an answer.
+The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever
+else they show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column
+without finitely many values waits, in each stream that has one; what comes after it in its stream is
+decided by then. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
+values, or be the order itself. Without an order any n rows are an answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streambound.boundedness.extrema import pending, without
-from streambound.boundedness.questions import Judge, Question, by_top, distinct, filtered, shows_time, worst
+from streambound.boundedness.questions import (
+    Judge,
+    Question,
+    by_top,
+    distinct,
+    filtered,
+    keyed,
+    shows_time,
+    worst,
+)
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
@@ -59,7 +68,7 @@ class _Ranks:
 
     def questions(self) -> Iterator[Question]:
         """What must be bounded."""
-        yield Question(distinct(self.statement, self.selections, self.keys), "PARTITION BY", True)
+        yield Question(keyed(self.statement, self.selections, self.keys), "PARTITION BY", True)
         ordered = [
             (selection, top, order)
             for selection, top in self.tops

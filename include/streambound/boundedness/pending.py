@@ -46,7 +46,7 @@ def two_groups(
 
 
 def _leaves(facts: System, side: Collection[str], mine: Attribute, theirs: Attribute) -> bool:
-    """Whether an attribute of the streams waits for one of others: one with few values is a key of its own."""
+    """Whether an attribute of the streams waits for one of others; one with few values is a key."""
     inside = mine.occurrence in side and theirs.occurrence not in side
     return inside and not declared(facts.query, mine)
 

@@ -1,8 +1,8 @@
 """What SUM and AVG show of what they sum: a number, or only that there is a row.
 
-In a case in which a polynomial is 0 whatever comes, its sum is NULL or 0; where it is a function of the keys, its
-mean is that function, and its variance nothing. Then Theorem L of docs/theory.md does not speak: what is shown
-is that the group exists.
+In a case in which a polynomial is 0 whatever comes, its sum is NULL or 0; where it is a function of the
+keys, its mean is that function, and its variance nothing. Then Theorem L of docs/theory.md does not
+speak: what is shown is that the group exists.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Query
-from streambound.query.ring import BOOLEANS, Ring
+from streambound.query.ring import BOOLEANS, GROUPS_SEEN, Ring
 from streambound.query.statement import Block, Guard, Selection, Statement
 
 
@@ -63,7 +63,22 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
         return unbounded
     if open_reasons:
         return Verdict(Outcome.UNKNOWN, NAME, tuple(dict.fromkeys(open_reasons))[:1])
-    return Verdict(Outcome.BOUNDED, NAME, tuple(dict.fromkeys(reasons)))
+    return Verdict(Outcome.BOUNDED, NAME, _once(reasons))
+
+
+def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons of several bounded queries, what each says of a column said once."""
+    found: dict[str, Reason] = {}
+    said = set[str]()
+    for reason in reasons:
+        new = [text for text in reason.message.split("; ") if text not in said]
+        said.update(new)
+        if new and reason.code in found:
+            message = "; ".join((found[reason.code].message, *new))
+            found[reason.code] = replace(found[reason.code], message=message)
+        elif new:
+            found[reason.code] = replace(reason, message="; ".join(new))
+    return tuple(found.values())
 
 
 def _asking(question: Question, reason: Reason) -> Reason:
@@ -73,7 +88,7 @@ def _asking(question: Question, reason: Reason) -> Reason:
 def of_rows(
     statement: Statement, selections: Iterable[Selection], ring: Ring, positions: Iterable[int]
 ) -> Statement:
-    """The statement of some outputs of selections, with weights of a ring: one block, or one of each for bags."""
+    """The statement of some outputs of selections: one block, or of bags one of each."""
     kept = tuple(positions)
     found = tuple(
         replace(s, base=replace(s.base, ring=ring, select=tuple(s.base.select[p] for p in kept)))
@@ -138,3 +153,8 @@ def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[in
 def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
     """The statement of the different values of some outputs."""
     return of_rows(statement, selections, BOOLEANS, positions)
+
+
+def keyed(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
+    """The statement of the different keys of groups or partitions."""
+    return of_rows(statement, selections, GROUPS_SEEN, positions)

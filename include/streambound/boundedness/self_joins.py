@@ -1,29 +1,31 @@
 """DISTINCT over a stream with itself: banded families of tuples (section "Self-joins" of docs/theory.md).
 
-(P') A projected column that takes infinitely many values must be remembered, self-join or not: a whole copy of a match
-comes or does not, and comes again.
+(P') A projected column that takes infinitely many values must be remembered, self-join or not: a whole
+copy of a match comes or does not, and comes again.
 
-(H) Let copy k of a match of two tuples be an optional tuple t_k and a later one f_k, with row r_k; each value stays,
-rises or falls with k, and bands of values of one zone lie apart. The query is unbounded if for three copies r_k is
-not in the answer of all t, nor in that of all t but t_k, and f_k: comparisons between copies only depend on their
-order, and a false match touches two copies at most. (I) Of a query whose rows are finitely many, prefixes
-without a match in which every tuple is needed contain such families if they are large (Ramsey), so if there is no
-family, boundedly many tuples are all that is ever needed.
+(H) Let copy k of a match of two tuples be an optional tuple t_k and a later one f_k, with row r_k; each
+value stays, rises or falls with k, and bands of values of one zone lie apart. The query is unbounded if
+for three copies r_k is not in the answer of all t, nor in that of all t but t_k, and f_k: comparisons
+between copies only depend on their order, and a false match touches two copies at most. (I) Of a query
+whose rows are finitely many, prefixes without a match in which every tuple is needed contain such
+families if they are large (Ramsey), so if there is no family, boundedly many tuples are all that is ever
+needed.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise, product
+from functools import partial
+from itertools import chain, islice, pairwise, product
 
 from streambound.constraints.system import System
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, NullTest, Op, Query
 
 COPIES = 3
-# Families that are tried before the question is left open.
-TRIED = 400_000
+# Families that are tried, and made, before the question is left open.
+TRIED, STEPS = 10_000, 50_000
 # Values between constants that are tried one by one.
 _BETWEEN = 8
 # Numbers of the query stand for so many, so that there is room between any two; room beyond all of them.
@@ -34,6 +36,7 @@ _Tuple = Mapping[str, int]
 # Of a coordinate the value in each copy.
 _Course = tuple[int, ...]
 _Place = tuple[str, str]
+_Fits = Callable[[Mapping[_Place, _Course]], bool]
 
 
 def unbounded_pair(facts: System) -> bool | None:
@@ -63,6 +66,7 @@ class _Families:
 
     facts: System
     partial: bool = False
+    steps: int = 0
 
     @property
     def query(self) -> Query:
@@ -103,27 +107,34 @@ class _Families:
 
     def courses(self, optional: int) -> Iterator[dict[_Place, _Course]]:
         """The values of both tuples in each copy, in every way that makes each copy a match."""
-        ways = []
-        for columns in self.columns():
-            places = [(role, column) for role in ("t", "f") for column in columns]
-            if len(places) > 4:
-                self.partial = True
-                return
-            atoms = [a for a in self.query.where if _within(a, columns)]
-            some = [c for c in self._component(places) if self._matches(optional, c, atoms)]
-            if not some:
-                return
-            ways.append(some)
+        components = self.columns()
+        if len(components) == 1:
+            yield from self._fitting(optional, components[0])
+            return
+        ways = [list(self._fitting(optional, columns)) for columns in components]
         for choice in product(*ways):
             yield dict(chain.from_iterable(part.items() for part in choice))
 
-    def _matches(self, optional: int, courses: Mapping[_Place, _Course], atoms: Sequence[Atom]) -> bool:
+    def _fitting(self, optional: int, columns: list[str]) -> Iterator[dict[_Place, _Course]]:
+        """The values of columns that are compared with each other."""
+        places = [(role, column) for role in ("t", "f") for column in columns]
+        atoms = [a for a in self.query.where if _within(a, columns)]
+        fits = partial(self._matches, optional, atoms)
+        for courses in self._component(places, fits):
+            self.steps += 1
+            if self.steps > STEPS:
+                self.partial = True
+                return
+            if fits(courses):
+                yield courses
+
+    def _matches(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
         # Within a copy everything is compared alike in each.
         t, f = _tuples(courses, 0)
         match = (t, f) if optional == 0 else (f, t)
         return all(self._holds(atom, match) for atom in atoms)
 
-    def _component(self, places: list[_Place]) -> Iterator[dict[_Place, _Course]]:
+    def _component(self, places: list[_Place], fits: _Fits) -> Iterator[dict[_Place, _Course]]:
         """Where columns that are compared can lie: at known values, or in bands of an infinite zone."""
         column = next(a for a in self.facts.space.mentioned if a.column == places[0][1])
         zones, points = self._zones(column)
@@ -131,11 +142,22 @@ class _Families:
             fixed = [p for p, zone in zip(places, where, strict=True) if zone < 0]
             if fixed and not points:
                 continue
+            if len(set(where)) == 1 and not fixed:
+                yield from self._banded(places, zones[where[0]], fits)
+                continue
             moving = [
-                list(self._banded([p for p, z in zip(places, where, strict=True) if z == number], zone))
-                for number, zone in enumerate(zones)
+                list(
+                    islice(
+                        self._banded([p for p, z in zip(places, where, strict=True) if z == n], zone), STEPS
+                    )
+                )
+                for n, zone in enumerate(zones)
             ]
-            for values in product(points, repeat=len(fixed)):
+            self.steps += sum(map(len, moving))
+            if self.steps > STEPS:
+                self.partial = True
+                return
+            for values in product(points, repeat=len(fixed)) if all(moving) else ():
                 still = {p: (v,) * COPIES for p, v in zip(fixed, values, strict=True)}
                 for parts in product(*moving):
                     found = dict(still)
@@ -159,12 +181,20 @@ class _Families:
             values = known
         return zones, values
 
-    def _banded(self, places: list[_Place], zone: tuple[int, int]) -> Iterator[dict[_Place, _Course]]:
-        """The ways to put coordinates into bands of a zone, each standing, rising or falling."""
+    def _banded(
+        self, places: list[_Place], zone: tuple[int, int], fits: _Fits = lambda _: True
+    ) -> Iterator[dict[_Place, _Course]]:
+        """The ways to put coordinates into bands of a zone, each standing, rising or falling.
+
+        ``fits`` tells of an order of the coordinates whether it is one.
+        """
         if not places:
             yield {}
             return
         for levels in _orders(len(places)):
+            self.steps += 1
+            if not fits({p: _course(zone, n, 0, 0) for p, n in zip(places, levels, strict=True)}):
+                continue
             for cuts in product((False, True), repeat=max(levels)):
                 bands = [sum(cuts[:level]) for level in range(max(levels) + 1)]
                 for ways in product((0, 1, -1), repeat=bands[-1] + 1):

@@ -1,9 +1,9 @@
 """Offsets that no shift of the columns removes, as in a band join (section "Offsets" of docs/theory.md).
 
-With duplicates a comparison with an offset is a comparison. Under DISTINCT over whole numbers the verdict is that
-without offsets: what waits lies in a band of bounded width, so it is boundedly many points, and a cycle of offsets is
-as good as an equality. Over dense domains that is false, and such a query stays open. Constants would have to
-be shifted too, so it is asked only where there are none.
+With duplicates a comparison with an offset is a comparison. Under DISTINCT over whole numbers the verdict
+is that without offsets: what waits lies in a band of bounded width, so it is boundedly many points, and a
+cycle of offsets is as good as an equality. Over dense domains that is false, and such a query stays open.
+Constants would have to be shifted too, so it is asked only where there are none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The verdict on a statement: the one entry to the criteria.
 
 Its blocks are decided by what is done to their rows (groups, ranks, frames), each by queries without that
-(``questions``), their guards and as-of joins (``guards``, ``as_of``), and those by the exact criterion under OR and UNION
-(``disjunctions``). A sub-query that is not written out must be bounded itself (``composition``).
+(``questions``), their guards and as-of joins (``guards``, ``as_of``), and those by the exact criterion
+under OR and UNION (``disjunctions``). A sub-query that is not written out must be bounded itself
+(``composition``).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from streambound.boundedness.composition import fed, inherited
 from streambound.boundedness.disjunctions import Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
 from streambound.boundedness.exact import NAME
+from streambound.boundedness.finals import final_of
 from streambound.boundedness.framed import framed
-from streambound.boundedness.guards import final_of, guarded, judged
+from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.times import with_plain_times
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Block, Statement
 
@@ -30,9 +32,21 @@ def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
     statement = with_plain_times(statement)
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
-    if all(verdict.bounded for _, verdict in inner):
-        return _decided(statement)
-    return Decision(inherited(statement, inner), ())
+    if not all(verdict.bounded for _, verdict in inner):
+        return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
+    found = _decided(statement)
+    return replace(found, verdict=_of_the_text(statement, found.verdict))
+
+
+def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
+    """The verdict whose reasons name columns of the statement alone, not those of what it was reduced to."""
+    known = {(o.alias, c.name) for o in statement.occurrences for c in o.relation.columns}
+
+    def named(reason: Reason) -> Reason:
+        kept = tuple(a for a in reason.attributes if (a.occurrence, a.column) in known)
+        return reason if kept == reason.attributes else replace(reason, attributes=kept)
+
+    return replace(verdict, reasons=tuple(map(named, verdict.reasons)))
 
 
 def _decided(statement: Statement) -> Decision:
@@ -47,7 +61,7 @@ def _decided(statement: Statement) -> Decision:
 
 
 def _takes_back(statement: Statement) -> bool:
-    return all(takes_back(s.base) for s in statement.selections)
+    return all(takes_back(s.base, [join.alias for join in s.as_of]) for s in statement.selections)
 
 
 def _summed(statement: Statement) -> Verdict:
@@ -84,7 +98,7 @@ def _final(found: list[Verdict]) -> str | None:
 
 
 def _apart(one: tuple[Block, ...], other: tuple[Block, ...]) -> bool:
-    """Whether blocks read no stream in common, or show rows that differ in a column that one of them leaves NULL."""
+    """Whether blocks read no stream in common, or show rows that NULL in a column tells apart."""
     mine, theirs = (
         {o.relation.name for b in part for s in b.selections for o in s.base.arriving}
         for part in (one, other)

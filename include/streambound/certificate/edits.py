@@ -37,6 +37,7 @@ class Change(IntEnum):
     DISTINCT = 3
     WINDOW = 4
     PROJECTION = 5
+    KEY = 6
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
     query = hints.query
     found = [
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
-        *_distinct(draft),
+        *(() if draft.grouped else _distinct(draft)),
         *_windows(draft, hints, reasons),
-        *_projections(query, reasons),
+        *(_keys(draft, hints) if draft.grouped else _projections(query, reasons)),
     ]
     return sorted(found, key=lambda edit: edit.change)
 
@@ -153,6 +154,24 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         yield Edit(
             Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
         )
+
+
+def _keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
+    """A window of time among the keys of GROUP BY: a group ends, and is forgotten then."""
+    for occurrence in hints.query.occurrences:
+        relation = occurrence.relation
+        if relation.kind is not Kind.STREAM or relation.timestamp is None:
+            continue
+        stamp = Attribute(occurrence.alias, relation.timestamp)
+        ticks = hints.query.type_of(stamp).family is Family.NUMBER
+        width = str(TICKS) if ticks else f"'{WINDOWS[0][1].lower()}'"
+        text = f"window({draft.name(stamp.occurrence, stamp.column)}, {width})"
+        words = f"count in windows of time: GROUP BY {text} as well ({PLACEHOLDER} width)"
+        yield Edit(Change.KEY, words, _keyed(text), ("key", hints.member))
+
+
+def _keyed(text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_key(text)
 
 
 def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:

@@ -30,7 +30,15 @@ BEAMS = (3, 0)
 # Decisions for what needs more than two edits, how many edits anyone would read, and which of the edits for a
 # reason is taken then.
 WALK, EDITS = 24, 12
-FIRST = (Change.INTERVAL, Change.LIST, Change.BOUND, Change.PROJECTION, Change.WINDOW, Change.DISTINCT)
+FIRST = (
+    Change.INTERVAL,
+    Change.LIST,
+    Change.BOUND,
+    Change.PROJECTION,
+    Change.WINDOW,
+    Change.KEY,
+    Change.DISTINCT,
+)
 
 
 @dataclass(frozen=True)

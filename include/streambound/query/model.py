@@ -362,7 +362,7 @@ class Query:
         return self.moment(attribute) is not None
 
     def moment(self, attribute: Attribute) -> tuple[Attribute, int] | None:
-        """The timestamp that a time is or is a bucket of, and how far it is at most from it; None of others."""
+        """The timestamp that a time is, or is a bucket of, and how far from it at most; else None."""
         if self.is_timestamp(attribute):
             return attribute, 0
         near, stamp = self.column(attribute).bucket, self.occurrence(attribute.occurrence).relation.timestamp

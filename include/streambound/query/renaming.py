@@ -1,4 +1,4 @@
-"""Terms and conditions with the aliases of occurrences exchanged, or other attributes in the place of theirs."""
+"""Terms and conditions with the aliases of occurrences exchanged, or with other attributes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Ring:
     one: Weight
     add: Callable[[Weight, Weight], Weight]
     multiply: Callable[[Weight, Weight], Weight]
-    # Whether a weight is shown as a whole, as the number of a group is: what adds to it takes the old one back.
+    # Whether a weight is shown as a whole, as the number of a group is: adding to it takes the old one back.
     keyed: bool = False
 
     @cached_property
@@ -73,5 +73,6 @@ def _both(one: Weight, other: Weight) -> Weight:
 
 # A row holds as often as it has matches (SELECT), or it holds at all (DISTINCT, UNION), where not 0 is true.
 INTEGERS = Ring("integers", 0, 1, operator.add, operator.mul)
+GROUPS_SEEN = Ring("existence of groups", 0, 1, _either, _both, keyed=True)
 GROUPS = Ring("numbers of groups", 0, 1, operator.add, operator.mul, keyed=True)
 BOOLEANS = Ring("Booleans", 0, 1, _either, _both)
