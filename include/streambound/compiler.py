@@ -189,7 +189,8 @@ def certified(job: Decided) -> Decided:
     from streambound.certificate.statements import proved
 
     verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
-    return job if verdict is None else replace(job, verdict=verdict)
+    # What a witness is built for only grows: it is as unbounded where rows are answered once.
+    return job if verdict is None else replace(job, verdict=replace(verdict, final=verdict.outcome.value))
 
 
 def planned(job: Decided) -> Planned:
@@ -258,7 +259,9 @@ def compile(
 
 def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
-    if job.criterion != "exact" or job.verdict.bounded or job.statement.unevaluated is not None:
+    if job.criterion != "exact" or job.verdict.bounded:
+        return ()
+    if job.statement.unevaluated is not None and job.statement.plain:
         return ()
     from streambound.certificate import suggestions as rechecked
 

@@ -296,3 +296,35 @@ def test_so_it_is_in_scripts_and_other_dialects(dialect: str, text: str, select:
 def test_a_text_that_does_not_hold_the_edits_is_left() -> None:
     found = check("SELECT DISTINCT A FROM S EMIT CHANGES;", CATALOG, dialect="ksql").suggestions
     assert found and all(one.whole is None for one in found)
+
+
+GROUPED = "SELECT S.A, COUNT(*)\nFROM S -- all of them\nGROUP BY S.A\nHAVING COUNT(*) > 1"
+
+
+def test_a_window_of_time_becomes_a_key_where_the_text_has_its_keys() -> None:
+    report = check(GROUPED, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, GROUPED, report)
+    bound, window = (s.sql for s in report.suggestions)
+    assert "FROM S\nWHERE S.A BETWEEN 0 AND 999 -- all of them\nGROUP BY S.A" in bound
+    assert "GROUP BY S.A, window(S.ts, 60)\nHAVING" in window
+
+
+def test_a_global_aggregate_gets_a_window() -> None:
+    sql = "SELECT COUNT(DISTINCT A) FROM S"
+    report = check(sql, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, sql, report)
+    assert any("window" in s.sql.lower() for s in report.suggestions)
+
+
+@pytest.mark.parametrize(
+    ("sql", "edit"),
+    [
+        ("SELECT 1 FROM S WHERE EXISTS (SELECT 1 FROM T WHERE S.A < T.D)", "S.A BETWEEN 0 AND 999"),
+        ("SELECT S.B, T.E FROM S ASOF JOIN T ON S.A = T.D AND T.ts <= S.ts", "T.D BETWEEN 0 AND 999"),
+        ("SELECT COUNT(*) FROM S, T WHERE S.A < T.D", "T.ts BETWEEN S.ts - 60 AND S.ts + 60"),
+    ],
+)
+def test_what_waits_and_what_is_looked_up_can_be_bounded(sql: str, edit: str) -> None:
+    report = check(sql, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, sql, report)
+    assert any(edit in s.sql for s in report.suggestions)

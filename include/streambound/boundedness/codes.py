@@ -46,6 +46,12 @@ CODES: dict[str, Code] = {
         f"{_A}: no branch breaks (a), (b) or (c)",
         f"{_B}: no branch breaks (P), (E) or (N)",
     ),
+    "irredundant-tuples": Code(
+        "Of a stream joined with itself boundedly many tuples are ever needed.",
+        "",
+        f"{_A} speaks of self-joins as of other joins",
+        "condition (H): no family of tuples that are all needed grows without end",
+    ),
     "unsatisfiable": Code(
         "The conditions contradict each other, so the answer is always empty.",
         "Read the conditions again: this is seldom meant.",
@@ -82,6 +88,24 @@ CODES: dict[str, Code] = {
         f"{_A} has no such condition",
         f"{_B}, condition (N): what is still to be compared with later tuples is of one group",
     ),
+    "unbounded-list": Code(
+        "A list holds all rows of a group that never closes.",
+        "Put a time of the last stream among the keys, or show a number or an extremum instead.",
+        "a list grows with every row, unless its group ends",
+        "a list grows with every row, unless its group ends",
+    ),
+    "unbounded-versions": Code(
+        "The latest row of each key is kept, and the keys have infinitely many values.",
+        "Bound the key, declare its domain, or look back a limited time only.",
+        "as-of joins and changing tables keep a row for each key",
+        "as-of joins and changing tables keep a row for each key",
+    ),
+    "unbounded-waiting": Code(
+        "Rows wait for a match of a sub-query, and a column of each must be kept to find it.",
+        "Bound the column, or look for a match within a window of time.",
+        "Theorem S, conditions (D1) to (D3): nothing unbounded is compared with what may still come",
+        "Theorem S: under DISTINCT, EXISTS is a join",
+    ),
     "self-join": Code(
         "DISTINCT over a stream with itself is obstructed, but one occurrence may be redundant.",
         "Remove an occurrence that adds nothing, or bound the column that is named.",
@@ -89,9 +113,9 @@ CODES: dict[str, Code] = {
         "DISTINCT self-joins are decided after folding (Arasu et al., Appendix C), and open beyond it",
     ),
     "open-question": Code(
-        "DISTINCT over more than five composites outside condition (G): whether (N) suffices is open.",
-        "Order the two streams that are named in time, or join two streams within a window.",
-        f"{_A} has no such case",
+        "No theorem says whether this is bounded; the message names what is not known.",
+        "Bound the columns that are named, or put a window of time around what is compared.",
+        f"{_A} has no such case; groups, sub-queries and ranks have some",
         f"{_B}, condition (G)",
     ),
     "disjunction": Code(

@@ -43,11 +43,9 @@ def lying(zone: Zone, low: Attribute, high: Attribute, further: tuple[Difference
 
 
 def infinite_attributes(time: TimeOrder) -> list[Attribute]:
-    """The mentioned attributes of infinite streams, application timestamps aside."""
+    """The mentioned attributes of infinite streams, timestamps and their buckets aside."""
     query = time.facts.query
-    return [
-        a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_timestamp(a)
-    ]
+    return [a for a in time.facts.space.mentioned if a.occurrence in time.infinite and not query.is_time(a)]
 
 
 def crossings(time: TimeOrder) -> list[Crossing]:
@@ -83,9 +81,44 @@ def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
     return found
 
 
+def declared(query: Query, attribute: Attribute) -> bool:
+    """Whether few different values of an attribute ever come, though nobody knows which."""
+    return query.column(attribute).cardinality is not None
+
+
+def few(time: TimeOrder, attribute: Attribute) -> bool:
+    """Whether few values of an attribute are ever kept: declared, or equal to such a one that came before."""
+    facts = time.facts
+    if declared(facts.query, attribute):
+        return True
+    if facts.closure is None:
+        return False
+    return any(
+        declared(facts.query, a)
+        and time.precedes(a.occurrence, attribute.occurrence)
+        and facts.closure.equates(a, attribute)
+        for a in facts.space.mates(attribute)
+    )
+
+
+def _decided(time: TimeOrder, one: Attribute, other: Attribute) -> bool:
+    """Whether a comparison costs nothing, since of one side few values come, and before those of the other.
+
+    Of an attribute with few values nobody knows which will come: what comes before them waits for any.
+    """
+    query = time.facts.query
+    mine, theirs = declared(query, one), declared(query, other)
+    if mine and theirs:
+        return True
+    early, late = (one, other) if mine else (other, one)
+    return (mine or theirs) and time.precedes(early.occurrence, late.occurrence)
+
+
 def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | None:
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
+        return None
+    if _decided(time, low, high):
         return None
     kept, key = time.facts.kept, (low, high, time.finite)
     if key not in kept:
@@ -97,7 +130,9 @@ def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
     """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
     if attribute.occurrence not in time.infinite:
         return None
-    if time.facts.query.is_timestamp(attribute):
+    if few(time, attribute):
+        return None
+    if time.facts.query.is_time(attribute):
         return Zone(Family.TIME, None, None)
     return next(shared_zones(time, attribute, attribute), None)
 
@@ -109,6 +144,7 @@ def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Join, Crossing]]:
         if atom.op is not Op.NE:
             continue
         apart = not time.together(atom.left.occurrence, atom.right.occurrence)
+        apart = apart and not _decided(time, atom.left, atom.right)
         if apart and {atom.left, atom.right} <= infinite:
             for low, high in (atom.attributes, atom.attributes[::-1]):
                 order = (below(low, high),)
@@ -120,7 +156,7 @@ def evidence(query: Query, low: Attribute, high: Attribute) -> list[Join]:
     """The user's comparisons that chain from ``low`` up to ``high``, fewest first found."""
     edges: dict[Attribute, list[tuple[Attribute, Join]]] = {}
     for atom in query.joins:
-        if query.is_timestamp(atom.left):
+        if query.is_time(atom.left):
             continue
         if atom.op in (Op.LT, Op.LE, Op.EQ):
             edges.setdefault(atom.left, []).append((atom.right, atom))

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
+from streambound.boundedness.changing import as_streams, unbounded_keys
 from streambound.boundedness.crossings import (
     Crossing,
     crossings,
@@ -37,7 +38,9 @@ from streambound.boundedness.crossings import (
     unequal_crossings,
 )
 from streambound.boundedness.folding import filters_apart, folded
+from streambound.boundedness.kept import kept
 from streambound.boundedness.pending import two_groups
+from streambound.boundedness.self_joins import unbounded_pair
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.wording import branch, lacks
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
@@ -59,7 +62,9 @@ def exact(query: Query, witnessed: bool = False) -> Verdict:
         witnessed: a witness was replayed: what obstructs a self-join does.
     """
     try:
-        reduced = folded(query)
+        if (keys := unbounded_keys(query)) is not None:
+            return Verdict(Outcome.UNBOUNDED, NAME, (keys,))
+        reduced = folded(as_streams(query))
         return _decided(reduced, system(reduced), witnessed)
     except SearchLimit:
         message = f"the <> and IN conditions need more than {SEARCH_LIMIT:,} search steps"
@@ -71,18 +76,37 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
     time = TimeOrder(facts)
-    if len(time.composites) < 2 and not query.ring.idempotent:
+    if len(time.composites) < 2 and not query.ring.remembers:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
-    projections = (_projected(facts, *found) for found in unbounded_projections(time))
-    reasons = [*projections, *(_eliminating(time) if query.ring.idempotent else _preserving(time))]
+    reasons = [
+        *projected_reasons(time),
+        *(_eliminating(time) if query.ring.idempotent else _preserving(time)),
+    ]
     if not reasons:
         return _unobstructed(time)
-    repeated = _repeated(query)
-    if repeated and query.ring.idempotent and not witnessed and not filters_apart(query):
-        message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
+    twice = repeated(query)
+    if twice and query.ring.idempotent and not witnessed and not filters_apart(query):
+        values = tuple(reason for reason in reasons if _remembered(query, reason))
+        if values:
+            return Verdict(Outcome.UNBOUNDED, NAME, values)
+        if (family := unbounded_pair(facts)) is not None:
+            return _by_family(family, twice, tuple(reasons))
+        message = f"{twice} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
+
+
+def _remembered(query: Query, reason: Reason) -> bool:
+    """(P'): whether a projected value must be remembered, whichever tuples make it."""
+    return reason.code == "unbounded-projection" and not any(map(query.is_time, reason.attributes))
+
+
+def _by_family(found: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdict:
+    if found:
+        return Verdict(Outcome.UNBOUNDED, NAME, reasons)
+    message = f"of the tuples of {twice} boundedly many are ever needed: each of the others is one too many"
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("irredundant-tuples", message),))
 
 
 def _at_once(time: TimeOrder) -> str:
@@ -104,8 +128,8 @@ def _unobstructed(time: TimeOrder) -> Verdict:
             "share streams that precede both: whether the condition on groups suffices is open"
         )
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message),))
-    message = "every column that must be remembered has finitely many values or a single extremum"
-    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+    waiting = crossings(time) if time.facts.query.ring.idempotent else []
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", kept(time, waiting)),))
 
 
 def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
@@ -141,7 +165,7 @@ def _components(time: TimeOrder, streams: frozenset[str]) -> Iterator[frozenset[
 def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     facts, query = time.facts, time.facts.query
     assert facts.closure is not None
-    ordinary = [a for a in query.mentioned if not query.is_timestamp(a)]
+    ordinary = [a for a in query.mentioned if not query.is_time(a)]
     mine = [a for a in ordinary if a.occurrence == one]
     theirs = [a for a in ordinary if a.occurrence == other]
     if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.joins):
@@ -154,7 +178,8 @@ def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
     )
 
 
-def _repeated(query: Query) -> str | None:
+def repeated(query: Query) -> str | None:
+    """A stream that occurs twice; None if none does."""
     names = [o.relation.name for o in query.streams]
     return next((name for name in names if names.count(name) > 1), None)
 
@@ -163,8 +188,8 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
     """Each projected attribute that must be remembered in a zone, once, with one such zone."""
     query, seen = time.facts.query, set[Attribute]()
     # What arrives last in every match is answered at once; with its timestamp a row never comes again.
-    stamps = (a for a in query.projected if query.is_timestamp(a) and time.completes(a.occurrence))
-    timely = not query.ring.idempotent or next(stamps, None) is not None
+    stamps = (a for a in query.projected if query.is_time(a) and time.completes(a.occurrence))
+    timely = not query.ring.remembers or next(stamps, None) is not None
     for output in query.select:
         if not isinstance(output.term, Attribute) or output.term in seen:
             continue
@@ -175,10 +200,18 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
             yield output, output.term, zone
 
 
+def projected_reasons(time: TimeOrder) -> Iterator[Reason]:
+    """Why some projected attributes must be remembered."""
+    return (_projected(time.facts, *found) for found in unbounded_projections(time))
+
+
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
-    once = facts.query.ring.idempotent
-    remembered = "every answer row must be remembered" if once else "every value must be kept"
-    message = f"{attribute} is projected, so {remembered}, and {lacks(facts, zone, attribute)}"
+    ring = facts.query.ring
+    remembered = "every answer row must be remembered" if ring.idempotent else "every value must be kept"
+    what = "projected"
+    if ring.keyed:
+        what, remembered = "a key", "what is known of every key must be kept"
+    message = f"{attribute} is {what}, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
 

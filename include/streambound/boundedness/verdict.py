@@ -37,11 +37,16 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of one criterion, with at least one reason."""
+    """The outcome of one criterion, with at least one reason.
+
+    ``final`` is the verdict where a row is answered once, when nothing can change it any more: ``bounded``,
+    ``unbounded`` or ``never-final`` (no row ever is); None where it is not settled.
+    """
 
     outcome: Outcome
     criterion: str
     reasons: tuple[Reason, ...]
+    final: str | None = None
 
     @property
     def bounded(self) -> bool:

@@ -53,6 +53,30 @@ class Draft:
         """Whether a single SELECT eliminates duplicates; None for a union."""
         return bool(self.tree.args.get("distinct")) if isinstance(self.tree, exp.Select) else None
 
+    @property
+    def grouped(self) -> bool:
+        """Whether a single SELECT has groups."""
+        if not isinstance(self.tree, exp.Select):
+            return False
+        return self.tree.args.get("group") is not None or any(
+            isinstance(node, exp.AggFunc) and not node.find_ancestor(exp.Window) for node in self._shown()
+        )
+
+    def _shown(self) -> Iterator[exp.Expr]:
+        for item in self.tree.selects if isinstance(self.tree, exp.Select) else ():
+            yield from item.walk()
+
+    def with_key(self, key: str) -> Draft:
+        """With a further key of GROUP BY, the last one."""
+        (added,) = trees(key)
+
+        def change(select: exp.Select) -> None:
+            group = select.args.get("group") or exp.Group()
+            group.append("expressions", added.copy())
+            select.set("group", group)
+
+        return self._edited(change, lambda select, member: member.key(key))
+
     def with_condition(self, member: int, condition: str) -> Draft:
         """With a further condition in the SELECT of a number, counted from 0 in the order of the text."""
         (added,) = trees(condition)

@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from sqlglot import expressions as exp
 
-from streambound.boundedness.causes import window
+from streambound.boundedness.causes import TICKS, WINDOWS, window
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints
@@ -62,9 +62,9 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
         *keys,
         *_both(keys, windows),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
-        *_distinct(draft),
+        *(_group_keys(draft, hints) if draft.grouped else _distinct(draft)),
         *windows,
-        *_projections(query, reasons),
+        *(() if draft.grouped else _projections(query, reasons)),
     ]
     return sorted(found, key=lambda edit: edit.change)
 
@@ -180,6 +180,24 @@ def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
 
 def _extended(text: str) -> Callable[[Draft], Draft]:
     return lambda draft: draft.with_output(text)
+
+
+def _group_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
+    """A window of time among the keys of GROUP BY: a group ends, and is forgotten then."""
+    for occurrence in hints.query.occurrences:
+        relation = occurrence.relation
+        if relation.kind is not Kind.STREAM or relation.timestamp is None:
+            continue
+        stamp = Attribute(occurrence.alias, relation.timestamp)
+        ticks = hints.query.type_of(stamp).family is Family.NUMBER
+        width = str(TICKS) if ticks else f"'{WINDOWS[0][1].lower()}'"
+        text = f"window({draft.name(stamp.occurrence, stamp.column)}, {width})"
+        words = f"count in windows of time: GROUP BY {text} as well ({PLACEHOLDER} width)"
+        yield Edit(Change.KEY, words, _keyed(text), ("key", hints.member))
+
+
+def _keyed(text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_key(text)
 
 
 def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:

@@ -49,8 +49,9 @@ class Hints:
 
     @property
     def start(self) -> tuple[int, int]:
-        """Line and column of the first output."""
-        return min((output.place.line, output.place.column) for output in self.query.select)
+        """Line and column of the first output, or of FROM."""
+        parts = self.query.select or self.query.occurrences
+        return min((part.place.line, part.place.column) for part in parts)
 
     def about(self, reason: Reason) -> bool:
         """Whether every column that a reason names is one of the query's."""

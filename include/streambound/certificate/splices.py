@@ -15,6 +15,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streambound.query.tokens import tokens
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
+_AFTER_GROUP = (
+    TokenType.HAVING,
+    TokenType.QUALIFY,
+    TokenType.WINDOW,
+    TokenType.ORDER_BY,
+    TokenType.LIMIT,
+    TokenType.FETCH,
+)
 _BETWEEN_MEMBERS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 
 
@@ -29,9 +37,20 @@ class Member:
         """The first token of some kinds."""
         return next((token for token in self.tokens if token.token_type in kinds), None)
 
+    def _end(self, *kinds: TokenType) -> int:
+        """Where the text ends that stands before the first token of some kinds."""
+        place = next((n for n, token in enumerate(self.tokens) if token.token_type in kinds), None)
+        return self.tokens[-1 if place is None else place - 1].end + 1
+
+    def key(self, added: str) -> list[Splice]:
+        """Splices that add a key to GROUP BY."""
+        end = self._end(*_AFTER_GROUP)
+        first = self.after(TokenType.GROUP_BY) is None
+        return [Splice(end, end, f" GROUP BY {added}" if first else f", {added}")]
+
     def condition(self, added: str, wrapped: bool) -> list[Splice]:
         """Splices that add a condition; ``wrapped`` puts what is there into parentheses."""
-        where, end = self.after(TokenType.WHERE), self.tokens[-1].end + 1
+        where, end = self.after(TokenType.WHERE), self._end(TokenType.GROUP_BY, *_AFTER_GROUP)
         line = self.text[: self.tokens[0].start].rsplit("\n", 1)[-1]
         indent = line if not line.strip() else ""
         several = "\n" in self.text[self.tokens[0].start : end]

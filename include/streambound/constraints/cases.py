@@ -313,7 +313,7 @@ def _busy(leaf: _Leaf) -> _Busy:
     links = []
     for atom in (*leaf.known, *atoms_of(leaf.rest)):
         columns = {_column(base, a) for a in atom.attributes}
-        if not _local(atom) or any(base.is_timestamp(a) for a in atom.attributes):
+        if not _local(atom) or any(base.is_time(a) for a in atom.attributes):
             found |= columns
         elif len(columns) > 1:
             links.append(columns)

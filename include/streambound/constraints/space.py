@@ -40,8 +40,10 @@ class Space:
 
     @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:
-        """The query's mentioned attributes, sorted."""
-        return self.query.mentioned
+        """The query's mentioned attributes and the timestamps that they are buckets of, sorted."""
+        mentioned = self.query.mentioned
+        moments = {found[0] for a in mentioned if (found := self.query.moment(a)) is not None}
+        return mentioned if moments <= set(mentioned) else tuple(sorted({*mentioned, *moments}))
 
     @cached_property
     def _families(self) -> dict[Attribute, Family]:

@@ -201,14 +201,14 @@ def contradicts(query: Query) -> bool:
 
 def unconstrained(space: Space) -> Closure:
     """The closure of no constraint over a query's mentioned attributes."""
-    return Closure.over({a: space.step(a) for a in space.query.mentioned})
+    return Closure.over({a: space.step(a) for a in space.mentioned})
 
 
 def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Choice]]:
     """Some conditions of a query, and all of its declared domains, as constraints and choices."""
     constraints: list[Difference] = []
     choices: list[Choice] = []
-    for attribute in space.query.mentioned:
+    for attribute in space.mentioned:
         _declared(space, attribute, constraints, choices)
         if space.family(attribute) is Family.TIME and space.query.column(attribute).type.step == 1:
             # Ticks count from 0.
@@ -231,7 +231,7 @@ def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference]
         if isinstance(atom, Filter):
             _filtered(space, atom, constraints, choices)
         elif isinstance(atom, Join):
-            _joined(atom, constraints, choices)
+            _joined(space, atom, constraints, choices)
         elif isinstance(atom, Membership):
             family = space.family(atom.attribute)
             numbers = {space.embed(family, v.value) for v in atom.values if v.value is not None}
@@ -265,10 +265,34 @@ def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices
         constraints.append(at_least(column, number, atom.op is Op.GT))
     if atom.op is Op.NE:
         choices.append((at_most(column, number, True), at_least(column, number, True)))
+    moment = space.query.moment(column)
+    if moment is not None and moment[1] and space.family(column) in (Family.TIMESTAMP, Family.NUMBER):
+        stamp, near = moment
+        value = int(atom.constant.value)
+        if atom.op in (Op.LT, Op.LE, Op.EQ):
+            constraints.append(at_most(stamp, value + near))
+        if atom.op in (Op.GT, Op.GE, Op.EQ):
+            constraints.append(at_least(stamp, value - near))
 
 
-def _joined(atom: Join, constraints: list[Difference], choices: list[Choice]) -> None:
+def _near(query: Query, atom: Join) -> list[Difference]:
+    """What a comparison of times of which one is a bucket says of the timestamps."""
+    left, right = query.moment(atom.left), query.moment(atom.right)
+    if left is None or right is None or left[1] + right[1] == 0:
+        return []
+    (one, before), (other, after) = left, right
+    near = before + after
+    found = []
+    if atom.op in (Op.LT, Op.LE, Op.EQ):
+        found.append(Difference(one, other, near + atom.offset))
+    if atom.op in (Op.GT, Op.GE, Op.EQ):
+        found.append(Difference(other, one, near - atom.offset))
+    return found
+
+
+def _joined(space: Space, atom: Join, constraints: list[Difference], choices: list[Choice]) -> None:
     constraints.extend(shifted(atom.left, atom.op, atom.right, atom.offset))
+    constraints.extend(_near(space.query, atom))
     if atom.op is Op.NE:
         less, more = (shifted(atom.left, op, atom.right, atom.offset)[0] for op in (Op.LT, Op.GT))
         choices.append((less, more))

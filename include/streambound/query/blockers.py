@@ -5,53 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ErrorLevel
 
 from streambound.errors import UnsupportedError, named
+from streambound.query.aggregates import is_aggregate, name_of
 from streambound.query.dialects.grammar import WINDOWS, span_of
 from streambound.query.scope import describe, place_of
 from streambound.query.tokens import place_at
+from streambound.query.windows import called
 
-# Aggregates of single processors, which sqlglot reads as calls of unknown functions.
-_AGGREGATES = frozenset(
-    [
-        "COLLECT_LIST",
-        "COLLECT_SET",
-        "LATEST_BY_OFFSET",
-        "EARLIEST_BY_OFFSET",
-        "TOPK",
-        "TOPKDISTINCT",
-        "HISTOGRAM",
-        "TOPONE",
-        "COLLECTTOP",
-        "COLLECT",
-        "EARLIEST",
-        "LATEST",
-        "COUNT_IF",
-        "SUM_IF",
-        "AVG_IF",
-        "UNIQ",
-        "UNIQ_EXACT",
-        "GROUP_ARRAY",
-        "GROUP_UNIQ_ARRAY",
-        "FIRST_VALUE",
-        "LAST_VALUE",
-        "COUNT_DISTINCT",
-        "ARG_MIN",
-        "ARG_MAX",
-        "MIN_BY",
-        "MAX_BY",
-        "LISTAGG",
-        "COUNT_BIG",
-        "PERCENTILE_CONT",
-        "PERCENTILE_DISC",
-    ]
-)
-_RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE")
 _CLAUSES = {
-    "group": "GROUP BY",
-    "having": "HAVING",
-    "qualify": "QUALIFY",
-    "offset": "OFFSET",
     "match": "MATCH_RECOGNIZE",
     "connect": "CONNECT BY",
     "sort": "SORT BY",
@@ -80,59 +43,109 @@ def of_clauses(select: exp.Expr, sql: str) -> Iterator[UnsupportedError]:
                 yield blocker(what, node, sql)
     for part in ("laterals", "pivots"):
         for node in select.args.get(part) or []:
-            if isinstance(node, exp.Lateral):
-                yield blocker("LATERAL VIEW" if node.args.get("view") else "LATERAL", node, sql)
-            else:
+            if not isinstance(node, exp.Lateral):
                 yield blocker("UNPIVOT" if node.args.get("unpivot") else "PIVOT", node, sql)
-    if (limit := select.args.get("limit")) is not None:
-        ordered = select.args.get("order") is not None
-        yield blocker("top-n (ORDER BY ... LIMIT)" if ordered else "LIMIT", limit, sql)
     for window in select.args.get("windows") or []:
-        if isinstance(window, exp.Anonymous):
+        if isinstance(window, exp.Anonymous) and called(window) is None:
             yield blocker(window.name, window, sql)
-    distinct = select.args.get("distinct")
-    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
-        yield blocker("DISTINCT ON", distinct.args["on"], sql)
 
 
-def of_join(join: exp.Join, sql: str) -> UnsupportedError | None:
-    """The kind of a join that is not decided; None of one that is."""
-    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
-    method, side, kind = words
-    if method == "NATURAL" and not side and kind in ("", "INNER"):
+def side_of(join: exp.Join) -> str | None:
+    """How a join is joined to what stands before it: LEFT, FULL, SEMI, ANTI, ASOF, nothing; else None."""
+    method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
+    side, kind = side.replace("ALL", ""), kind.replace("ALL", "")
+    if method == "ASOF" and kind in ("", "INNER", "OUTER", "LEFT") and side in ("", "LEFT"):
+        return "ASOF LEFT" if side == "LEFT" or kind == "LEFT" else "ASOF"
+    if method not in ("", "ALL", "NATURAL"):
         return None
-    if method in ("", "ALL") and side in ("", "ALL") and kind in ("", "INNER", "CROSS", "ALL"):
-        return None
-    return blocker(" ".join([word for word in words if word] + ["JOIN"]), join, sql)
+    if kind in ("SEMI", "ANTI"):
+        return kind if side in ("", "LEFT") else None
+    if kind in ("", "INNER", "CROSS", "OUTER") and side in ("", "LEFT", "RIGHT", "FULL"):
+        return side
+    return None
 
 
-def of_expression(node: exp.Expr, sql: str, functions: bool = False) -> Iterator[UnsupportedError]:
-    """The aggregates, window functions and sub-queries in an expression.
+def kind_of(join: exp.Join) -> str:
+    """The kind of a join in words."""
+    words_of = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
+    return " ".join([*(word for word in words_of if word), "JOIN"])
+
+
+def semi_join(node: exp.Expr) -> exp.Expr | None:
+    """The query of [NOT] EXISTS and [NOT] IN (SELECT ...), if a condition is one."""
+    inner = node
+    while isinstance(inner, (exp.Not, exp.Paren)):
+        inner = inner.this
+    if isinstance(inner, exp.Exists):
+        found: exp.Expr = inner.this
+        return found.this if isinstance(found, exp.Subquery) else found
+    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+        found = inner.args["query"]
+        return found.this if isinstance(found, exp.Subquery) else found
+    return None
+
+
+def semi_join_words(node: exp.Expr) -> tuple[bool, exp.Expr | None]:
+    """Whether a condition as in ``semi_join`` has NOT, and what is looked for in the query (not of EXISTS)."""
+    negated = False
+    while isinstance(node, (exp.Not, exp.Paren)):
+        negated = negated is not isinstance(node, exp.Not)
+        node = node.this
+    return negated, node.this if isinstance(node, exp.In) else None
+
+
+def aggregates(node: exp.Expr) -> bool:
+    """Whether an expression has an aggregate that is no window function, nor within one."""
+    return any(map(aggregates_here, node.walk()))
+
+
+def aggregates_here(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate over a group: not one over a window."""
+    if not is_aggregate(node) or node.find_ancestor(exp.Select, exp.Subquery) is not _query_of(node):
+        return False
+    parent, inner = node.parent, node
+    while isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
+        parent, inner = parent.parent, parent
+    return not (isinstance(parent, exp.Window) and parent.this is inner)
+
+
+def _query_of(node: exp.Expr) -> exp.Expr | None:
+    return node.find_ancestor(exp.Select, exp.Subquery)
+
+
+def of_expression(
+    node: exp.Expr, sql: str, functions: bool = False, decided: bool = False, conditions: bool = False
+) -> Iterator[UnsupportedError]:
+    """What in an expression is none over the columns of tuples: aggregates, window functions, sub-queries.
 
     Args:
         functions: the other functions and operators as well.
+        decided: of a SELECT list: aggregates and window functions may stand in it.
+        conditions: of WHERE: what ``semi_join`` finds may be the whole of it.
     """
+    if conditions and semi_join(node) is not None:
+        return
     pending: list[exp.Expr] = [node]
     while pending:
         here = pending.pop()
-        if isinstance(here, exp.Window):
+        if isinstance(here, exp.Window) and not decided:
             yield _window(here, sql)
             continue
-        if _aggregate(here):
+        if is_aggregate(here) and not decided:
             yield blocker(
-                f"the aggregate {_name(here)}", here, sql, f"{_described(here, sql)} is not supported yet"
+                f"the aggregate {name_of(here)}", here, sql, f"{_described(here, sql)} is not supported here"
             )
             continue
         inner = _bare(here.this) if isinstance(here, exp.Not) else here
         if inner is not here and (isinstance(inner, exp.Exists) or inner.args.get("query")):
             what = "NOT EXISTS" if isinstance(inner, exp.Exists) else "NOT IN (SELECT ...)"
-            yield blocker(f"{what}, an anti-join,", here, sql)
+            yield blocker(f"{what}, an anti-join within an expression,", here, sql)
             continue
         if isinstance(here, exp.Exists):
-            yield blocker("EXISTS, a semi-join,", here, sql)
+            yield blocker("EXISTS, a semi-join within an expression,", here, sql)
             continue
         if isinstance(here, exp.In) and here.args.get("query"):
-            yield blocker("IN (SELECT ...), a semi-join,", here, sql)
+            yield blocker("IN (SELECT ...), a semi-join within an expression,", here, sql)
             continue
         if isinstance(here, (exp.Any, exp.All)) and here.find(exp.Select):
             yield blocker(f"{here.key.upper()} (SELECT ...)", here, sql)
@@ -152,6 +165,13 @@ def _described(node: exp.Expr, sql: str) -> str:
     for word in ("the aggregate ", "the function call "):
         said = said.removeprefix(word)
     return f"the aggregate {said}"
+
+
+def words(node: exp.Expr, sql: str) -> str:
+    """An expression as the user wrote it."""
+    span = span_of(node)
+    written = " ".join(sql[slice(*span)].split()) if span else ""
+    return written or node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
 
 
 def subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -174,7 +194,7 @@ def of_source(table: exp.Expr, sql: str) -> UnsupportedError:
     if isinstance(table, exp.Values):
         return blocker("VALUES in FROM", table, sql)
     call = table.this if isinstance(table, (exp.Table, exp.TableFromRows)) else table
-    name = _name(call)
+    name = name_of(call)
     if name in WINDOWS:
         return blocker(f"the {name} window", table, sql)
     return blocker(
@@ -189,7 +209,7 @@ def construct_of(node: exp.Expr) -> str:
     if isinstance(node, exp.Cast):
         return "CAST"
     if isinstance(node, exp.Func):
-        return _name(node)
+        return name_of(node)
     return describe(node).split(" ", 1)[0] if isinstance(node, exp.Predicate) else "the expression"
 
 
@@ -218,35 +238,13 @@ def _computed(node: exp.Expr) -> bool:
     )
 
 
-def _aggregate(node: exp.Expr) -> bool:
-    if isinstance(node, (exp.Filter, exp.WithinGroup)):
-        return True
-    return isinstance(node, exp.AggFunc) or (
-        isinstance(node, (exp.Anonymous, exp.Func)) and _name(node) in _AGGREGATES
-    )
-
-
 def _window(node: exp.Window, sql: str) -> UnsupportedError:
     inner = (
         node.this.this
         if isinstance(node.this, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls))
         else node.this
     )
-    return blocker(f"the window function {_name(inner)}", node, sql)
-
-
-def ranked(node: exp.Expr) -> bool:
-    """Whether an expression is the rank of a row among others."""
-    found = node.find(exp.Window)
-    return found is not None and _name(found.this) in _RANKS
-
-
-def _name(node: exp.Expr) -> str:
-    if isinstance(node, (exp.Filter, exp.WithinGroup)):
-        return _name(node.this)
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).upper()
-    return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    return blocker(f"the window function {name_of(inner)}", node, sql)
 
 
 def _bare(node: exp.Expr) -> exp.Expr:

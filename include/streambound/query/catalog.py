@@ -39,6 +39,7 @@ from streambound.query.values import Family, NotANumber, Type, Value, parse_type
 
 RELATION_KEYS = (
     "allowed_lateness",
+    "cardinality",
     "columns",
     "description",
     "domains",
@@ -300,10 +301,14 @@ def _relation(name: str, body: Any) -> Relation:
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
     allowed = _duration(name, "allowed_lateness", described.get("allowed_lateness"))
+    different = _cardinality(name, types, described.get("cardinality"))
     return Relation(
         name=name,
         kind=Kind(kind),
-        columns=tuple(Column(c, t, domains.get(c), c in nullable) for c, t in types.items()),
+        columns=tuple(
+            Column(c, t, domains.get(c), c in nullable, cardinality=different.get(c))
+            for c, t in types.items()
+        ),
         timestamp=timestamp,
         granularity=_granularity(name, described.get("granularity")),
         description=str(described.get("description") or ""),
@@ -410,6 +415,22 @@ def _not_null(name: str, types: dict[str, Type], columns: Any) -> set[str]:
     return set(columns)
 
 
+def _cardinality(name: str, types: dict[str, Type], columns: Any) -> dict[str, int]:
+    """How many different values columns have at most, of those of which it is declared."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping):
+        raise CatalogError(
+            f"stream {name}: cardinality is {shown(columns)}", accepted="a mapping of columns to numbers"
+        )
+    _refuse_unknown(name, "cardinality", [c for c in columns if c not in types], types)
+    return {
+        column: number
+        for column, most in columns.items()
+        if (number := _positive(name, most, f"cardinality of {column}")) is not None
+    }
+
+
 def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domain]:
     if domains is None:
         return {}
@@ -456,13 +477,11 @@ def _bound(where: str, kind: Type, value: Any) -> Value | None:
     return encoded
 
 
-def _positive(name: str, value: Any) -> int | None:
+def _positive(name: str, value: Any, key: str = "max_rows_per_timestamp") -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise CatalogError(
-            f"stream {name}: max_rows_per_timestamp is {shown(value)}", accepted="a positive integer"
-        )
+        raise CatalogError(f"stream {name}: {key} is {shown(value)}", accepted="a positive integer")
     return value
 
 

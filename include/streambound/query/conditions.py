@@ -205,6 +205,8 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     assert isinstance(first, Attribute)
     if isinstance(second, Constant):
         second = _beside(first, second, right, scope)
+    if isinstance(second, Attribute) and scope.type_of(first).family is scope.type_of(second).family:
+        first, second = _as_values(first, second, scope)
     _refuse_mismatch(first, second, whole, scope)
     if isinstance(second, Attribute):
         _refuse_inexact([first, second], whole, scope)
@@ -212,6 +214,14 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     if second.value is None:
         return Never(whole.sql(dialect="spark"), place, (first,))
     return Filter(first, op, second, place)
+
+
+def _as_values(first: Attribute, second: Attribute, scope: Expressions) -> tuple[Attribute, Attribute]:
+    """Two columns to be compared: a timestamp beside what is no time as a column like any other."""
+    times = [scope.is_timestamp(a) or scope.column(a).bucket is not None for a in (first, second)]
+    if all(times) or not any(times) or not (scope.is_timestamp(first) or scope.is_timestamp(second)):
+        return first, second
+    return (scope.as_value(first), second) if times[0] else (first, scope.as_value(second))
 
 
 def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
@@ -249,12 +259,7 @@ def _folded_number(node: exp.Expr) -> exp.Expr:
 
 def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison of derived columns of two tuples."""
-    if scope.is_timestamp(first) or scope.is_timestamp(second):
-        raise UnsupportedError(
-            "a comparison of an application timestamp with an expression is not supported yet",
-            place=place_of(whole, scope.sql),
-            accepted="timestamps with timestamps, and INTERVALs added to them",
-        )
+    first, second = _as_values(first, second, scope)
     if scope.type_of(first).family is not scope.type_of(second).family:
         one, other = (scope.type_of(a).family.value for a in (first, second))
         raise UnsupportedError(

@@ -10,7 +10,7 @@ assumed that its value depends on its arguments alone, and may be any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
@@ -40,6 +40,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
+from streambound.query.windows import END, SESSIONS, START, bucket
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -119,6 +120,22 @@ class Expressions(Scope):
         found = self.made.get(relation.name, {}).get(attribute.column)
         return found if found is not None else relation.column(attribute.column)
 
+    def attribute(self, node: exp.Column) -> Attribute:
+        """The attribute that a column name refers to; of an unsupported type a column of any values."""
+        for owner in self.occurrences:
+            relation = owner.relation
+            if node.table and owner.alias.lower() != node.table.lower():
+                continue
+            for name, kind in relation.opaque:
+                if name.lower() != node.name.lower():
+                    continue
+                # What is computed may be so from any of the others.
+                others = [c.name for c in relation.columns] if kind.startswith("computed(") else []
+                made = Column(name, STRING, of=(name, *others), assumed=True)
+                self.made.setdefault(relation.name, {})[name] = made
+                return Attribute(owner.alias, name)
+        return super().attribute(node)
+
     def term(self, node: exp.Expr) -> Term:
         """The attribute or constant that ``node`` is; of an expression its derived column.
 
@@ -171,6 +188,8 @@ class Expressions(Scope):
             if is_clock(part) or _named(part) in _RANDOM:
                 what = f"{describe(part, self.sql)}, whose value is another each time,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
+            if _named(part) in SESSIONS:
+                raise blockers.blocker("a session without GROUP BY", part, self.sql)
             if isinstance(part, exp.UDTF) or _named(part) in _ROWS:
                 what = f"{describe(part, self.sql)}, which makes several rows of one,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
@@ -201,6 +220,14 @@ class Expressions(Scope):
         found = self.typed(node, Family.BOOLEAN)
         assert isinstance(found, Attribute)
         return found, value
+
+    def as_value(self, attribute: Attribute) -> Attribute:
+        """A timestamp as a column like any other, for comparisons with those."""
+        owner, column = self.owner(attribute), self.column(attribute)
+        name = f"(value of {column.name})"
+        made = replace(column, name=name, of=column.of or (column.name,), bucket=None, nullable=False)
+        self.made.setdefault(owner.relation.name, {})[name] = made
+        return Attribute(owner.alias, name)
 
     def _derived(self, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Attribute:
         owner = self.owner(of[0])
@@ -269,6 +296,9 @@ class Expressions(Scope):
         elif kind.family is Family.STRING and found.values and isinstance(found.values[0], str):
             domain = found.domain
         columns = [self.column(attribute) for attribute in of]
+        width = self._width(node)
+        if width is not None:
+            domain, kind = None, known or kind
         return Column(
             name,
             kind,
@@ -276,8 +306,28 @@ class Expressions(Scope):
             found.nullable,
             tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
             _onto(node, kind, columns),
-            known is None or _unknown(node),
+            width is None and (known is None or _unknown(node)),
+            width,
         )
+
+    def _width(self, node: exp.Expr) -> int | None:
+        """How far an expression may be from the application timestamp that it rounds; None of others."""
+        found = bucket(node)
+        if found is None:
+            return None
+        inner, width = found
+        while isinstance(inner, (exp.Paren, exp.TimeStrToTime, exp.TsOrDsToDate, exp.TsOrDsToTimestamp)):
+            inner = inner.this
+        if isinstance(inner, exp.Cast) and inner.to.this in exp.DataType.TEMPORAL_TYPES:
+            inner = inner.this
+        if isinstance(inner, exp.Column) and not is_word(inner):
+            attribute = self.attribute(inner)
+            if self.is_timestamp(attribute):
+                return width
+            of = self.column(attribute).bucket
+            return None if of is None else of + width
+        nested = self._width(inner)
+        return None if nested is None else nested + width
 
     def _known(self, column: exp.Column) -> Column | None:
         if is_word(column):
@@ -288,29 +338,51 @@ class Expressions(Scope):
 
     def kind(self, node: exp.Expr) -> Type | None:
         """The type of an expression; None where it is not known."""
-        # Loaded here: a query without expressions needs no types of them.
-        from sqlglot.optimizer.annotate_types import annotate_types
+        if isinstance(node, exp.Anonymous) and str(node.this) in (START, END):
+            return self.kind(node.expressions[0])
+        if isinstance(node, exp.Column):
+            found = self._known(node)
+            return None if found is None else found.type
 
-        root = exp.Paren(this=node.copy())
-        for column in list(root.find_all(exp.Column)):
+        def of(column: exp.Column) -> Type | None:
             known = self._known(column)
-            if known is not None:
-                dtype = exp.DType.BIGINT if known.type.step == 1 else _TYPES[known.type.family]
-                dtype = dtype if known.type.family is Family.NUMBER else _TYPES[known.type.family]
-                column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
-        try:
-            made = annotate_types(root, dialect="spark").this
-            found = made.type
-            if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
-                # A length of time, which is the type of no column.
-                return None
-        except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
+            return None if known is None else known.type
+
+        return _kind(node, of)
+
+
+def type_of_expression(node: exp.Expr, of: Callable[[exp.Column], Type]) -> Type:
+    """The type of an expression over columns of known types; a string where it cannot be told."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return of(node) if isinstance(node, exp.Column) else _kind(node, of) or STRING
+
+
+def _kind(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | None:
+    """The type of an expression; None where it is not known."""
+    # Loaded here: a query without expressions needs no types of them.
+    from sqlglot.optimizer.annotate_types import annotate_types
+
+    root = exp.Paren(this=node.copy())
+    for column in list(root.find_all(exp.Column)):
+        known = of(column)
+        if known is not None:
+            dtype = exp.DType.BIGINT if known.step == 1 else _TYPES.get(known.family, exp.DType.VARCHAR)
+            dtype = dtype if known.family is Family.NUMBER else _TYPES.get(known.family, exp.DType.VARCHAR)
+            column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
+    try:
+        made = annotate_types(root, dialect="spark").this
+        found = made.type
+        if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
+            # A length of time, which is the type of no column.
             return None
-        if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
-            return TIMESTAMP
-        if is_pmod(node):
-            return DOUBLE
-        return None if found is None else _type_of(found)
+    except (SqlglotError, KeyError, AttributeError, TypeError, ValueError):
+        return None
+    if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
+        return TIMESTAMP
+    if is_pmod(node):
+        return DOUBLE
+    return None if found is None else _type_of(found)
 
 
 def _tree(node: exp.Expr) -> Any:
@@ -365,6 +437,9 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
     if isinstance(node, (exp.Case, exp.If, exp.Coalesce)):
         return False
     whole = all(column.type.step == 1 for column in columns)
+    if isinstance(node, exp.IntDiv):
+        divisor = node.expression
+        return whole and isinstance(node.this, exp.Column) and isinstance(divisor, exp.Literal)
     if isinstance(node, (exp.LT, exp.GT, exp.EQ)):
         summed = linear(node.this).plus(linear(node.expression), -1)
         return _unknown(node) or _free(node, summed, not isinstance(node, exp.EQ))
@@ -471,16 +546,22 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
 
 def derives(statement: Statement) -> bool:
     """Whether a statement has expressions."""
-    return any(column.of for _, columns in used(statement) for column in columns) or any(
+    return any(column.of for _, columns in used(statement) for column in _valued(columns)) or any(
         output.within for selection in statement.selections for output in selection.base.select
     )
+
+
+def _valued(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """The columns that are no buckets: those are times, which what they are computed from bounds."""
+    return tuple(column for column in columns if column.bucket is None)
 
 
 def independent(statement: Statement) -> bool:
     """Whether the derived columns may be taken for free ones: then verdicts on them are exact."""
     if any(output.within for selection in statement.selections for output in selection.base.select):
         return False
-    for relation, columns in used(statement):
+    for relation, mentioned in used(statement):
+        columns = _valued(mentioned)
         derived = [column for column in columns if column.of]
         bases = [base for column in columns for base in column.of or (column.name,)]
         if derived and (len(bases) != len(set(bases)) or not all(column.onto for column in derived)):

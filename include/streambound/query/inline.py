@@ -7,8 +7,8 @@ those of the query that names it, its conditions are added, its columns replaced
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 
 from sqlglot import expressions as exp
@@ -24,73 +24,93 @@ from streambound.query.clock import (
     conjuncts,
     is_clock,
     reads_clock,
-    with_clock,
 )
-from streambound.query.declared import STAMPS
-from streambound.query.dialects.grammar import MOVED, SPAN, WITHIN, span_of
+from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
-from streambound.query.differences import band, microseconds, plain
-from streambound.query.model import Kind, Relation
+from streambound.query.differences import plain
+from streambound.query.fed import fed_relation
+from streambound.query.grouped import Asked, framing, grouping, having_of, ranked, values_in
+from streambound.query.model import Column, Kind, Op, Relation
+from streambound.query.names import Names, Substitution
+from streambound.query.operators import Framing, Grouping, Ranking, Tests
+from streambound.query.parts import (
+    GROUPED,
+    Done,
+    Item,
+    Other,
+    Part,
+    Partners,
+    Rows,
+    Source,
+    View,
+    alias_of,
+    apart,
+    at_place,
+    column_of,
+    conditions_of,
+    moved,
+    output,
+    plainly_named,
+    stands_for,
+    statement_tree,
+    unnested,
+)
 from streambound.query.scope import is_word, place_of
+from streambound.query.windows import Window, tabled
+from streambound.query.windows import called as called_window
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
 _DIRECT = ("this", "alias")
 
 
-@dataclass(frozen=True)
-class _Column:
-    """An output: its name as written, the name that is meant, and what it is in terms of streams."""
-
-    name: str
-    key: str
-    value: exp.Expr
-
-
-@dataclass(frozen=True)
-class _Part:
-    tables: tuple[exp.Table, ...]
-    conditions: tuple[exp.Expr, ...]
-    columns: tuple[_Column, ...]
+def is_first(condition: exp.Expr) -> bool:
+    """Whether a condition is Azure's IsFirst(...) OVER (...) = 1."""
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    if not isinstance(condition, exp.EQ) or condition.expression.name != "1":
+        return False
+    inner = condition.this.this if isinstance(condition.this, exp.Window) else None
+    return (
+        isinstance(inner, exp.Anonymous)
+        and str(inner.this).upper() == "ISFIRST"
+        and len(inner.expressions) > 1
+    )
 
 
-@dataclass(frozen=True)
-class _Block:
-    distinct: bool
-    parts: tuple[_Part, ...]
+# Functions that make rows of the elements of a value.
+_EXPLODING = (exp.Unnest, exp.Explode, exp.Posexplode, exp.Inline)
 
 
-@dataclass(frozen=True)
-class View:
-    """A named query, and the names around it (None: those of its text); ``columns`` are those it is given."""
-
-    tree: exp.Expr
-    columns: tuple[exp.Identifier, ...] = ()
-    around: Mapping[str, View] | None = None
-
-
-@dataclass(frozen=True)
-class Other:
-    """The query of another text, the views around it, the relations of its text, and its dialect."""
-
-    query: View
-    views: Mapping[str, View]
-    catalog: Catalog
-    language: Language
+def elements_of(table: exp.Expr) -> exp.Expr | None:
+    """UNNEST(x), LATERAL VIEW EXPLODE(x) and the like in FROM: an element, as a function of its row; else None."""
+    call = table.this if isinstance(table, exp.Lateral) else table
+    if isinstance(call, exp.Unnest):
+        given = list(call.expressions)
+    elif isinstance(table, exp.Lateral) and isinstance(call, _EXPLODING):
+        given = [call.this]
+    elif isinstance(table, exp.Lateral) and isinstance(call, exp.Anonymous):
+        given = list(call.expressions)
+    else:
+        return None
+    made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+    if (span := span_of(table)) is not None:
+        made.meta["span"] = span
+    return made
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What one name in FROM stands for: its columns are None where they are not known."""
+def with_top_one(select: exp.Select) -> exp.Select:
+    """Azure's ``TopOne() OVER (ORDER BY ...)`` of a group as an aggregate: a row of it."""
 
-    key: str
-    node: exp.Expr
-    blocks: tuple[_Block, ...]
-    names: tuple[_Column, ...] | None
+    def of(node: exp.Expr) -> exp.Expr:
+        inner = node.this if isinstance(node, exp.Window) else None
+        if not isinstance(inner, exp.Anonymous) or str(inner.this).upper() not in ("TOPONE", "COLLECTTOP"):
+            return node
+        made = exp.Anonymous(this=inner.this, expressions=[])
+        made.meta.update(node.meta)
+        return made
 
-    @property
-    def parts(self) -> tuple[_Part, ...]:
-        return tuple(part for block in self.blocks for part in block.parts)
+    return select.transform(of) if select.args.get("group") is not None else select
 
 
 class Inliner:
@@ -109,15 +129,23 @@ class Inliner:
         self._unlisted, self._reader = unlisted, reader
         # Queries of other texts that are being put in place of their names.
         self._others: list[NamedQuery] = []
+        # Whether the catalog has relations of sub-queries that are not written out.
+        self._feeds = False
         self._missing: list[UnsupportedError] = []
         self._open: list[exp.Expr] = []
         self._lenient = 0
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
         self.clock = False
+        # The query around that a sub-query in a condition speaks of, its views, and the tables by their names.
+        self._around: Substitution | None = None
+        self._conditions_around: Mapping[str, View] = views
+        self._named_tables: dict[str, str] = {}
 
-    def written_out(self, tree: exp.Expr) -> exp.Expr:
+    def written_out(self, tree: exp.Expr) -> exp.Expr | tuple[Rows, ...]:
         """The same query over streams alone; as it came where it is so already.
+
+        As a tree where joins, filters and unions are all there is to it.
 
         Raises:
             QueryError: a name that is not known, or is not unique.
@@ -127,13 +155,17 @@ class Inliner:
             return tree
         blocks = self._query(tree, self._views, set(), None)
         if not self._missing:
-            blocks = tuple(_Block(one.distinct, self._timed(one)) for one in blocks)
+            blocks = tuple(map(self._timed, blocks))
         if self._missing:
             raise together(self._missing)
-        return _tree(blocks)
+        shown = (item.value for rows in blocks for item in rows.columns)
+        plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
+        # What a sub-query feeds has no name that the user's text has.
+        own = plain_rows and not self._feeds
+        return statement_tree(blocks) if blocks and own else blocks
 
-    def _timed(self, block: _Block) -> tuple[_Part, ...]:
-        """The parts of a block, with the clock in FROM of those whose answers it ends."""
+    def _timed(self, block: Rows) -> Rows:
+        """A block with the clock in FROM of those whose answers it ends."""
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
@@ -156,9 +188,9 @@ class Inliner:
             tables, conditions = clocked(part.tables, conditions, sorted(stamps))
             columns = part.columns
             if block.distinct and len(tables) > len(part.tables):
-                columns = (*columns, _Column(CLOCK.name, CLOCK.name, clock_column()))
-            made.append(_Part(tables, tuple(conditions), columns))
-        return tuple(made)
+                columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
+            made.append(replace(part, tables=tables, conditions=tuple(conditions), columns=columns))
+        return replace(block, parts=tuple(made))
 
     def missing(self, tree: exp.Expr) -> tuple[UnsupportedError, ...]:
         """What in the clauses of a query is not decided; none of one that is written out."""
@@ -205,7 +237,7 @@ class Inliner:
         awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
         if self._language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
             return False
-        conditions = list(_conditions_of(tree))
+        conditions = list(conditions_of(tree))
         if any(is_clock(node) for condition in conditions for node in condition.walk()):
             return False
         return all(plain(condition, "spark", self.relaxed) is condition for condition in conditions)
@@ -232,7 +264,7 @@ class Inliner:
 
     def _query(
         self, node: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> tuple[_Block, ...]:
+    ) -> tuple[Rows, ...]:
         if len(self._open) > 60:
             raise QueryError("views and sub-queries are nested too deeply", place=place_of(node, self._sql))
         if isinstance(node, (exp.Subquery, exp.Paren)):
@@ -265,7 +297,7 @@ class Inliner:
                     fix="rename one of them",
                 )
             defined.add(key)
-            named = {self._key(table.this) for table in cte.this.find_all(exp.Table) if _plainly_named(table)}
+            named = {self._key(table.this) for table in cte.this.find_all(exp.Table) if plainly_named(table)}
             if clause.args.get("recursive") and named & (names - set(known) | {key}):
                 self._missing.append(blockers.blocker("WITH RECURSIVE", clause, self._sql))
                 known[key] = View(exp.Null())
@@ -275,30 +307,64 @@ class Inliner:
 
     def _set_operation(
         self, node: exp.SetOperation, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> tuple[_Block, ...]:
+    ) -> tuple[Rows, ...]:
         self._missing += blockers.of_clauses(node, self._sql)
-        if not isinstance(node, exp.Union) or node.args.get("by_name"):
-            what = "UNION BY NAME" if isinstance(node, exp.Union) else node.key.upper()
-            self._missing.append(blockers.blocker(what, node, self._sql))
+        if node.args.get("by_name"):
+            self._missing.append(blockers.blocker("UNION BY NAME", node, self._sql))
         sides = []
         for side in (node.this, node.expression):
             mine = set(taken)
             sides.append(self._query(side, around, mine, hint))
+        if not isinstance(node, exp.Union):
+            return self._limited(self._except(node, sides), node)
         members = (*sides[0], *sides[1])
         if members and members[0].parts:
             # The names are those of the first member.
-            names = members[0].parts[0].columns
-            members = tuple(
-                _Block(one.distinct, tuple(_called(names, p) for p in one.parts)) for one in members
-            )
+            names = members[0].columns
+            members = tuple(one.called(names) for one in members)
         # ClickHouse asks for one of the words; without any, sqlglot leaves it open.
         if not node.args.get("distinct"):
-            return members
-        return (_Block(True, tuple(part for block in members for part in block.parts)),)
+            return self._limited(members, node)
+        if any(not one.plain for one in members):
+            members = tuple(self._fed((one,), f"member {n}") for n, one in enumerate(members, 1))
+        return self._limited((Rows(True, tuple(part for block in members for part in block.parts)),), node)
+
+    def _except(self, node: exp.SetOperation, sides: list[tuple[Rows, ...]]) -> tuple[Rows, ...]:
+        """EXCEPT and INTERSECT: the different rows of the first that have no equal, or one, in the second."""
+        what = node.key.upper()
+        if not node.args.get("distinct"):
+            self._missing.append(blockers.blocker(f"{what} ALL", node, self._sql))
+        if not all(sides) or not all(rows.parts for side in sides for rows in side):
+            return ()
+        first = [part for rows in self._plainly(sides[0], "left") for part in rows.parts]
+        second = [part for rows in self._plainly(sides[1], "right") for part in rows.parts]
+        if isinstance(node, exp.Intersect) and len(second) > 1:
+            self._missing.append(blockers.blocker("INTERSECT with a UNION", node, self._sql))
+        made = []
+        for one in first:
+            taken = {table.args["alias"].name.lower() for table in one.tables}
+            partners = []
+            for other in second:
+                there = apart(other, taken, "right")
+                if there.partners or there.latest:
+                    self._missing.append(blockers.blocker(f"{what} of an outer join", node, self._sql))
+                pairs = zip(one.columns, there.columns, strict=False)
+                same = tuple(exp.EQ(this=a.value.copy(), expression=b.value.copy()) for a, b in pairs)
+                partners.append(
+                    Partners(
+                        there.tables, (*there.conditions, *same), isinstance(node, exp.Except), False, node
+                    )
+                )
+            made.append(replace(one, partners=(*one.partners, *partners)))
+        return (Rows(True, tuple(made)),)
+
+    def _plainly(self, blocks: tuple[Rows, ...], name: str) -> tuple[Rows, ...]:
+        """Rows as joins with filters: what is more as a relation of its own."""
+        return tuple(one if one.plain else self._fed((one,), name) for one in blocks)
 
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> tuple[_Block, ...]:
+    ) -> tuple[Rows, ...]:
         before = len(self._missing)
         self._open.append(select)
         try:
@@ -307,43 +373,80 @@ class Inliner:
             self._open.pop()
             if len(self._missing) > before:
                 # What else a person has to know of: which functions there are beside.
-                items = [*select.expressions, *_conditions_of(select)]
+                items = [*select.expressions, *conditions_of(select)]
                 for item in items:
                     self._missing += blockers.of_expression(item, self._sql, functions=True)
 
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> tuple[_Block, ...]:
+    ) -> tuple[Rows, ...]:
         self._missing += blockers.of_clauses(select, self._sql)
         from_ = select.args.get("from_")
         if from_ is None:
             return self._without_from(select)
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
-        joins = list(_unnested(joins))
+        laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
+        joins = list(unnested([*joins, *laterals]))
         tables = [join.this for join in joins]
-        taken.update(self._key(name) for name in map(_alias_of, tables) if name)
-        scope = _Scope(self, [])
-        conditions: list[tuple[exp.Expr, int]] = []
+        taken.update(self._key(name) for name in map(alias_of, tables) if name)
+        outer, self._around = self._around, None
+        names = Names(self, [], outer=outer)
         for number, join in enumerate(joins):
-            if number and (kind := blockers.of_join(join, self._sql)) is not None:
-                self._missing.append(kind)
-            scope.sources.append(self._source(join.this, around, taken, hint if len(joins) == 1 else None))
-            scope.join(join)
-            if join.args.get("on") is not None:
-                conditions.append((join.args["on"], len(scope.sources)))
+            side = "" if not number else blockers.side_of(join)
+            if side is None:
+                self._missing.append(blockers.blocker(blockers.kind_of(join), join, self._sql))
+            if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and number:
+                side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
+            source = self._source(join.this, around, taken, hint if len(joins) == 1 else None)
+            names.sources.append(source)
+            if (side or "").startswith("ASOF") and self._is_static(source):
+                side = side[5:] if side else ""
+            elif number and side in ("", "LEFT") and self._looked_up(source):
+                side = f"ASOF {side}".strip()
+            names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
+            names.join(join)
+            on = join.args.get("on")
+            names.ons.append([] if on is None else [on])
             if WITHIN in join.this.meta:
-                scope.within.append((join.this, len(scope.sources)))
-        if (where := select.args.get("where")) is not None:
-            conditions.append((where.this, len(scope.sources)))
-        for item in (*select.expressions, *(condition for condition, _ in conditions)):
-            self._missing += blockers.of_expression(item, self._sql)
+                names.within.append((join.this, len(names.sources)))
+        self._refuse_twins(names)
+        where = [] if select.args.get("where") is None else [select.args["where"].this]
+        where = [one for condition in where for one in conjuncts(condition)]
+        if self._language.name == "azure":
+            select = with_top_one(select)
+        firsts = [one for one in where if is_first(one)]
+        if firsts:
+            return self._first_in_time(select, names, where, firsts)
+        items = list(select.expressions)
+        grouped = select.args.get("group") is not None or select.args.get("having") is not None
+        framed = False
+        for item in items:
+            self._missing += blockers.of_expression(item, self._sql, decided=True)
+            grouped = grouped or blockers.aggregates(item)
+            framed = framed or item.find(exp.Window) is not None
+        for item in (*(on for ons in names.ons for on in ons), *where):
+            self._missing += blockers.of_expression(item, self._sql, conditions=item in where)
+        for item in (*items, *(on for ons in names.ons for on in ons)):
             for query in blockers.subqueries(item):
                 self._beside(query, around)
-        self._refuse_twins(scope)
-        self._refuse_rank(select, scope)
-        return self._combined(select, scope, [condition for condition, _ in conditions])
+        before = len(self._missing)
+        if self._lenient or any(source.names is None for source in names.sources):
+            # Something in FROM is refused: names cannot be told from those it would have.
+            for condition in where:
+                for query in blockers.subqueries(condition):
+                    self._beside(query, around)
+            return ()
+        try:
+            self._conditions_around = around
+            rows = self._combined(select, names, where, grouped, framed)
+            return self._limited(rows, select, names)
+        except QueryError:
+            # What is refused may have names of its own, such as the start of a window.
+            if not self._missing[: before + 1]:
+                raise
+            return ()
 
-    def _without_from(self, select: exp.Select) -> tuple[_Block, ...]:
+    def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
         if not self._missing:
             place = place_of(select, self._sql)
             raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
@@ -360,11 +463,11 @@ class Inliner:
         finally:
             self._lenient -= 1
 
-    def _refuse_twins(self, scope: _Scope) -> None:
+    def _refuse_twins(self, names: Names) -> None:
         seen: set[str] = set()
-        for source in scope.sources:
+        for source in names.sources:
             if source.key in seen and not source.key.startswith("#"):
-                name = _alias_of(source.node) or source.node
+                name = alias_of(source.node) or source.node
                 raise QueryError(
                     f"the alias {name.name} is used twice",
                     place=place_of(name, self._sql),
@@ -372,54 +475,100 @@ class Inliner:
                 )
             seen.add(source.key)
 
-    def _refuse_rank(self, select: exp.Select, scope: _Scope) -> None:
-        """Name a rank that is compared outside: together they are the first n of each group."""
-        where = select.args.get("where")
-        for column in () if where is None else where.find_all(exp.Column):
-            for source in scope.sources:
-                inner = source.node.this if isinstance(source.node, exp.Subquery) else None
-                for item in inner.expressions if isinstance(inner, exp.Select) else ():
-                    if item.alias_or_name.lower() == column.name.lower() and blockers.ranked(item):
-                        self._missing.append(
-                            blockers.blocker("top-n (a rank that is compared)", column, self._sql)
-                        )
-                        return
-
     # Sources
 
     def _source(
         self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> _Source:
+    ) -> Source:
         alias = table.args.get("alias")
-        name = _alias_of(table)
+        name = alias_of(table)
         key = self._key(name) if name is not None else f"#{len(self._open)}"
         if isinstance(table, exp.Subquery) and isinstance(table.this, (exp.Query, exp.Subquery)):
             blocks = self._query(table.this, around, taken, name.name if name is not None else hint)
         elif isinstance(table, exp.Query):
             blocks = self._query(table, around, taken, hint)
+        elif (elements := elements_of(table)) is not None:
+            named = tuple(alias.args.get("columns") or ()) if alias is not None else ()
+            named = named or (() if name is None else (name,))
+            items = tuple(Item(n.name, self._key(n), elements.copy()) for n in named)
+            return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
+        elif (windowed := tabled(table)) is not None:
+            blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
             self._missing.append(blockers.of_source(table, self._sql))
             for query in blockers.subqueries(table):
                 self._beside(query, around)
-            return _Source(key, table, (), None)
+            return Source(key, table, (), None)
         elif (view := self._view(table, around)) is not None:
             blocks = self._viewed(view, table, taken)
-        elif (other := self._named(table)) is not None:
+        elif (other := self._named_query(table)) is not None:
             blocks = self._registered(other, table, taken)
         else:
             return self._streamed(table, key, hint)
         parts = [part for block in blocks for part in block.parts]
         if not parts:
-            return _Source(key, table, (), None)
+            return Source(key, table, (), None)
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
-        return _Source(key, table, blocks, blocks[0].parts[0].columns)
+        return Source(key, table, blocks, blocks[0].columns)
+
+    def _windowed(
+        self,
+        table: exp.Expr,
+        of: exp.Expr,
+        window: Window,
+        around: Mapping[str, View],
+        taken: set[str],
+        hint: str | None,
+    ) -> tuple[Rows, ...]:
+        """The rows of a table with the windows that each is in."""
+        alias = table.args.get("alias")
+        inner = of.copy()
+        if isinstance(inner, exp.Column):
+            inner = exp.Table(this=inner.this)
+        if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
+            inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
+        source = self._source(inner, around, taken, hint)
+        if source.names is None:
+            return ()
+        names = Names(self, [source])
+        names.sides, names.ons = [""], [[]]
+        names.sources = [self._readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
+        stamp = window.stamp or names.stamp(window.node)
+        made = []
+        for rows in names.sources[0].blocks:
+            parts = []
+            for part in rows.parts:
+                of_part = Substitution(names, [part]).of(stamp)
+                edges = (("window_start", False), ("window_end", True), ("window_time", True))
+                further = (
+                    Item(name, self._key(name), window.value(end, window.node, of_part))
+                    for name, end in edges
+                )
+                parts.append(replace(part, columns=(*part.columns, *further)))
+            made.append(replace(rows, parts=tuple(parts)))
+        return tuple(made)
+
+    def _looked_up(self, source: Source) -> bool:
+        """ksqlDB: whether a join looks a row up in a table as it is when the row comes."""
+        kinds = {self.relation_of(table).kind for part in source.parts for table in part.tables}
+        return self._language.name == "ksql" and kinds == {Kind.VERSIONED}
+
+    def _is_static(self, source: Source) -> bool:
+        """Whether a source is of relations that never change."""
+        return all(self.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables)
+
+    def note(self, parts: Iterable[Part]) -> None:
+        """Note of which relations the tables of parts are."""
+        for part in parts:
+            for table in part.tables:
+                self._named_tables[table.args["alias"].name] = table.name
 
     def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
-        found = around.get(self._key(table.this)) if _plainly_named(table) else None
+        found = around.get(self._key(table.this)) if plainly_named(table) else None
         return found or around.get(".".join(map(self._key, table.parts)))
 
-    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[_Block, ...]:
+    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
         if isinstance(view.tree, exp.Null):
             return ()
         if any(tree is view.tree for tree in self._open):
@@ -433,14 +582,14 @@ class Inliner:
             self._open.pop()
         return self._renamed(blocks, view.columns)
 
-    def _named(self, table: exp.Table) -> NamedQuery | None:
+    def _named_query(self, table: exp.Table) -> NamedQuery | None:
         """The query of another text that a name is; None where there is a relation of that name."""
         dotted = ".".join(part.name for part in table.parts)
         if self.catalog.find(dotted) is not None or dotted.lower() in self._unlisted:
             return None
         return self.catalog.query(dotted)
 
-    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[_Block, ...]:
+    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
         """A query of another text, as if all of it stood where it is named."""
         if other in self._others:
             self._missing.append(blockers.blocker("a query that reads itself", table, self._sql))
@@ -455,8 +604,8 @@ class Inliner:
             span = span_of(table)
             scope: dict[str, View] = {}
             for name, view in found.views.items():
-                scope[name] = View(_moved(view.tree, span), view.columns, scope)
-            tree = _moved(found.query.tree, span)
+                scope[name] = View(moved(view.tree, span), view.columns, scope)
+            tree = moved(found.query.tree, span)
             self._declare(found.catalog, [tree, *(view.tree for view in scope.values())])
             blocks = self._query(tree, scope, taken, (table.args.get("alias") or table).name)
             return self._renamed(blocks, found.query.columns)
@@ -488,18 +637,18 @@ class Inliner:
                     fix="declare it once, in the stream catalog",
                 )
 
-    def _renamed(self, blocks: tuple[_Block, ...], names: tuple[exp.Expr, ...]) -> tuple[_Block, ...]:
+    def _renamed(self, blocks: tuple[Rows, ...], names: tuple[exp.Expr, ...]) -> tuple[Rows, ...]:
         if not names:
             return blocks
 
-        def of(part: _Part) -> _Part:
-            pairs = zip(names, part.columns[: len(names)], strict=False)
-            columns = [_Column(n.name, self._key(n), c.value) for n, c in pairs]
-            return replace(part, columns=(*columns, *part.columns[len(names) :]))
+        def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
+            pairs = zip(names, items[: len(names)], strict=False)
+            renamed = [replace(item, name=n.name, key=self._key(n)) for n, item in pairs]
+            return (*renamed, *items[len(names) :])
 
-        return tuple(_Block(block.distinct, tuple(map(of, block.parts))) for block in blocks)
+        return tuple(rows.with_items(of) for rows in blocks)
 
-    def _streamed(self, table: exp.Table, key: str, hint: str | None) -> _Source:
+    def _streamed(self, table: exp.Table, key: str, hint: str | None) -> Source:
         relation = self._relation(table)
         alias = table.args.get("alias")
         # The name of the sub-query around it is the one that a person knows it by.
@@ -510,27 +659,21 @@ class Inliner:
         for node in (plain_table.this, plain_table.args["alias"].this):
             node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
         if (version := table.args.get("version")) is not None and relation.kind is not Kind.STATIC:
-            joined = "SYSTEM" in self._sql[slice(*(span_of(version) or (0, 0)))].upper()
-            what = "a temporal join (FOR SYSTEM_TIME AS OF)" if joined else "VERSION AS OF"
-            self._missing.append(blockers.blocker(what, version, self._sql))
+            if "SYSTEM" not in self._sql[slice(*(span_of(version) or (0, 0)))].upper():
+                self._missing.append(blockers.blocker("VERSION AS OF", version, self._sql))
         for part in ("sample", "pivots", "partition", "when"):
             if (value := table.args.get(part)) is not None and value != []:
                 node = value[0] if isinstance(value, list) else value
                 what = {"sample": "TABLESAMPLE", "pivots": "PIVOT"}.get(part, part.upper())
                 what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
                 self._missing.append(blockers.blocker(what, node, self._sql))
-        if not _decided(relation):
-            what = f"{relation.name} is a versioned table, of which the latest row of each key is state: it"
-            self._missing.append(
-                blockers.blocker("a versioned table", table, self._sql, f"{what} is not decided yet")
-            )
         columns = [
-            _Column(column.name, self._key(column.name), _column(called, column.name))
-            for column in relation.columns
+            Item(name, self._key(name), column_of(called, name))
+            for name in (*(c.name for c in relation.columns), *(name for name, _ in relation.opaque))
         ]
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
-        (block,) = self._renamed((_Block(False, (_Part((plain_table,), (), tuple(columns)),)),), given)
-        return _Source(key, table, (block,), block.parts[0].columns)
+        (block,) = self._renamed((Rows(False, (Part((plain_table,), (), tuple(columns)),)),), given)
+        return Source(key, table, (block,), block.parts[0].columns)
 
     def _relation(self, table: exp.Table) -> Relation:
         dotted = ".".join(part.name for part in table.parts)
@@ -554,17 +697,18 @@ class Inliner:
 
     # Combination
 
-    def _combined(self, select: exp.Select, scope: _Scope, conditions: list[exp.Expr]) -> tuple[_Block, ...]:
-        distinct = select.args.get("distinct") is not None
-        known = [source for source in scope.sources if source.names is not None]
-        if len(known) < len(scope.sources) or self._lenient:
-            # Something in FROM is refused: names cannot be told from those it would have.
-            return ()
-        merged = [block for source in known for block in source.blocks if block.distinct]
-        if merged and not distinct and not (len(known) == 1 and scope.passes(select)):
-            self._missing.append(blockers.blocker("DISTINCT in a sub-query", known[0].node, self._sql))
+    def _combined(
+        self, select: exp.Select, names: Names, where: list[exp.Expr], grouped: bool, framed: bool
+    ) -> tuple[Rows, ...]:
+        distinct = select.args.get("distinct")
+        items = names.items(select)
+        if not grouped and not framed and (merged := self._merged(select, names, items, where)) is not None:
+            return merged
+        names.sources = [
+            self._readable(source, names, select, number) for number, source in enumerate(names.sources)
+        ]
         number = 1
-        for source in known:
+        for source in names.sources:
             number *= len(source.parts)
         if number > MAX_PARTS:
             raise UnsupportedError(
@@ -572,30 +716,416 @@ class Inliner:
                 place=place_of(select, self._sql),
                 accepted=f"at most {MAX_PARTS}",
             )
-        try:
-            return self._parts(select, scope, conditions, known, distinct)
-        except QueryError:
-            # What is refused may have names of its own, such as the start of a window.
-            if not self._missing:
-                raise
-            return ()
+        if grouped:
+            if framed:
+                return self._framed_groups(select, names, items, where)
+            made = [
+                Rows(False, self._parts(names, outputs, where), done)
+                for outputs, done in grouping(select, names, items)
+            ]
+            rows = tuple(one for one in made if one.parts)
+        elif framed or select.args.get("qualify") is not None:
+            rows = self._framed(select, names, items, where)
+        elif distinct is not None and distinct.args.get("on") is not None:
+            return self._first_of_each(select, names, items, where, distinct.args["on"])
+        else:
+            return self._plain_rows(names, items, where, distinct is not None)
+        return self._without_duplicates(rows) if distinct is not None else rows
 
-    def _parts(
+    def _parts(self, names: Names, items: list[exp.Expr], where: list[exp.Expr]) -> tuple[Part, ...]:
+        chosen = product(*(source.parts for source in names.sources))
+        return tuple(part for of in chosen for part in names.parts(items, where, of))
+
+    def _plain_rows(
+        self, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr], distinct: bool
+    ) -> tuple[Rows, ...]:
+        """A SELECT of joins and filters: as many rows as there are unions in FROM."""
+        blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
+        groups = [block.parts for block in blocks] or [None]
+        made = []
+        for group in groups:
+            chosen = (
+                [(part,) for part in group]
+                if group is not None
+                else product(*(s.parts for s in names.sources))
+            )
+            found = [
+                [self._named(part, items) for part in names.parts(self._in_words(names, items), where, of)]
+                for of in chosen
+            ]
+            united = group is not None and any(block.distinct and block.parts is group for block in blocks)
+            if distinct or united:
+                made.append(Rows(True, tuple(part for parts in found for part in parts)))
+            else:
+                made += [Rows(False, tuple(parts)) for parts in found if parts]
+        if distinct:
+            made = [Rows(True, tuple(part for rows in made for part in rows.parts))]
+        return tuple(rows for rows in made if rows.parts)
+
+    def _in_words(self, names: Names, items: list[tuple[str, str, exp.Expr]]) -> list[exp.Expr]:
+        """The items with the names that earlier ones give resolved."""
+        earlier: dict[str, exp.Expr] = {}
+        made = []
+        for _, key, item in items:
+            found = item
+            for column in list(item.find_all(exp.Column)):
+                known = earlier.get(self._key(column.this)) if not column.args.get("table") else None
+                if known is None or isinstance(column.this, exp.Star) or names.knows(column):
+                    continue
+                if found is item:
+                    found = exp.Paren(this=item.copy())
+                    found.meta.update(item.meta)
+                    return_to = [c for c in found.find_all(exp.Column) if c == column]
+                    for one in return_to:
+                        one.replace(at_place(known, one))
+            earlier[key] = found
+            made.append(found)
+        return made
+
+    def _named(self, part: Part, items: list[tuple[str, str, exp.Expr]]) -> Part:
+        pairs = zip(items, part.columns, strict=True)
+        return replace(part, columns=tuple(Item(name, key, made.value) for (name, key, _), made in pairs))
+
+    def _merged(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...] | None:
+        """A SELECT over groups or ranks alone, as one with them: its WHERE is their HAVING, or their rank.
+
+        None where it is more.
+        """
+        if len(names.sources) != 1 or select.args.get("distinct") is not None or select.args.get("qualify"):
+            return None
+        (source,) = names.sources
+        if len(source.blocks) != 1 or source.blocks[0].done is None:
+            return None
+        (rows,) = source.blocks
+        assert rows.done is not None
+        if any(blockers.semi_join(condition) for condition in where):
+            return None
+        view = Part((), (), rows.done.shown)
+        found = Substitution(names, [view])
+        conditions = [found.of(condition) for condition in where]
+        values = [found.of(item) for item in self._in_words(names, items)]
+        shown = tuple(Item(name, key, made) for (name, key, _), made in zip(items, values, strict=True))
+        done = replace(rows.done, shown=shown)
+        if not conditions:
+            return (replace(rows, done=done),)
+        if (kept := ranked(done, conditions)) is not None and isinstance(done.operator, Framing):
+            done, conditions = kept
+            if conditions:
+                return None
+            return (replace(rows, done=done),)
+        if not isinstance(done.operator, Grouping) or any(map(reads_clock, conditions)):
+            return None
+        early = [condition for condition in conditions if not values_in(condition)]
+        late = [condition for condition in conditions if values_in(condition)]
+        parts = tuple(
+            replace(part, conditions=(*part.conditions, *(self.of_outputs(c, part, names) for c in early)))
+            for part in rows.parts
+        )
+        operator = done.operator
+        if late:
+            whole = exp.and_(*late, copy=True)
+            having = having_of(whole, place_of(where[0], self._sql))
+            if operator.having is not None:
+                both = (operator.having.tests, having.tests)
+                tests = None if None in both else Tests(True, tuple(t for t in both if t is not None))
+                numbers = (*operator.having.aggregates, *having.aggregates)
+                having = replace(having, aggregates=tuple(dict.fromkeys(numbers)), tests=tests)
+            operator = replace(operator, having=having)
+        return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
+
+    def of_outputs(self, condition: exp.Expr, part: Part, names: Names) -> exp.Expr:
+        """A condition over outputs of rows as one over streams."""
+        root = exp.Paren(this=condition.copy())
+        for column in list(root.find_all(exp.Column)):
+            if (number := stands_for(column, "output")) is not None:
+                column.replace(at_place(part.columns[number].value, column))
+        return names.condition(root.this)
+
+    def _framed(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """A SELECT with window functions; QUALIFY keeps rows by what they say."""
+        items = [
+            (name, key, item)
+            for (name, key, _), item in zip(items, self._in_words(names, items), strict=True)
+        ]
+        qualify = select.args.get("qualify")
+        further = [] if qualify is None else [("", "#qualify", self._aliased(qualify.this, names, items))]
+        outputs, done = framing(select, names, [*items, *further])
+        rows = Rows(False, self._parts(names, outputs, where), done)
+        if qualify is None:
+            return (rows,) if rows.parts else ()
+        *shown, kept = done.shown
+        done = replace(done, shown=tuple(shown))
+        found = ranked(done, list(conjuncts(kept.value)))
+        if found is None or found[1]:
+            self._missing.append(blockers.blocker("QUALIFY but of a rank", qualify, self._sql))
+            return ()
+        return (replace(rows, done=found[0]),)
+
+    def _aliased(self, node: exp.Expr, names: Names, items: list[tuple[str, str, exp.Expr]]) -> exp.Expr:
+        """An expression with the names that SELECT gives resolved."""
+        known = {key: item for _, key, item in items}
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.args.get("table") and not names.knows(part):
+                return known.get(self._key(part.this), part).copy()
+            return part
+
+        return exp.Paren(this=node.copy()).transform(of)
+
+    def _framed_groups(
+        self, select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]], where: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """Window functions over groups: the groups first, then the functions over them as a sub-query."""
+        inner: list[tuple[str, str, exp.Expr]] = []
+        numbers: dict[str, int] = {}
+
+        def of(node: exp.Expr) -> exp.Expr:
+            plain_node = isinstance(node, exp.Column) and not is_word(node)
+            inside = node.find_ancestor(exp.Window) if node.parent is not None else None
+            whole = isinstance(node.parent, exp.Window) and node.arg_key == "this"
+            if (
+                (blockers.aggregates_here(node) and not whole)
+                or plain_node
+                or called_window(node) is not None
+            ):
+                key = names.canonical(node)
+                if key not in numbers:
+                    numbers[key] = len(inner)
+                    inner.append((f"c{len(inner)}", f"c{len(inner)}", node.copy()))
+                made = exp.column(exp.to_identifier(f"c{numbers[key]}", quoted=True))
+                if (span := span_of(node)) is not None:
+                    made.meta["span"] = span
+                return made
+            del inside
+            made = node.copy()
+            for name, given in node.args.items():
+                if isinstance(given, exp.Expr):
+                    made.set(name, of(given))
+                elif isinstance(given, list):
+                    made.set(name, [of(one) if isinstance(one, exp.Expr) else one for one in given])
+            return made
+
+        outer = [(name, key, of(item)) for name, key, item in items]
+        groups = tuple(
+            Rows(False, self._parts(names, outputs, where), done)
+            for outputs, done in grouping(select, names, inner)
+        )
+        if not all(rows.parts for rows in groups):
+            return ()
+        fed = self._fed(groups, "groups")
+        around = Names(self, [Source("#groups", select, (fed,), fed.columns)])
+        around.sides, around.ons = [""], [[]]
+        outputs, done = framing(select, around, outer)
+        return (Rows(False, self._parts(around, outputs, []), done),)
+
+    def _first_in_time(
+        self, select: exp.Select, names: Names, where: list[exp.Expr], firsts: list[exp.Expr]
+    ) -> tuple[Rows, ...]:
+        """Azure's ``IsFirst(minute, 10) OVER (PARTITION BY k) = 1``: the first row of each key and window."""
+        if len(firsts) > 1 or any(source.names is None for source in names.sources):
+            self._missing.append(blockers.blocker("ISFIRST beside another", firsts[-1], self._sql))
+            return ()
+        over = firsts[0].find(exp.Window)
+        assert over is not None
+        unit, number = over.this.expressions[:2]
+        kind = exp.Anonymous(this="TumblingWindow", expressions=[unit.copy(), number.copy()])
+        window = called_window(kind)
+        if window is None:
+            self._missing.append(blockers.blocker("ISFIRST without a length", over, self._sql))
+            return ()
+        asked, items = Asked(names), names.items(select)
+        stamp = names.stamp(over)
+        assert stamp is not None
+        keys = [*(over.args.get("partition_by") or []), window.value(False, over, stamp)]
+        partition = tuple(n for key in keys for n in asked.spread(key))
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        done = Done(Ranking("ROW_NUMBER", partition, ((asked.output(stamp), False),), Op.LE, 1, ()), shown)
+        rest = [one for one in where if one is not firsts[0]]
+        return (Rows(False, self._parts(names, asked.outputs, rest), done),)
+
+    def _first_of_each(
         self,
         select: exp.Select,
-        scope: _Scope,
-        conditions: list[exp.Expr],
-        known: list[_Source],
-        distinct: bool,
-    ) -> tuple[_Block, ...]:
-        if distinct or len(known) != 1:
-            chosen = product(*(source.parts for source in known))
-            parts = tuple(scope.part(select, conditions, of) for of in chosen)
-            return (_Block(True, parts),) if distinct else tuple(_Block(False, (part,)) for part in parts)
-        return tuple(
-            _Block(block.distinct, tuple(scope.part(select, conditions, (part,)) for part in block.parts))
-            for block in known[0].blocks
+        names: Names,
+        items: list[tuple[str, str, exp.Expr]],
+        where: list[exp.Expr],
+        on: exp.Expr,
+    ) -> tuple[Rows, ...]:
+        """DISTINCT ON: the first row of each key, in the order of ORDER BY."""
+        keys = (
+            list(on.expressions)
+            if isinstance(on, exp.Tuple)
+            else [on.this if isinstance(on, exp.Paren) else on]
         )
+        asked = Asked(names)
+        partition = tuple(n for key in keys for n in asked.spread(key))
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        order = self._order(select, names, asked, items)
+        order = tuple(pair for pair in order if pair[0] not in partition)
+        done = Done(Ranking("ROW_NUMBER", partition, order, Op.LE, 1, ()), shown)
+        return (Rows(False, self._parts(names, asked.outputs, where), done),)
+
+    def _order(
+        self, node: exp.Expr, names: Names, asked: Asked, items: list[tuple[str, str, exp.Expr]]
+    ) -> tuple[tuple[int, bool], ...]:
+        clause = node.args.get("order")
+        made = []
+        for one in () if clause is None else clause.expressions:
+            of = one.this
+            if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
+                of = items[int(of.name) - 1][2]
+            of = self._aliased(of, names, items)
+            while isinstance(of, exp.Paren):
+                of = of.this
+            made.append((asked.output(of), bool(one.args.get("desc"))))
+        return tuple(made)
+
+    def _limited(
+        self, rows: tuple[Rows, ...], node: exp.Expr, names: Names | None = None
+    ) -> tuple[Rows, ...]:
+        """Rows with LIMIT: the first in an order, or any; ORDER BY alone is how they are looked at."""
+        limit = node.args.get("limit")
+        if limit is None or not rows:
+            return rows
+        count = limit.args.get("expression") if isinstance(limit, exp.Limit) else limit.args.get("count")
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+            self._missing.append(blockers.blocker("LIMIT WITH TIES or PERCENT", limit, self._sql))
+            return ()
+        if not isinstance(count, exp.Literal) or not count.name.isdigit():
+            self._missing.append(blockers.blocker("LIMIT with an expression", limit, self._sql))
+            return ()
+        offset = node.args.get("offset")
+        first = offset.expression if offset is not None else None
+        if first is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
+            self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
+            return ()
+        most = int(count.name) + (0 if first is None else int(first.name))
+        single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
+        if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
+            items = names.items(node)
+            asked = Asked(names)
+            shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+            order = self._order(node, names, asked, items)
+            where = [] if node.args.get("where") is None else list(conjuncts(node.args["where"].this))
+            keys = tuple(
+                n for key in limit.expressions for n in asked.spread(self._aliased(key, names, items))
+            )
+            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, ()), shown)
+            return (Rows(False, self._parts(names, asked.outputs, where), done),)
+        if limit.expressions:
+            self._missing.append(blockers.blocker("LIMIT ... BY of groups", limit, self._sql))
+            return ()
+        fed = self._fed(rows, "rows")
+        around = Names(self, [Source("#rows", node, (fed,), fed.columns)])
+        around.sides, around.ons = [""], [[]]
+        items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
+        asked = Asked(around)
+        shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        try:
+            order = self._order(node, around, asked, items)
+        except QueryError:
+            self._missing.append(
+                blockers.blocker("ORDER BY of what is not shown, with LIMIT", node.args["order"], self._sql)
+            )
+            return ()
+        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+        return (Rows(False, self._parts(around, asked.outputs, []), done),)
+
+    def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
+        """DISTINCT of groups, ranks and the like."""
+        if not rows:
+            return ()
+        fed = self._fed(rows, "rows")
+        return (Rows(True, fed.parts),)
+
+    # Relations of their own
+
+    def _readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
+        """A source as joins with filters: what is more is a relation of its own."""
+        outer = names.sides[number] not in ("", GROUPED) or any(
+            side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
+        )
+        united = any(rows.distinct for rows in source.blocks)
+        distinct = select.args.get("distinct") is not None
+        grouped = select.args.get("group") is not None
+        passes = len(names.sources) == 1 and not grouped and names.passes(select)
+        if all(rows.plain for rows in source.blocks) and (not united or (distinct and not grouped) or passes):
+            if not outer or len(source.parts) == 1:
+                return source
+        fed = self._fed(source.blocks, source.key)
+        columns = tuple(
+            replace(mine, name=was.name, key=was.key)
+            for mine, was in zip(fed.columns, source.names or (), strict=True)
+        )
+        fed = Rows(False, (replace(fed.parts[0], columns=columns),))
+        return replace(source, blocks=(fed,), names=columns)
+
+    def _fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
+        """Rows as those of a relation, whose statement is kept with it."""
+        if not self._missing:
+            blocks = tuple(self._timed(one) for one in blocks)
+        name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
+        relation, columns = fed_relation(blocks, name, self._sql, self.catalog)
+        self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+        self._feeds = True
+        table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        items = tuple(Item(c.name, c.key, column_of(name, own)) for c, own in columns)
+        return Rows(False, (Part((table,), (), items),))
+
+    def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:
+        """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
+        negated, member = blockers.semi_join_words(condition)
+        self._around = outer
+        try:
+            rows = self._query(query, self._conditions_around, set(), None)
+        finally:
+            self._around = None
+        if not rows or self._missing:
+            return []
+        if any(not one.plain for one in rows):
+            rows = (self._fed(rows, "sub_query"),)
+        parts = [part for one in rows for part in one.parts]
+        if len(parts) > 1 and not negated:
+            self._missing.append(blockers.blocker("a UNION in EXISTS or IN", condition, self._sql))
+            return []
+        made = []
+        for part in parts:
+            there = apart(part, set(outer.names()), "inner")
+            conditions = list(there.conditions)
+            if member is not None:
+                left, right = outer.of(member), there.columns[0].value
+                conditions.append(self._same(left, right.copy(), negated))
+            made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
+        return made
+
+    def _same(self, left: exp.Expr, right: exp.Expr, negated: bool) -> exp.Expr:
+        """That a value is one of a sub-query's; of NOT IN also that it cannot be told, for NULL."""
+        same: exp.Expr = exp.EQ(this=left, expression=right)
+        if not negated:
+            return same
+        for side in (left, right):
+            column = self.column_of(side) if isinstance(side, exp.Column) else None
+            if column is None or column.nullable:
+                same = exp.Or(this=same, expression=exp.Is(this=side.copy(), expression=exp.Null()))
+        return exp.Paren(this=same)
+
+    def column_of(self, node: exp.Column) -> Column | None:
+        """The column of a relation that a name over streams means; None if it is none."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self.catalog.find(name)
+        return None if relation is None else next((c for c in relation.columns if c.name == node.name), None)
+
+    def is_timestamp(self, node: exp.Column) -> bool:
+        """Whether a name over streams is that of an application timestamp."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self.catalog.find(name)
+        return relation is not None and relation.timestamp == node.name
 
     @property
     def text(self) -> str:
@@ -622,539 +1152,5 @@ class Inliner:
         self._missing.append(error)
 
 
-@dataclass
-class _Scope:
-    """What names stand for in one SELECT."""
-
-    inliner: Inliner
-    sources: list[_Source]
-    # Names that USING makes one: of what each source calls so, the first source's is meant.
-    merged: dict[str, int] = field(default_factory=dict)
-    equal: list[tuple[int, int, str, exp.Expr]] = field(default_factory=list)
-    within: list[tuple[exp.Expr, int]] = field(default_factory=list)
-
-    def join(self, join: exp.Join) -> None:
-        """Note what USING and NATURAL say of the source that came last."""
-        here = len(self.sources) - 1
-        mine = self.sources[here].names
-        if str(join.args.get("method") or "").upper() == "NATURAL" and mine is not None:
-            before = {c.key for source in self.sources[:here] for c in source.names or ()}
-            using: list[exp.Expr] = [exp.to_identifier(c.name, quoted=True) for c in mine if c.key in before]
-            for name in using:
-                name.meta["span"] = span_of(join)
-        else:
-            using = join.args.get("using") or []
-        for name in using:
-            key = self.inliner.key(name if isinstance(name, exp.Identifier) else name.name)
-            first = self.merged.get(key)
-            if first is None:
-                owners = [i for i, s in enumerate(self.sources[:here]) if self._column(s, key) is not None]
-                if not owners:
-                    if any(source.names is None for source in self.sources):
-                        continue
-                    raise self._unknown(name, name.name)
-                first = self.merged[key] = owners[0]
-            if mine is not None and self._column(self.sources[here], key) is None:
-                raise self._unknown(name, name.name)
-            self.equal.append((first, here, key, name))
-
-    def _column(self, source: _Source, key: str) -> int | None:
-        names = source.names or ()
-        exact = [i for i, c in enumerate(names) if c.key == key]
-        if exact:
-            return exact[0]
-        # Names of a catalog file have no quotes: their case says nothing.
-        loose = [i for i, c in enumerate(names) if c.key.lower() == key.lower()]
-        return loose[0] if loose else None
-
-    def _only(self, source: _Source, key: str, column: exp.Column) -> int | None:
-        """The column of a source that a name is; refused where several have it, but for DuckDB: the first."""
-        names = [c.key for c in source.names or ()]
-        often = names.count(key) or [name.lower() for name in names].count(key.lower())
-        if often > 1 and self.inliner.language.name != "duckdb":
-            raise QueryError(
-                f"the column {column.name} is ambiguous",
-                place=place_of(column, self.inliner.text),
-                accepted="names of which each is one column's",
-                fix="rename one of the columns where they are made",
-            )
-        return self._column(source, key)
-
-    def passes(self, select: exp.Select) -> bool:
-        """Whether a SELECT shows every column of its one source."""
-        (source,) = self.sources
-        shown: set[int] = set()
-        for item in select.expressions:
-            inner = item.this if isinstance(item, exp.Alias) else item
-            if _is_star(inner):
-                return not any(inner.find(exp.Star).args.values())
-            if isinstance(inner, exp.Column):
-                found = self._column(source, self.inliner.key(inner.this))
-                shown |= set() if found is None else {found}
-        return len(shown) == len(source.names or ())
-
-    def part(self, select: exp.Select, conditions: list[exp.Expr], of: tuple[_Part, ...]) -> _Part:
-        """The SELECT with one part in place of each source."""
-        tables = self._apart(of)
-        found = _Substitution(self, tables)
-        made = [condition for part in tables for condition in part.conditions]
-        for first, second, key, name in self.equal:
-            sides = []
-            for number in (first, second):
-                at = self._column(self.sources[number], key)
-                assert at is not None
-                sides.append(_at(tables[number].columns[at].value, name))
-            same = exp.EQ(this=sides[0], expression=sides[1])
-            same.meta["span"] = span_of(name)
-            made.append(same)
-        made += [self._plain(with_clock(found.of(condition))) for condition in conditions]
-        for table, number in self.within:
-            made += self._within(table, tables[: number - 1], tables[number - 1])
-        columns: list[_Column] = []
-        for item in select.expressions:
-            columns += self._outputs(item, tables, found)
-        return _Part(tuple(t for part in tables for t in part.tables), tuple(made), tuple(columns))
-
-    def _plain(self, condition: exp.Expr) -> exp.Expr:
-        return plain(condition, self.inliner.language.name, self.inliner.relaxed)
-
-    def _within(self, table: exp.Expr, left: list[_Part], right: _Part) -> Iterable[exp.Expr]:
-        """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
-        sides: list[list[exp.Expr]] = []
-        for parts in (left, [right]):
-            tables = [one for part in parts for one in part.tables]
-            stamps = [(one, self.inliner.relation_of(one).timestamp) for one in tables]
-            sides.append([_column(one.args["alias"].name, stamp) for one, stamp in stamps if stamp])
-            if not sides[-1]:
-                raise QueryError(
-                    f"WITHIN needs the timestamp of {tables[-1].name}",
-                    place=place_of(table, self.inliner.text),
-                    fix=f"declare timestamp of {tables[-1].name} in the catalog",
-                )
-        before, after = (microseconds(span) for span in table.meta[WITHIN])
-        if before is None or after is None:
-            raise QueryError(
-                "WITHIN has no length of time",
-                place=place_of(table, self.inliner.text),
-                accepted="WITHIN 10 MINUTES; DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS",
-            )
-        yield from band(sides[0], sides[1], before, after)
-
-    def _apart(self, of: tuple[_Part, ...]) -> list[_Part]:
-        """The parts, with their streams under names of their own."""
-        # What stands in FROM itself keeps its name; of two that differ in case the first.
-        taken = set[str]()
-        kept = []
-        for source, part in zip(self.sources, of, strict=True):
-            kept.append(_goes_by(part, source.key) and source.key.lower() not in taken)
-            taken |= {source.key.lower()} if kept[-1] else set()
-        made = []
-        for source, part, direct in zip(self.sources, of, kept, strict=True):
-            renamed: dict[str, str] = {}
-            for table in part.tables:
-                name = table.args["alias"].name
-                if direct or name.lower() not in taken:
-                    taken.add(name.lower())
-                    continue
-                around = source.key if not source.key.startswith("#") else "t"
-                number, free = 2, f"{around}_{name}"
-                while free.lower() in taken:
-                    number, free = number + 1, f"{around}_{name}{number}"
-                taken.add(free.lower())
-                renamed[name] = free
-            made.append(_with_names(part, renamed))
-        return made
-
-    def _outputs(self, item: exp.Expr, parts: list[_Part], found: _Substitution) -> Iterator[_Column]:
-        inner = item.this if isinstance(item, exp.Alias) else item
-        if _is_star(inner):
-            yield from self._star(inner, parts, found)
-            return
-        value = found.of(inner)
-        if isinstance(item, exp.Alias):
-            alias = item.args["alias"]
-            column = _Column(alias.name, self.inliner.key(alias), value)
-        else:
-            name = inner.this if isinstance(inner, exp.Column) else None
-            key = self.inliner.key(name) if isinstance(name, exp.Identifier) else inner.name
-            column = _Column(inner.name, key, value)
-        found.earlier[column.key] = value
-        yield column
-
-    def _star(self, star: exp.Expr, parts: list[_Part], found: _Substitution) -> Iterator[_Column]:
-        owner = star.args.get("table") if isinstance(star, exp.Column) else None
-        words = star if isinstance(star, exp.Star) else star.this
-        left_out = {self.inliner.key(_named(e)) for e in words.args.get("except_") or ()}
-        replaced = [e for e in words.args.get("replace") or () if isinstance(e, exp.Alias)]
-        instead = {self.inliner.key(e.args["alias"]): e.this for e in replaced}
-        if words.args.get("rename"):
-            self.inliner.refuse(blockers.blocker("* RENAME", star, self.inliner.text))
-        chosen = list(range(len(self.sources)))
-        if owner is not None:
-            chosen = [i for i in chosen if self.sources[i].key == self.inliner.key(owner)]
-            if not chosen:
-                raise self._unknown_owner(owner)
-        elif not self._in_place():
-            for key, first in self.merged.items():
-                at = self._column(self.sources[first], key)
-                assert at is not None
-                yield self._shown(parts[first].columns[at], star)
-        for number in chosen:
-            source = self.sources[number]
-            if isinstance(source.node, exp.Table) and source.blocks[0].parts[0].tables:
-                self._refuse_opaque(source, star)
-            for column in parts[number].columns:
-                of = [first for key, first in self.merged.items() if self._same(column, key)]
-                if owner is None and of and not (self._in_place() and number in of):
-                    continue
-                if column.key in left_out:
-                    continue
-                if column.key in instead:
-                    column = replace(column, value=found.of(instead[column.key]))
-                yield self._shown(column, star)
-
-    def _in_place(self) -> bool:
-        """Whether a column that USING merges stays where the first table has it; elsewhere it comes first."""
-        return self.inliner.language.name in ("duckdb", "timeplus")
-
-    def _same(self, column: _Column, key: str) -> bool:
-        return column.key.lower() == key.lower()
-
-    def _refuse_opaque(self, source: _Source, star: exp.Expr) -> None:
-        for table in source.blocks[0].parts[0].tables:
-            for name, kind in self.inliner.relation_of(table).opaque:
-                message = f"* has the column {name}, whose type {kind} is not supported yet"
-                if kind.startswith("computed("):
-                    message = f"* has the column {name}, which is computed: this is not supported yet"
-                self.inliner.refuse(
-                    blockers.blocker(f"a column of type {kind}", star, self.inliner.text, message)
-                )
-
-    def _shown(self, column: _Column, star: exp.Expr) -> _Column:
-        return replace(column, value=_at(column.value, star))
-
-    def _unknown(self, node: exp.Expr, name: str) -> QueryError:
-        known = sorted({c.name for source in self.sources for c in source.names or ()})
-        return QueryError(
-            f"no stream in FROM has a column {name}",
-            place=place_of(node, self.inliner.text),
-            accepted=", ".join(known),
-            fix=meant(name, known),
-        )
-
-    def _unknown_owner(self, owner: exp.Expr) -> QueryError:
-        known = [source.key for source in self.sources if not source.key.startswith("#")]
-        return QueryError(
-            f"unknown stream or alias {owner.name}",
-            place=place_of(owner, self.inliner.text),
-            accepted=", ".join(known),
-            fix=meant(owner.name, known),
-        )
-
-    def resolve(self, column: exp.Column) -> tuple[int, int] | None:
-        """Which column of which source a name is; None if it is none of theirs.
-
-        Raises:
-            QueryError: a name that several have, or an alias that is not in FROM.
-        """
-        key = self.inliner.key(column.this)
-        if owner := column.args.get("table"):
-            wanted = self.inliner.key(owner)
-            of = [i for i, s in enumerate(self.sources) if s.key == wanted]
-            of = of or [i for i, s in enumerate(self.sources) if s.key.lower() == wanted.lower()]
-            if not of:
-                if self._nested(owner):
-                    return None
-                raise self._unknown_owner(owner)
-            at = self._only(self.sources[of[0]], key, column)
-            if at is None:
-                at = self._pseudo(self.sources[of[0]], key)
-            if at is None and not self._opaque(self.sources[of[0]], column):
-                names = [c.name for c in self.sources[of[0]].names or ()]
-                raise QueryError(
-                    f"{owner.name} has no column {column.name}",
-                    place=place_of(column, self.inliner.text),
-                    accepted=", ".join(names),
-                    fix=meant(column.name, names),
-                )
-            return None if at is None else (of[0], at)
-        sources = enumerate(self.sources)
-        found = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
-        if not found:
-            found = [(i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None]
-        if key in self.merged:
-            found = [pair for pair in found if pair[0] == self.merged[key]]
-        if len(found) > 1:
-            owners = [self.sources[i].key for i, _ in found]
-            raise QueryError(
-                f"the column {column.name} is ambiguous",
-                place=place_of(column, self.inliner.text),
-                accepted=" or ".join(f"{owner}.{column.name}" for owner in owners),
-                fix=f"write {owners[0]}.{column.name}",
-            )
-        return found[0] if found else None
-
-    def _pseudo(self, source: _Source, key: str) -> int | None:
-        """ksqlDB's ROWTIME and Timeplus' _tp_time: the application timestamp under another name."""
-        name = STAMPS.get(self.inliner.language.name)
-        if key != name or not isinstance(source.node, exp.Table) or len(source.parts) != 1:
-            return None
-        stamp = self.inliner.relation_of(source.parts[0].tables[0]).timestamp
-        return None if stamp is None else self._column(source, self.inliner.key(stamp))
-
-    def _nested(self, owner: exp.Expr) -> bool:
-        """Whether what looks like an alias is a column: then what follows the dot lies within it."""
-        key = self.inliner.key(owner)
-        if any(self._column(source, key) is not None for source in self.sources):
-            return True
-        return any(self._opaque(source, exp.column(owner.copy())) for source in self.sources)
-
-    def _opaque(self, source: _Source, column: exp.Column) -> bool:
-        """Whether a column has a type that is not supported; if so it is refused."""
-        for part in source.parts[:1] if isinstance(source.node, exp.Table) else ():
-            for table in part.tables:
-                for name, _ in self.inliner.relation_of(table).opaque:
-                    if name.lower() == column.name.lower():
-                        return True
-        return False
-
-    def computed(self, column: exp.Column) -> bool:
-        """Whether a name is that of a column that its declaration computes."""
-        tables = [table for source in self.sources for part in source.parts[:1] for table in part.tables]
-        kinds = [pair for table in tables for pair in self.inliner.relation_of(table).opaque]
-        return any(n.lower() == column.name.lower() and kind.startswith("computed(") for n, kind in kinds)
-
-    def stamp_of(self, key: str, parts: list[_Part]) -> exp.Expr | None:
-        """Azure: in DATEDIFF the name of a source stands for its timestamp."""
-        for source, part in zip(self.sources, parts, strict=True):
-            if source.key.lower() == key.lower() and self.inliner.language.name == "azure" and part.tables:
-                stamp = self.inliner.relation_of(part.tables[0]).timestamp
-                found = [column for column in part.columns if column.name == stamp]
-                return found[0].value if found else None
-        return None
-
-    def opaque(self, column: exp.Column) -> bool:
-        """Whether a name is that of a column whose type is not supported, or of what lies within one."""
-        owner = column.args.get("table")
-        return any(self._opaque(source, column) for source in self.sources) or (
-            owner is not None and self._nested(owner)
-        )
-
-    def unknown(self, column: exp.Column) -> QueryError:
-        """The error of a name that nothing in FROM has."""
-        return self._unknown(column, column.name)
-
-
-@dataclass
-class _Substitution:
-    """Expressions of a SELECT in terms of the streams of its parts."""
-
-    scope: _Scope
-    parts: list[_Part]
-    # Outputs of the same SELECT that have been named before.
-    earlier: dict[str, exp.Expr] = field(default_factory=dict)
-
-    def of(self, node: exp.Expr) -> exp.Expr:
-        """A copy of an expression without names of views."""
-        root = exp.Paren(this=node.copy())
-        for column in list(root.find_all(exp.Column)):
-            if column.find_ancestor(exp.Query) is not None or isinstance(column.this, exp.Star):
-                continue
-            column.replace(self._value(column))
-        made: exp.Expr = root.this
-        made.pop()
-        return made
-
-    def _value(self, column: exp.Column) -> exp.Expr:
-        at = self.scope.resolve(column)
-        if at is not None:
-            return _at(self.parts[at[0]].columns[at[1]].value, column)
-        key = self.scope.inliner.key(column.this)
-        if not column.args.get("table") and key in self.earlier:
-            return _at(self.earlier[key], column)
-        if self.scope.opaque(column):
-            text = self.scope.inliner.text
-            what = "nested data" if column.args.get("table") else "a column of nested data"
-            what = "a computed column" if self.scope.computed(column) else what
-            self.scope.inliner.refuse(
-                blockers.blocker(what, column, text, f"{column.sql()}: {what} is not supported yet")
-            )
-            return exp.Null()
-        if is_word(column):
-            return column
-        if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
-            return _at(stamp, column)
-        raise self.scope.unknown(column)
-
-
 def _decided(relation: Relation) -> bool:
     return relation.kind is not Kind.VERSIONED
-
-
-def _conditions_of(select: exp.Select) -> Iterator[exp.Expr]:
-    for join in select.args.get("joins") or []:
-        if join.args.get("on") is not None:
-            yield join.args["on"]
-    for part in ("where", "group", "having"):
-        if (clause := select.args.get(part)) is not None:
-            yield from clause.iter_expressions()
-
-
-def _unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
-    """Joins, with those in parentheses, and those that stand at a table, after it."""
-    for join in joins:
-        table = join.this
-        inner = (
-            table.this
-            if isinstance(table, (exp.Subquery, exp.Paren)) and not table.args.get("alias")
-            else None
-        )
-        if isinstance(inner, exp.Table):
-            parts = {key: value for key, value in join.args.items() if key != "this"}
-            further = [*(inner.args.get("joins") or []), *(table.args.get("joins") or [])]
-            plain_table = inner.copy()
-            plain_table.set("joins", None)
-            yield from _unnested([_beside(join, plain_table, parts), *further])
-            continue
-        further = table.args.get("joins") or []
-        if further:
-            table = table.copy()
-            table.set("joins", None)
-            yield _beside(join, table, {key: value for key, value in join.args.items() if key != "this"})
-            yield from _unnested(further)
-            continue
-        yield join
-
-
-def _beside(join: exp.Join, table: exp.Expr, parts: Mapping[str, object]) -> exp.Join:
-    made = exp.Join(this=table, **parts)
-    made.meta.update(join.meta)
-    return made
-
-
-def _alias_of(table: exp.Expr) -> exp.Identifier | None:
-    alias = table.args.get("alias")
-    if alias is not None and isinstance(alias.this, exp.Identifier):
-        return alias.this
-    name = table.this if isinstance(table, exp.Table) else None
-    return name if isinstance(name, exp.Identifier) else None
-
-
-def _plainly_named(table: exp.Table) -> bool:
-    return isinstance(table.this, exp.Identifier) and not table.args.get("db")
-
-
-def _named(node: exp.Expr) -> exp.Identifier | str:
-    return (
-        node if isinstance(node, exp.Identifier) else node.this if isinstance(node, exp.Column) else node.name
-    )
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
-def _column(table: str, name: str) -> exp.Column:
-    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
-
-
-def _at(value: exp.Expr, node: exp.Expr) -> exp.Expr:
-    """A copy of what a name stands for, at the place of the name."""
-    made = value.copy()
-    if not isinstance(made, exp.Column):
-        return exp.Paren(this=made) if isinstance(made, exp.Binary) else made
-    if (span := span_of(node)) is not None:
-        for part in made.find_all(exp.Identifier):
-            part.meta.update(start=span[0], end=span[1] - 1)
-    return made
-
-
-def _moved(tree: exp.Expr, span: tuple[int, int] | None) -> exp.Expr:
-    """A copy of a tree of another text, all of it at one place of this one."""
-    made: exp.Expr = tree.copy()
-    for node in made.walk():
-        for key in ("line", "col", "start", "end", SPAN):
-            node.meta.pop(key, None)
-        node.meta[MOVED] = True
-        if span is not None:
-            node.meta[SPAN] = span
-            if isinstance(node, (exp.Identifier, exp.Literal)):
-                node.meta.update(start=span[0], end=span[1] - 1)
-    return made
-
-
-def _called(names: tuple[_Column, ...], part: _Part) -> _Part:
-    pairs = zip(names, part.columns, strict=False)
-    columns = [replace(column, name=name.name, key=name.key) for name, column in pairs]
-    return replace(part, columns=(*columns, *part.columns[len(columns) :]))
-
-
-def _goes_by(part: _Part, key: str) -> bool:
-    """Whether a part is one stream, under the name of its source."""
-    return len(part.tables) == 1 and part.tables[0].args["alias"].name.lower() == key.lower()
-
-
-def _with_names(part: _Part, renamed: Mapping[str, str]) -> _Part:
-    if not renamed:
-        return part
-
-    def of(node: exp.Expr) -> exp.Expr:
-        made = node.copy()
-        for column in made.find_all(exp.Column):
-            owner = column.args.get("table")
-            if owner is not None and owner.name in renamed:
-                owner.set("this", renamed[owner.name])
-        return made
-
-    tables = []
-    for table in part.tables:
-        made = table.copy()
-        name = made.args["alias"].this
-        name.set("this", renamed.get(name.name, name.name))
-        tables.append(made)
-    columns = (replace(column, value=of(column.value)) for column in part.columns)
-    return _Part(tuple(tables), tuple(map(of, part.conditions)), tuple(columns))
-
-
-def _tree(blocks: tuple[_Block, ...]) -> exp.Expr:
-    """The parts as one statement: SELECTs joined by UNION ALL, and UNION within."""
-    found = [_joined([_select(part, block.distinct) for part in block.parts], True) for block in blocks]
-    return _joined(found, False)
-
-
-def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
-    if len(trees) > 1:
-        trees = [exp.Subquery(this=tree) if isinstance(tree, exp.Union) else tree for tree in trees]
-    first, *others = trees
-    for other in others:
-        first = exp.Union(this=first, expression=other, distinct=distinct)
-    return first
-
-
-def _select(part: _Part, distinct: bool) -> exp.Select:
-    outputs: list[exp.Expr] = []
-    for column in part.columns:
-        named = isinstance(column.value, exp.Column) and column.value.name == column.name
-        outputs.append(
-            column.value.copy()
-            if named or not column.name
-            else exp.Alias(this=column.value.copy(), alias=exp.to_identifier(column.name, quoted=True))
-        )
-    first, *others = part.tables
-    made = exp.Select(
-        expressions=outputs,
-        from_=exp.From(this=first.copy()),
-        joins=[exp.Join(this=table.copy()) for table in others],
-    )
-    if distinct:
-        made.set("distinct", exp.Distinct())
-    if part.conditions:
-        whole, *further = (condition.copy() for condition in part.conditions)
-        for condition in further:
-            whole = exp.And(this=_wrapped(whole), expression=_wrapped(condition))
-        made.set("where", exp.Where(this=whole))
-    return made
-
-
-def _wrapped(node: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=node) if isinstance(node, exp.Or) else node

@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from streambound.errors import Place
 from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
+
+if TYPE_CHECKING:
+    from streambound.query.statement import Statement
 
 
 class Kind(Enum):
@@ -43,6 +47,9 @@ class Column:
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
+    A *bucket* is a monotone function of the application timestamp that is never so far from it
+    (microseconds, or ticks): the start or end of a window, a day. Of a column with a declared ``cardinality``
+    at most so many different values ever come, which nobody knows beforehand.
     """
 
     name: str
@@ -52,6 +59,10 @@ class Column:
     of: tuple[str, ...] = ()
     onto: bool = True
     assumed: bool = False
+    bucket: int | None = None
+    cardinality: int | None = None
+    # What is added to the one column that it is computed from, where that is all.
+    shift: int = 0
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
@@ -138,6 +149,8 @@ class Relation:
     primary_key: tuple[str, ...] = ()
     # Columns of types that are not supported, with their types: a query that reads one is refused.
     opaque: tuple[tuple[str, str], ...] = ()
+    # The statement whose answers its rows are, where it is a sub-query or view that is not written out.
+    fed: Statement | None = None
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""
@@ -376,6 +389,19 @@ class Query:
     def is_timestamp(self, attribute: Attribute) -> bool:
         """Whether the attribute is the application timestamp of its stream."""
         return self.occurrence(attribute.occurrence).relation.timestamp == attribute.column
+
+    def is_time(self, attribute: Attribute) -> bool:
+        """Whether the attribute is a timestamp of its stream, or a bucket of it."""
+        return self.moment(attribute) is not None
+
+    def moment(self, attribute: Attribute) -> tuple[Attribute, int] | None:
+        """The timestamp that a time is, or is a bucket of, and how far from it at most; else None."""
+        if self.is_timestamp(attribute):
+            return attribute, 0
+        near, stamp = self.column(attribute).bucket, self.occurrence(attribute.occurrence).relation.timestamp
+        if near is None or stamp is None:
+            return None
+        return Attribute(attribute.occurrence, stamp), near
 
     def nullable(self, attribute: Attribute) -> bool:
         """Whether the attribute may be NULL; an application timestamp never is."""

@@ -21,12 +21,13 @@ from streambound.query.model import Query
 from streambound.query.registry import metadata
 from streambound.query.script import Script, script
 from streambound.query.statement import Statement
-from streambound.query.union import blocks_of, outputs
+from streambound.query.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
 
+_BEYOND = "groups, windows, outer joins and the like are decided, and cannot be evaluated yet"
 _DERIVED = "expressions are decided, and cannot be evaluated yet"
 
 
@@ -63,10 +64,19 @@ def read(
     try:
         asked = text.chosen(query)
         tree, known, unevaluated = text.written_out(asked)
-        blocks = aligned(blocks_of(tree, sql, known, name), sql)
+        found = (
+            blocks_of_rows(tree, sql, known, name)
+            if isinstance(tree, tuple)
+            else blocks_of(tree, sql, known, name)
+        )
+        blocks = aligned(found, sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        if not made.plain and unevaluated is None:
+            made = replace(made, unevaluated=_BEYOND)
         if derives(made) and unevaluated is None:
             made = replace(made, unevaluated=_DERIVED)
+        if isinstance(tree, tuple):
+            return Read(made, known, text.language.name, text.guessed, asked.span)
         alone = tree is asked.tree and not asked.wrapped
         if not alone or len(text.queries) > 1 or text.language.name != "spark":
             made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))

@@ -37,11 +37,18 @@ class Ring:
     one: Weight
     add: Callable[[Weight, Weight], Weight]
     multiply: Callable[[Weight, Weight], Weight]
+    # Whether a weight is shown as a whole, as the number of a group is: adding to it takes the old one back.
+    keyed: bool = False
 
     @cached_property
     def idempotent(self) -> bool:
         """Whether what holds twice is what holds once: then ``a + a = a (1 + 1) = a`` for every weight."""
         return self.add(self.one, self.one) == self.one
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a row that was put out matters when it comes again."""
+        return self.keyed or self.idempotent
 
     def put(self, weights: MutableMapping[Key, Weight], key: Key, weight: Weight) -> None:
         """Add a weight to that of a key."""
@@ -66,4 +73,6 @@ def _both(one: Weight, other: Weight) -> Weight:
 
 # A row holds as often as it has matches (SELECT), or it holds at all (DISTINCT, UNION), where not 0 is true.
 INTEGERS = Ring("integers", 0, 1, operator.add, operator.mul)
+GROUPS_SEEN = Ring("existence of groups", 0, 1, _either, _both, keyed=True)
+GROUPS = Ring("numbers of groups", 0, 1, operator.add, operator.mul, keyed=True)
 BOOLEANS = Ring("Booleans", 0, 1, _either, _both)

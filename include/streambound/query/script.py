@@ -18,7 +18,8 @@ from streambound.query.declared import Wrong, completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
-from streambound.query.inline import Inliner, Other, View
+from streambound.query.inline import Inliner
+from streambound.query.parts import Other, Rows, View
 from streambound.query.registry import metadata
 from streambound.query.scope import place_of
 from streambound.query.standing import Standing, State, tokens_of
@@ -89,8 +90,8 @@ class Script:
         second = parts(tokens(self.sql, self.language))[1:]
         return second[0][0] if second else tokens(self.sql, self.language)[0]
 
-    def written_out(self, asked: Asked) -> tuple[exp.Expr, Catalog, str | None]:
-        """The tree of a query over streams alone, their catalog, and why it cannot be evaluated, if so.
+    def written_out(self, asked: Asked) -> tuple[exp.Expr | tuple[Rows, ...], Catalog, str | None]:
+        """A query over streams alone (see ``inline``), their catalog, and why it cannot be evaluated, if so.
 
         Raises:
             QueryError: a name that is not known; a statement that is not understood.

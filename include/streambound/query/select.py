@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlglot import expressions as exp
 
@@ -10,13 +12,15 @@ from streambound.errors import Place, QueryError, UnsupportedError, meant, toget
 from streambound.query.catalog import Catalog
 from streambound.query.conditions import formula, operands
 from streambound.query.derived import Expressions, with_columns
-from streambound.query.formula import all_of
-from streambound.query.model import Occurrence, Output, Query, Term
+from streambound.query.formula import Formula, all_of
+from streambound.query.model import Attribute, Constant, Occurrence, Op, Output, Query, Term
 from streambound.query.offsets import without_offsets
+from streambound.query.parts import Latest, Partners
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import describe, place_of
-from streambound.query.statement import Selection
+from streambound.query.statement import AsOf, Guard, Selection
 from streambound.query.tokens import code, place_at
+from streambound.query.values import NULL
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
 _PART_NAMES = {
@@ -38,8 +42,20 @@ _PART_NAMES = {
 }
 
 
-def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Selection:
+def selection(
+    select: exp.Select,
+    sql: str,
+    catalog: Catalog,
+    name: str,
+    partners: Sequence[Partners] = (),
+    latest: Sequence[Latest] = (),
+    done: bool = False,
+) -> Selection:
     """One SELECT, its names resolved and its conditions typed.
+
+    Args:
+        partners: what its rows are looked for beside FROM; the tables of ``latest`` are in FROM.
+        done: something is done to its rows: each of its outputs is a column of one tuple.
 
     Raises:
         QueryError: an unknown or ambiguous name, a type mismatch.
@@ -47,30 +63,70 @@ def selection(select: exp.Select, sql: str, catalog: Catalog, name: str) -> Sele
     """
     _refuse_select_clauses(select, sql)
     occurrences, ons = _from(select, sql, catalog)
-    scope = Expressions(sql, occurrences)
+    further = [tuple(_occurrence(table, sql, catalog) for table in one.tables) for one in partners]
+    scope = Expressions(sql, (*occurrences, *(o for found in further for o in found)))
     where = select.args.get("where")
     missing: list[UnsupportedError] = []
+
     # Conditions first: they tell of what type a function is that is not known.
-    formulas = []
-    for condition in [*ons, *([where.this] if where else [])]:
-        for part in operands(condition) if isinstance(condition, exp.And) else [condition]:
-            try:
-                formulas.append(formula(part, scope))
-            except UnsupportedError as error:
-                missing.append(error)
-    outputs = _outputs(select, scope, missing)
+    def read(conditions: Iterable[exp.Expr]) -> Formula:
+        formulas = []
+        for condition in conditions:
+            for part in operands(condition) if isinstance(condition, exp.And) else [condition]:
+                try:
+                    formulas.append(formula(part, scope))
+                except UnsupportedError as error:
+                    missing.append(error)
+        return all_of(formulas)
+
+    conditions = [read([*ons, *([where.this] if where else [])]), *(read(one.conditions) for one in partners)]
+    conditions += [read(one.conditions) for one in latest]
+    as_of = tuple(_as_of(one, scope) for one in latest)
+    outputs = _outputs(select, scope, missing, done)
     if missing:
         raise together(missing)
-    formulas, outputs = without_offsets(formulas, outputs, scope)
-    base = Query(
-        name=name,
-        sql=sql,
-        ring=INTEGERS if select.args.get("distinct") is None else BOOLEANS,
-        select=outputs,
-        occurrences=with_columns(scope),
-        where=(),
+    conditions, outputs = without_offsets(conditions, outputs, scope)
+    known = with_columns(scope)
+    ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
+    base = Query(name, sql, ring, outputs, known[: len(occurrences)], ())
+    guards, start = [], len(occurrences)
+    for one, found, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
+        own = replace(base, ring=BOOLEANS, select=(), occurrences=known[start : start + len(found)])
+        guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
+        start += len(found)
+    asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
+    return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked))
+
+
+def _as_of(one: Latest, scope: Expressions) -> AsOf:
+    """An as-of join over attributes.
+
+    Raises:
+        UnsupportedError: a key or a time is a constant or an expression over several tuples.
+    """
+    place = place_of(one.node, scope.sql)
+
+    def attribute(node: exp.Expr) -> Attribute:
+        found = scope.shifted(node)[0] if not scope.computes(node) else scope.term(node)
+        if not isinstance(found, Attribute):
+            raise UnsupportedError(f"an as-of join by {found} is not supported yet", place=place)
+        return found
+
+    def time(node: exp.Expr) -> Attribute | None:
+        return None if isinstance(node, exp.Null) else attribute(node)
+
+    keys = tuple((attribute(left), attribute(right)) for left, right in one.keys)
+    op = (Op.GT if one.strict else Op.GE) if one.before else (Op.LT if one.strict else Op.LE)
+    return AsOf(
+        one.alias,
+        keys,
+        time(one.left),
+        time(one.right),
+        op,
+        None if one.tolerance is None else 0,
+        one.outer,
+        place,
     )
-    return Selection(base, all_of(formulas))
 
 
 def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
@@ -185,10 +241,12 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
     return Occurrence(table.alias or table.name, relation, place)
 
 
-def _outputs(select: exp.Select, scope: Expressions, missing: list[UnsupportedError]) -> tuple[Output, ...]:
+def _outputs(
+    select: exp.Select, scope: Expressions, missing: list[UnsupportedError], done: bool
+) -> tuple[Output, ...]:
     outputs: list[Output] = []
     taken: set[str] = set()
-    if not select.expressions:
+    if not select.expressions and not done:
         raise QueryError(
             "nothing is selected", place=_select_place(select, scope.sql), fix="name columns after SELECT"
         )
@@ -207,10 +265,16 @@ def _outputs(select: exp.Select, scope: Expressions, missing: list[UnsupportedEr
         except UnsupportedError as error:
             missing.append(error)
             continue
+        if done and len(terms) > 1:
+            what = f"{describe(inner, scope.sql)} over several streams of a sub-query is not supported yet"
+            missing.append(UnsupportedError(what, place=place_of(inner, scope.sql)))
+            continue
         for term in terms:
             name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
             place = place_of(inner, scope.sql)
-            outputs.append(Output(_unused(name, taken), term, place, within=len(terms) > 1))
+            outputs.append(
+                Output(_unused(name, taken), term, place, len(terms) > 1 or bool(inner.meta.get("within")))
+            )
     return tuple(outputs)
 
 
@@ -223,6 +287,11 @@ def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ..
     if not scope.computes(node):
         return (scope.shifted(node)[0],)
     attributes = scope.attributes(node)
+    if not attributes and (node.find(exp.Columns) or not node.find(exp.Null, exp.Literal, exp.Boolean)):
+        raise scope.refused(node)
+    if not attributes:
+        # Of a side of an outer join that is missing: one value, whatever it is.
+        return (Constant(None, "NULL", scope.kind(node) or NULL),)
     if len({a.occurrence for a in attributes}) < 2:
         return (scope.term(node),)
     if distinct and any(map(scope.is_timestamp, attributes)):

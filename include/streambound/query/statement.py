@@ -8,13 +8,61 @@ nesting: UNION makes one duplicate-free block of everything below it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from streambound.query.formula import Formula, all_of, atoms_of, conjunction
-from streambound.query.model import Atom, Constant, Kind, NullTest, Occurrence, Query, Relation
+from streambound.errors import Place
+from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
+from streambound.query.model import (
+    Atom,
+    Attribute,
+    Constant,
+    Kind,
+    NullTest,
+    Occurrence,
+    Op,
+    Query,
+    Relation,
+)
+from streambound.query.operators import Operator
 from streambound.query.ring import Ring
 from streambound.query.values import Type
+
+
+@dataclass(frozen=True)
+class Guard:
+    """[NOT] EXISTS: rows pass that have a match, or have none, among tuples of further occurrences.
+
+    ``base`` holds those (its SELECT is empty), ``formula`` the conditions on them and on the rows. ``outer``
+    says that it is the side of an outer join that found no partner: the rows that found one are another
+    selection of the block.
+    """
+
+    base: Query
+    formula: Formula
+    negated: bool
+    outer: bool = False
+    place: Place = field(compare=False, default=Place(1, 1))
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """As-of join: of the tuples of ``alias`` with the same ``keys`` the last before a row's own time.
+
+    ``op`` is between the row's timestamp (left; None: its arrival) and the tuple's. With a tolerance
+    (microseconds, or ticks) no tuple is older than that. ``outer`` rows without a tuple are kept, their columns NULL.
+    """
+
+    alias: str
+    keys: tuple[tuple[Attribute, Attribute], ...]
+    left: Attribute | None
+    right: Attribute | None
+    op: Op
+    tolerance: int | None = None
+    outer: bool = False
+    place: Place = field(compare=False, default=Place(1, 1))
+    # What else ON asks of the tuple that is looked for: the last one of which it holds.
+    where: Formula = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -23,6 +71,19 @@ class Selection:
 
     base: Query
     formula: Formula
+    guards: tuple[Guard, ...] = ()
+    as_of: tuple[AsOf, ...] = ()
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The occurrences in FROM, and those of the guards."""
+        return (*self.base.occurrences, *(o for guard in self.guards for o in guard.base.occurrences))
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms of all conditions, those of the guards among them."""
+        formulas = (self.formula, *(guard.formula for guard in self.guards))
+        return tuple(atom for formula in formulas for atom in atoms_of(formula))
 
     def part(self, atoms: Iterable[Atom]) -> Query:
         """The query of the same SELECT and FROM under a conjunction, its NULL tests made plain.
@@ -47,10 +108,28 @@ class Selection:
 
 @dataclass(frozen=True)
 class Block:
-    """Selections whose rows carry weights of one ring; several only where it is idempotent."""
+    """Selections whose rows carry weights of one ring, and what is done to the rows (see ``operators``).
+
+    Several only where the ring is idempotent, where ``then`` is done to all of them, or where they are the
+    sides of an outer join.
+    """
 
     ring: Ring
     selections: tuple[Selection, ...]
+    then: Operator | None = None
+
+    @property
+    def outputs(self) -> tuple[tuple[str, Type], ...]:
+        """Name and type of each answer column; the types are those of the first selection."""
+        if self.then is not None:
+            return tuple((shown.name, shown.type) for shown in self.then.shown)
+        return self.selections[0].base.outputs
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a bag or a union of joins with filters."""
+        alone = self.ring.idempotent or len(self.selections) == 1
+        return self.then is None and alone and not any(s.guards or s.as_of for s in self.selections)
 
 
 @dataclass(frozen=True)
@@ -87,8 +166,13 @@ class Statement:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The occurrences of every SELECT, in the order of the text."""
-        return tuple(o for selection in self.selections for o in selection.base.occurrences)
+        """The occurrences of every SELECT, in the order of the text, and of what it looks for beside them."""
+        return tuple(o for selection in self.selections for o in selection.occurrences)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
+        return all(block.plain for block in self.blocks) and not any(o.relation.fed for o in self.occurrences)
 
     @property
     def streams(self) -> tuple[Occurrence, ...]:
@@ -108,7 +192,7 @@ class Statement:
     @cached_property
     def simple(self) -> Query | None:
         """The one conjunctive query that the statement is; None if it is not one."""
-        if len(self.selections) != 1:
+        if len(self.selections) != 1 or not self.plain:
             return None
         selection = self.selections[0]
         atoms = conjunction(selection.formula)
@@ -118,8 +202,11 @@ class Statement:
         """The columns of a relation that are projected or that conditions mention."""
         found: set[str] = set()
         for selection in self.selections:
-            aliases = {o.alias for o in selection.base.occurrences if o.relation.name == relation}
-            mentioned = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
+            aliases = {o.alias for o in selection.occurrences if o.relation.name == relation}
+            mentioned = {a for atom in selection.atoms for a in atom.attributes}
+            for one in selection.as_of:
+                mentioned.update(a for pair in one.keys for a in pair)
+                mentioned.update(a for a in (one.left, one.right) if a is not None)
             mentioned.update(selection.base.projected)
             found.update(a.column for a in mentioned if a.occurrence in aliases)
         return frozenset(found)

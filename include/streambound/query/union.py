@@ -9,10 +9,15 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.derived import type_of_expression
 from streambound.query.exactness import HELD, exactly
+from streambound.query.grouped import outputs_in, values_in
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.ring import BOOLEANS
-from streambound.query.scope import place_of
+from streambound.query.operators import Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import Kind as OfGroup
+from streambound.query.parts import Done, Rows, select_tree, stands_for
+from streambound.query.ring import BOOLEANS, INTEGERS
+from streambound.query.scope import DOUBLE, INTEGER, STRING, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
@@ -60,6 +65,88 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
     return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
 
 
+def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
+    """The blocks of rows that are more than joins with filters, or are not.
+
+    Raises:
+        QueryError: a SELECT that cannot be read.
+        UnsupportedError: a condition outside the class, named with its place.
+    """
+    made = []
+    missing: list[UnsupportedError] = []
+    for one in rows:
+        try:
+            found = tuple(
+                selection(
+                    select_tree(part, one.distinct),
+                    sql,
+                    catalog,
+                    name,
+                    part.partners,
+                    part.latest,
+                    one.done is not None,
+                )
+                for part in one.parts
+            )
+        except UnsupportedError as error:
+            missing.append(error)
+            continue
+        ring = BOOLEANS if one.distinct else INTEGERS
+        then = None if one.done is None else _finished(one.done, found[0].base)
+        made.append(Block(ring, found, then))
+    if missing:
+        raise together(missing)
+    return tuple(made)
+
+
+def _finished(done: Done, base: Query) -> Operator:
+    """What is done to rows, with the names and types of what is shown."""
+    taken: set[str] = set()
+    shown = []
+    for item in done.shown:
+        positions, numbers = outputs_in(item.value), values_in(item.value)
+        bare = item.value
+        while isinstance(bare, exp.Paren):
+            bare = bare.this
+        plain = isinstance(bare, exp.Column) and len(positions) + len(numbers) == 1
+        name, number = item.name or f"column{len(shown) + 1}", 2
+        while name.lower() in taken:
+            name, number = f"{item.name}_{number}", number + 1
+        taken.add(name.lower())
+        plain = plain and not any(base.select[n].within for n in positions)
+        shown.append(Shown(name, _type(item.value, done.operator, base), positions, numbers, plain))
+    return replace(done.operator, shown=tuple(shown))
+
+
+def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
+    """The type of what is shown; a number where it cannot be told."""
+
+    def of(column: exp.Column) -> Type:
+        if (number := stands_for(column, "output")) is not None:
+            return base.type_of(base.select[number].term)
+        number = stands_for(column, "value")
+        assert number is not None
+        if isinstance(operator, Ranking):
+            return INTEGER
+        if isinstance(operator, Framing):
+            function = operator.functions[number]
+            aggregate = function.aggregate
+            if function.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE") or aggregate is None:
+                return INTEGER
+        else:
+            assert isinstance(operator, Grouping)
+            aggregate = operator.aggregates[number]
+        if aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH):
+            return INTEGER
+        kinds = [base.type_of(base.select[n].term) for n in aggregate.arguments[:1]]
+        if aggregate.kind in (OfGroup.SUM, OfGroup.MEAN) or not kinds:
+            whole = aggregate.kind is OfGroup.SUM and kinds and kinds[0].step == 1
+            return INTEGER if whole else DOUBLE
+        return STRING if aggregate.kind is OfGroup.LIST else kinds[0]
+
+    return type_of_expression(node, of)
+
+
 def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:
     """The outputs that are expressions over several tuples: others of the union have no columns for them."""
     for place in dict.fromkeys(output.place for output in found.base.select if output.within):
@@ -90,6 +177,8 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
     Raises:
         QueryError: the SELECTs differ in their number of columns, or in types that do not compare.
     """
+    if not all(block.plain for block in blocks):
+        return _common(blocks)
     first, *others = (s.base for block in blocks for s in block.selections)
     found = list(first.outputs)
     for query in others:
@@ -113,6 +202,24 @@ def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]
             found[number] = name, both
     for number, (_, kind) in enumerate(found):
         _refuse_rounded(blocks, number, kind)
+    return tuple(found)
+
+
+def _common(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
+    first, *others = (block.outputs for block in blocks)
+    found = list(first)
+    for block, other in zip(blocks[1:], others, strict=True):
+        place = block.selections[0].base.occurrences[0].place
+        if len(other) != len(found):
+            raise QueryError(
+                f"UNION of {len(found)} and {len(other)} columns",
+                place=place,
+                accepted="the same number of columns in each SELECT",
+            )
+        found = [
+            (name, common_type(kind, theirs) or kind)
+            for (name, kind), (_, theirs) in zip(found, other, strict=True)
+        ]
     return tuple(found)
 
 

@@ -8,13 +8,13 @@ CREATE TABLE x (value TEXT, et TIMESTAMP GENERATED ALWAYS AS (CAST(value AS TIME
 INSERT INTO o SELECT id FROM t
 -- bounded
 CREATE VIEW v AS SELECT id FROM t; INSERT INTO o SELECT * FROM v
--- refused: the function call tumble(interval '5 seconds') | the aggregate count(*) | GROUP BY
+-- bounded
 SELECT tumble(interval '5 seconds') AS w, count(*) FROM t GROUP BY w
--- refused: w.start: nested data | the function call hop(interval '1 second', interval '5 seconds') | the aggregate count(*) | GROUP BY
+-- bounded
 SELECT w.start FROM (SELECT hop(interval '1 second', interval '5 seconds') AS w, count(*) FROM t GROUP BY 1) x
 -- bounded
 SELECT extract_json(k, '$.a')[1] FROM t
--- refused: the window function ROW_NUMBER | the function call tumble(interval '1 minute') | the aggregate count(*) | GROUP BY | top-n (a rank that is compared)
+-- bounded
 SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY w ORDER BY n DESC) AS r FROM (SELECT id, tumble(interval '1 minute') AS w, count(*) AS n FROM t GROUP BY id, w) a) b WHERE r <= 5
 -- unbounded
 SELECT a.id FROM t a INNER JOIN u b ON a.id = b.id

@@ -8,25 +8,25 @@ SELECT [id], [k] AS [Key] FROM [t] TIMESTAMP BY [ts]
 SELECT a.id INTO o FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON a.id = b.id AND DATEDIFF(minute, a, b) BETWEEN 0 AND 5
 -- bounded
 SELECT a.id FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON DATEDIFF(second, a.ts, b.ts) BETWEEN 0 AND 10 AND a.id = b.id
--- refused: LEFT JOIN | the function call DATEDIFF(ss, a, b)
+-- bounded
 SELECT a.id FROM t a TIMESTAMP BY ts LEFT JOIN u b TIMESTAMP BY ts ON DATEDIFF(ss, a, b) BETWEEN 1 AND 10 AND a.id = b.id
 -- bounded
 WITH x AS (SELECT id FROM t TIMESTAMP BY ts), y AS (SELECT id FROM x) SELECT * INTO o1 FROM x SELECT * INTO o2 FROM y
--- refused: the aggregate COUNT(*) | GROUP BY | the function call HoppingWindow(Duration(hour, 1), Hop(minute, 5))
+-- bounded
 SELECT COUNT(*) FROM t TIMESTAMP BY ts PARTITION BY k GROUP BY HoppingWindow(Duration(hour, 1), Hop(minute, 5)), k
--- refused: the expression System.Timestamp() | the aggregate AVG(v) | GROUP BY | the function call SlidingWindow(minute, 5)
+-- bounded
 SELECT id, System.Timestamp() AS w, AVG(v) FROM t TIMESTAMP BY ts OVER id GROUP BY id, SlidingWindow(minute, 5)
--- refused: the window function LAG
+-- bounded
 SELECT id, LAG(v) OVER (PARTITION BY id LIMIT DURATION(minute, 5)) FROM t TIMESTAMP BY ts
--- refused: the aggregate Collect() | GROUP BY | the function call SessionWindow(second, 5, 10)
+-- bounded
 SELECT id, Collect() FROM t GROUP BY id, SessionWindow(second, 5, 10)
 -- bounded
 SELECT t.id, s.n FROM t TIMESTAMP BY ts JOIN s ON t.k = s.k
--- refused: LATERAL
+-- bounded
 SELECT id, arr.ArrayValue FROM t CROSS APPLY GetArrayElements(k) AS arr
 -- bounded
 SELECT GetRecordPropertyValue(k, 'a'), udf.f(id), TRY_CAST(k AS bigint) FROM t
--- refused: LIMIT
+-- bounded
 SELECT TOP 5 id FROM t
 -- bounded
 SELECT UPPER(k) + 'x' FROM t WHERE k NOT LIKE 'a%' AND v IS NOT NULL

@@ -30,13 +30,13 @@ CREATE CLUSTER c SIZE '100cc'; SELECT id FROM t
 WITH MUTUALLY RECURSIVE r (x int) AS (SELECT id FROM t UNION SELECT x + 1 FROM r) SELECT x FROM r
 -- bounded
 SELECT id, (k::jsonb)->>'a' AS a FROM t
--- refused: LATERAL | top-n (ORDER BY ... LIMIT)
+-- refused: LATERAL
 SELECT grp.id FROM (SELECT DISTINCT id FROM t) grp, LATERAL (SELECT v FROM t WHERE id = grp.id ORDER BY v DESC LIMIT 3)
--- refused: DISTINCT ON
+-- unbounded
 SELECT DISTINCT ON (id) id FROM t ORDER BY id
 -- unbounded
 SELECT id FROM t a JOIN u b USING (id)
 -- refused: the table function JSONB_ARRAY_ELEMENTS
 SELECT x.a, x.b FROM t, jsonb_array_elements(k::jsonb) AS x(a, b)
--- refused: GROUP BY
+-- unbounded
 SELECT id FROM t GROUP BY id

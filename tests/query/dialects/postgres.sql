@@ -22,7 +22,7 @@ SELECT id FROM t WHERE id = ANY (SELECT id FROM u)
 SELECT id FROM t WHERE id = ANY (ARRAY[1,2])
 -- bounded
 SELECT id FROM t WHERE k SIMILAR TO 'a' OR k ~* 'b'
--- refused: the window function COUNT
+-- unbounded
 SELECT count(*) OVER w FROM t WINDOW w AS (PARTITION BY id)
 -- bounded
 WITH x AS MATERIALIZED (SELECT id FROM t) SELECT * FROM x

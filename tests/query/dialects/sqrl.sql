@@ -4,7 +4,7 @@
 IMPORT data.t; X := SELECT id FROM t
 -- bounded
 X(a INT) := SELECT id FROM t
--- refused: DISTINCT ON
+-- unbounded
 X := DISTINCT t ON id ORDER BY ts DESC
 -- bounded
 /** doc */ X := SELECT id FROM t; Y := SELECT * FROM X

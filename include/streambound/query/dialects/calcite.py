@@ -79,9 +79,14 @@ class Sqrl(Flink):
                 distinct = exp.Distinct(on=exp.Tuple())
                 distinct.args["on"].meta["span"] = (self._prev.start, self._prev.end + 1)
                 table = self._parse_table()
+                if self._match(TokenType.ON):
+                    distinct.args["on"].set("expressions", self._parse_csv(self._parse_column))
+                order = self._parse_order()
                 self._pass_over_all()
                 star = [exp.Star()]
-                query = exp.Select(expressions=star, distinct=distinct, from_=exp.From(this=table))
+                query = exp.Select(
+                    expressions=star, distinct=distinct, from_=exp.From(this=table), order=order
+                )
             else:
                 query = self._query()
             return Written("table", first, self._prev, named, query, DeclaredTable("view"))

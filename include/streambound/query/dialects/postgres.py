@@ -26,6 +26,9 @@ class _PostgresParser(Statements, PostgresParser):
 class PostgresStreams(Postgres):
     """PostgreSQL, and what shares its grammar: RisingWave, Materialize and Arroyo."""
 
+    # Else IS NOT NULL is one node with a mark, which reads as IS NULL.
+    NORMALIZE_NOT_NULL = True
+
     class Tokenizer(Postgres.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
 

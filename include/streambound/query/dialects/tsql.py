@@ -25,6 +25,8 @@ class Azure(TSQL):
             "OVER": frozenset(),
         }
 
+        _duration: exp.Interval | None = None
+
         def _several_follow(self) -> bool:
             return self._curr.text.upper() in ("SELECT", "WITH")
 
@@ -42,9 +44,21 @@ class Azure(TSQL):
         def _parse_partition_and_order(self) -> Any:
             found = super()._parse_partition_and_order()
             if self._match_text_seq("LIMIT", "DURATION"):
-                self._skip_parenthesis()
+                given = [token.text for token in self._skip_parenthesis() if token.text not in "(),"]
+                if len(given) == 2 and given[1].isdigit():
+                    self._duration = exp.Interval(this=exp.Literal.number(given[1]), unit=exp.var(given[0]))
             if self._match_text_seq("WHEN"):
                 self._parse_disjunction()
+            return found
+
+        def _parse_window(self, *args: Any, **options: Any) -> Any:
+            outer, self._duration = self._duration, None
+            found = super()._parse_window(*args, **options)
+            if isinstance(found, exp.Window) and self._duration is not None:
+                # Of so long before the row, in the order of time.
+                spec = {"kind": "RANGE", "start": self._duration, "start_side": "PRECEDING"}
+                found.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
+            self._duration = outer
             return found
 
         def _parse_table_clause(self, table: exp.Expr) -> bool:

@@ -1,0 +1,138 @@
+"""Sub-queries that are not written out: the rows of one statement are the tuples of another
+(docs/theory.md).
+
+A bounded statement whose rows are final, or append-only, is a stream for the next: its rows are late by
+at most a constant, and of different ones there are boundedly many at a time (not of equal ones: an engine
+takes weights). Of one that changes the keys are as good as known (``changing``). So both bounded is
+bounded. If the inner one is not, the outer is not where it passes every row and column on; else it is not
+known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from streambound.boundedness.exact import NAME
+from streambound.boundedness.guards import judged
+from streambound.boundedness.having import condition
+from streambound.boundedness.questions import keyed
+from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.query.formula import ALWAYS
+from streambound.query.model import Attribute, Kind, Query, Relation
+from streambound.query.operators import Grouping
+from streambound.query.statement import Selection, Statement
+
+_OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"
+
+
+def fed(statement: Statement) -> Iterator[tuple[Relation, Statement]]:
+    """The relations of a statement that are the answers of another, with that."""
+    seen = dict[str, tuple[Relation, Statement]]()
+    for selection in statement.selections:
+        for occurrence in (
+            *selection.base.occurrences,
+            *(o for g in selection.guards for o in g.base.occurrences),
+        ):
+            relation = occurrence.relation
+            if relation.fed is not None:
+                seen.setdefault(relation.name, (relation, relation.fed))
+    yield from seen.values()
+
+
+def inherited(
+    statement: Statement, inner: Iterable[tuple[Relation, Verdict]], decide: Callable[[Statement], Verdict]
+) -> Verdict:
+    """The verdict on a statement of which a sub-query is not bounded."""
+    relation, verdict = next((r, v) for r, v in inner if not v.bounded)
+    if verdict.outcome is Outcome.UNBOUNDED and passes_on(statement, relation):
+        return verdict
+    if relation.fed is not None and _seen_once(relation.fed):
+        if _counts(statement, relation):
+            return replace(verdict, final="never-final")
+        found = decide(_over_keys(statement, relation))
+        if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
+            # What groups leave again can be final without them.
+            return replace(found, final=found.final if _stays(relation.fed) else None)
+    first = verdict.reasons[0]
+    code = first.code if verdict.outcome is Outcome.UNKNOWN else "open-question"
+    reason = replace(first, code=code, message=f"{_OPEN}: {first.message}")
+    return Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _seen_once(made: Statement) -> bool:
+    """Whether a row comes for each value of an unbounded key, and stays if nothing more comes for it.
+
+    Each value then comes just so often that its group is seen: all that uses the groups has one row for it.
+    """
+    if len(made.blocks) != 1 or not isinstance(made.blocks[0].then, Grouping):
+        return False
+    block, then = made.blocks[0], made.blocks[0].then
+    plain = not any(s.guards or s.as_of for s in block.selections) and len(block.selections) == 1
+    if not plain or not condition(then, block.selections).visible:
+        return False
+    return judged(keyed(made, block.selections, range(then.keys))).outcome is Outcome.UNBOUNDED
+
+
+def _stays(made: Statement) -> bool:
+    """Whether a group that is seen is always seen."""
+    then = made.blocks[0].then
+    return isinstance(then, Grouping) and condition(then, made.blocks[0].selections).monotone
+
+
+def _counts(statement: Statement, relation: Relation) -> bool:
+    """Whether the answer is the number of all rows of a relation."""
+    if len(statement.blocks) != 1 or len(statement.selections) != 1:
+        return False
+    then, selection = statement.blocks[0].then, statement.selections[0]
+    if not isinstance(then, Grouping) or then.keys or then.having is not None:
+        return False
+    alone = [o.relation.name for o in selection.occurrences] == [relation.name]
+    shown = {s.values[0] for s in then.shown if s.plain and s.values}
+    return alone and selection.formula == ALWAYS and any(then.aggregates[n].counts_rows for n in shown)
+
+
+def _over_keys(statement: Statement, relation: Relation) -> Statement:
+    """The statement over a stream in the place of a relation."""
+    plain = replace(relation, kind=Kind.STREAM, timestamp=None, fed=None, primary_key=())
+
+    def of(query: Query) -> Query:
+        occurrences = (
+            replace(o, relation=plain) if o.relation.name == relation.name else o for o in query.occurrences
+        )
+        return replace(query, occurrences=tuple(occurrences))
+
+    def selection(found: Selection) -> Selection:
+        guards = tuple(replace(g, base=of(g.base)) for g in found.guards)
+        return replace(found, base=of(found.base), guards=guards)
+
+    blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
+    return replace(statement, blocks=blocks)
+
+
+def _columns(statement: Statement, relation: Relation) -> set[str]:
+    """The columns of a relation that a statement mentions."""
+    found = set[str]()
+    for selection in statement.selections:
+        aliases = {o.alias for o in selection.occurrences if o.relation.name == relation.name}
+        mentioned = {a for atom in selection.atoms for a in atom.attributes} | set(selection.base.projected)
+        found.update(a.column for a in mentioned if a.occurrence in aliases)
+    return found
+
+
+def passes_on(statement: Statement, relation: Relation) -> bool:
+    """Whether the answers show every row of a relation with every column of it."""
+    for block in statement.blocks:
+        if block.then is not None or block.ring.remembers or len(block.selections) != 1:
+            continue
+        selection = block.selections[0]
+        if len(selection.base.occurrences) != 1 or selection.guards or selection.as_of:
+            continue
+        occurrence = selection.base.occurrences[0]
+        shown = {
+            o.term.column for o in selection.base.select if isinstance(o.term, Attribute) and not o.within
+        }
+        names = {c.name for c in relation.columns if not c.of}
+        if occurrence.relation.name == relation.name and selection.formula == ALWAYS and names <= shown:
+            return len(statement.blocks) == 1
+    return False

@@ -1,0 +1,175 @@
+"""HAVING: what it asks of the groups, and whether a group's row can be seen at all.
+
+Numbers of rows compared with constants are known from the least of the number and some n, which takes
+what DISTINCT takes (n + 1 best rows where it keeps one); whether MAX(x) is above a constant is whether
+there is such a row. Of other conditions the whole aggregate is needed: that is sound for bounded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streambound.constraints.cases import cases
+from streambound.constraints.system import system
+from streambound.query.formula import atoms_of
+from streambound.query.model import Attribute, Op, Output
+from streambound.query.operators import Aggregate, Grouping, Kind, Test, Tests
+from streambound.query.statement import Selection
+from streambound.query.values import Family
+
+_HOLDS = {
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.GE: operator.ge,
+    Op.GT: operator.gt,
+}
+_EXTREMA = (Kind.LEAST, Kind.GREATEST)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What HAVING says.
+
+    Args:
+        whole: the aggregates whose values it needs.
+        extrema: extrema with the comparison that one row decides.
+        never: no group ever meets it.
+        visible: rows of every group can be made to show, and each number of rows to be told.
+        monotone: a group that meets it always will.
+        alone: it is one comparison of an extremum, which one row makes true, or false.
+    """
+
+    whole: tuple[int, ...] = ()
+    extrema: tuple[tuple[int, Op, Fraction], ...] = ()
+    never: bool = False
+    visible: bool = True
+    monotone: bool = True
+    alone: bool = False
+
+
+def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
+    """What HAVING of a grouping says; nothing if there is none."""
+    if then.having is None:
+        return Condition()
+    tests = then.having.tests
+    if tests is None:
+        return Condition(whole=then.having.aggregates, visible=False, monotone=False)
+    found = list(_all(tests))
+    kinds = {t.aggregate: then.aggregates[t.aggregate] for t in found}
+    if all(a.counts_rows for a in kinds.values()):
+        most = max(int(t.value) for t in found) + 2
+        truths = [_truth(tests, dict.fromkeys(kinds, Fraction(n))) for n in range(1, max(most, 2) + 1)]
+        return Condition(never=not any(truths), visible=any(truths), monotone=truths == sorted(truths))
+    whole, extrema, rising = list[int](), list[tuple[int, Op, Fraction]](), True
+    for test in found:
+        aggregate = kinds[test.aggregate]
+        if aggregate.counts_rows:
+            rising = rising and test.op in (Op.GT, Op.GE)
+        elif aggregate.kind in _EXTREMA and (op := _above(aggregate, test)) is not None:
+            extrema.append((test.aggregate, op, test.value))
+            rising = rising and test.op is op
+        elif _truncated(aggregate, test, selections):
+            pass
+        else:
+            whole.append(test.aggregate)
+            rising = False
+    return Condition(
+        tuple(dict.fromkeys(whole)),
+        tuple(extrema),
+        visible=_reachable(tests, then, selections),
+        monotone=rising,
+        alone=len(found) == len(extrema) == 1,
+    )
+
+
+def _all(tests: Test | Tests) -> Iterator[Test]:
+    if isinstance(tests, Test):
+        yield tests
+    else:
+        for part in tests.parts:
+            yield from _all(part)
+
+
+def _truth(tests: Test | Tests, values: Mapping[int, Fraction]) -> bool:
+    if isinstance(tests, Test):
+        return bool(_HOLDS[tests.op](values[tests.aggregate], tests.value))
+    join = all if tests.every else any
+    return join(_truth(part, values) for part in tests.parts)
+
+
+def _above(aggregate: Aggregate, test: Test) -> Op | None:
+    """The comparison of one row that decides the test; None where one row does not."""
+    if aggregate.kind is Kind.GREATEST:
+        return {Op.GT: Op.GT, Op.GE: Op.GE, Op.LE: Op.GT, Op.LT: Op.GE}.get(test.op)
+    return {Op.LT: Op.LT, Op.LE: Op.LE, Op.GE: Op.LT, Op.GT: Op.LE}.get(test.op)
+
+
+def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ...]) -> bool:
+    """Whether a sum of terms that are at least some positive number is compared with a bound from below.
+
+    Then so many rows decide it, as a number of rows does.
+    """
+    if aggregate.kind is not Kind.SUM or aggregate.distinct or test.op not in (Op.GT, Op.GE):
+        return False
+    if aggregate.polynomial is None or len(aggregate.polynomial) != 1:
+        return False
+    factor, positions = aggregate.polynomial[0]
+    if factor <= 0 or len(positions) != 1:
+        return False
+    for selection in selections:
+        term = selection.base.select[positions[0]].term
+        if not isinstance(term, Attribute):
+            return False
+        for case in cases(selection):
+            for part in case.parts:
+                query = type(part)(
+                    part.name, part.sql, part.ring, (Output("", term),), part.occurrences, part.where
+                )
+                facts = system(query)
+                lower = None if facts.closure is None else facts.closure.lower(term)
+                step = facts.space.step(term)
+                if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and step)):
+                    return False
+    return True
+
+
+def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection, ...]) -> bool:
+    """Whether values of free columns make every group show."""
+    found = list(_all(tests))
+    if isinstance(tests, Tests) and not tests.every:
+        return False
+    others = {t.aggregate for t in found if not then.aggregates[t.aggregate].counts_rows}
+    if any(t.aggregate not in others and t.op not in (Op.GT, Op.GE) for t in found) or len(others) != 1:
+        return False
+    if sum(t.aggregate in others for t in found) != 1 or any(t.op in (Op.EQ, Op.NE) for t in found):
+        return False
+    aggregate = then.aggregates[others.pop()]
+    if aggregate.kind is Kind.COUNT or aggregate.distinct:
+        return False
+    return all(_free(selection, aggregate, then.keys) for selection in selections)
+
+
+def _free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
+    """Whether what is aggregated is one monomial of plain numbers that nothing else asks for or bounds."""
+    base = selection.base
+    if aggregate.polynomial is None:
+        positions = aggregate.arguments if aggregate.kind in _EXTREMA else ()
+    else:
+        positions = aggregate.polynomial[0][1] if len(aggregate.polynomial) == 1 else ()
+    used = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
+    used |= {o.term for o in base.select[:keys] if isinstance(o.term, Attribute)}
+    if not positions:
+        return False
+    for position in positions:
+        term = base.select[position].term
+        if not isinstance(term, Attribute) or term in used or base.is_time(term):
+            return False
+        column = base.column(term)
+        if column.of or column.domain is not None or column.type.family is not Family.NUMBER:
+            return False
+    return True

@@ -1,0 +1,160 @@
+"""Questions on select-project-join queries, which all must be bounded for a statement to be.
+
+Nearly every theorem on groups, ranks and guards reduces them to such queries: what must be remembered of a
+statement is what some queries without them must remember. A question *settles* the statement if that it is
+unbounded makes the statement unbounded; else the statement is then unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from streambound.boundedness.exact import NAME
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.constraints.cases import cases
+from streambound.constraints.system import system
+from streambound.constraints.time import TimeOrder
+from streambound.query.formula import Formula, all_of
+from streambound.query.model import Attribute, Query
+from streambound.query.ring import BOOLEANS, GROUPS_SEEN, Ring
+from streambound.query.statement import Block, Guard, Selection, Statement
+
+
+@dataclass(frozen=True)
+class Question:
+    """A statement without groups, ranks or frames that must be bounded, or what is known of it already.
+
+    ``of`` says in the user's words what asks for it.
+    """
+
+    asks: Statement | Verdict
+    of: str
+    settles: bool = True
+
+
+Judge = Callable[[Statement], Verdict]
+
+
+def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
+    """Bounded if every question is; unbounded if one is that settles it; else unknown.
+
+    Args:
+        open_: what is not known if a question that does not settle it is unbounded.
+    """
+    reasons: list[Reason] = []
+    open_reasons: list[Reason] = []
+    unbounded: Verdict | None = None
+    for question in questions:
+        found = judge(question.asks) if isinstance(question.asks, Statement) else question.asks
+        if found.bounded:
+            reasons.extend(found.reasons)
+        elif found.outcome is Outcome.UNBOUNDED and question.settles:
+            said = tuple(_asking(question, reason) for reason in found.reasons)
+            unbounded = unbounded or replace(found, reasons=said, final=None)
+        elif found.outcome is Outcome.UNBOUNDED:
+            first = found.reasons[0]
+            open_reasons.append(
+                replace(first, code="open-question", message=f"{open_}: {_asking(question, first).message}")
+            )
+        else:
+            open_reasons.extend(_asking(question, reason) for reason in found.reasons)
+    if unbounded is not None:
+        return unbounded
+    if open_reasons:
+        return Verdict(Outcome.UNKNOWN, NAME, tuple(dict.fromkeys(open_reasons))[:1])
+    return Verdict(Outcome.BOUNDED, NAME, _once(reasons))
+
+
+def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons of several bounded queries, what each says of a column said once."""
+    found: dict[str, Reason] = {}
+    said = set[str]()
+    for reason in reasons:
+        new = [text for text in reason.message.split("; ") if text not in said]
+        said.update(new)
+        if new and reason.code in found:
+            message = "; ".join((found[reason.code].message, *new))
+            found[reason.code] = replace(found[reason.code], message=message)
+        elif new:
+            found[reason.code] = replace(reason, message="; ".join(new))
+    return tuple(found.values())
+
+
+def _asking(question: Question, reason: Reason) -> Reason:
+    return replace(reason, message=f"{question.of}: {reason.message}") if question.of else reason
+
+
+def of_rows(
+    statement: Statement, selections: Iterable[Selection], ring: Ring, positions: Iterable[int]
+) -> Statement:
+    """The statement of some outputs of selections: one block, or of bags one of each."""
+    kept = tuple(positions)
+    found = tuple(
+        replace(s, base=replace(s.base, ring=ring, select=tuple(s.base.select[p] for p in kept)))
+        for s in selections
+    )
+    blocks = (Block(ring, found),) if ring.idempotent else tuple(Block(ring, (s,)) for s in found)
+    base = found[0].base
+    outputs = tuple((o.name, base.type_of(o.term)) for o in base.select)
+    return Statement(statement.name, statement.sql, blocks, outputs)
+
+
+def filtered(selection: Selection, further: Iterable[Formula]) -> Selection:
+    """A selection under more conditions."""
+    return replace(selection, formula=all_of((selection.formula, *further)))
+
+
+def joined(selection: Selection, guards: Iterable[Guard] | None = None) -> Selection:
+    """A selection with the occurrences of guards in its FROM: matches of all of them together."""
+    found = selection.guards if guards is None else tuple(guards)
+    if not found:
+        return replace(selection, guards=())
+    occurrences = (*selection.base.occurrences, *(o for g in found for o in g.base.occurrences))
+    formula = all_of((selection.formula, *(g.formula for g in found)))
+    base = replace(selection.base, occurrences=tuple(dict.fromkeys(occurrences)))
+    return Selection(base, formula, (), selection.as_of)
+
+
+def tops(query: Query) -> frozenset[str]:
+    """The infinite streams that complete every match of a conjunction: the top composite, or none."""
+    time = TimeOrder(system(query))
+    return frozenset(alias for alias in time.infinite if time.completes(alias))
+
+
+def by_top(selections: Iterable[Selection]) -> tuple[tuple[Selection, frozenset[str]], ...]:
+    """Selections with the streams that complete their matches, which need be the same in all cases of OR.
+
+    Where they are not, its cases stand for a selection.
+    """
+    found = []
+    for selection in selections:
+        parts = [query for case in cases(joined(selection)) for query in case.parts]
+        streams = [tops(query) for query in parts]
+        if len(set(streams)) <= 1:
+            found.append((selection, streams[0] if streams else frozenset()))
+        elif selection.guards:
+            found.append((selection, frozenset.intersection(*streams)))
+        else:
+            found.extend(
+                (Selection(replace(query, where=()), all_of(query.where), (), selection.as_of), top)
+                for query, top in zip(parts, streams, strict=True)
+            )
+    return tuple(found)
+
+
+def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[int]) -> bool:
+    """Whether some outputs are times of the streams that complete every match."""
+    base = selection.base
+    terms = (base.select[p].term for p in positions)
+    return any(isinstance(t, Attribute) and t.occurrence in top and base.is_time(t) for t in terms)
+
+
+def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
+    """The statement of the different values of some outputs."""
+    return of_rows(statement, selections, BOOLEANS, positions)
+
+
+def keyed(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
+    """The statement of the different keys of groups or partitions."""
+    return of_rows(statement, selections, GROUPS_SEEN, positions)

@@ -1,0 +1,110 @@
+"""Theorem S of docs/theory.md on a conjunction: rows of some streams that have a match among others.
+
+The rows that wait are told apart by what must still be compared with them; (D) to (D3) say of which closed
+sets of streams no unbounded column may be compared with one outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, combinations
+
+from streambound.boundedness.crossings import crossings, declared, unequal_crossings
+from streambound.boundedness.exact import NAME, exact, projected_reasons
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.constraints.system import system
+from streambound.constraints.time import TimeOrder
+from streambound.query.model import Attribute, Join, Query
+from streambound.query.ring import BOOLEANS
+
+_OPEN = "whether (D1) to (D3) of Theorem S suffice is open, and (D) fails"
+
+
+def semijoin(query: Query, outer: frozenset[str]) -> Verdict:
+    """Theorem S on a conjunction over O and I."""
+    time = TimeOrder(system(query))
+    reasons = list(projected_reasons(time))
+    if reasons:
+        return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
+    if len(time.composites) < 2:
+        message = "time conditions keep the rows and their matches together"
+        return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", message),))
+    first = exact(replace(query, ring=BOOLEANS, select=()))
+    if not first.bounded:
+        return first
+    steps = [(c.low, c.high) for c in crossings(time)]
+    unequal = [(c.low, c.high) for _, c in unequal_crossings(time)]
+    both = [pair for a, b in steps for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
+    never = [pair for a, b in unequal for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
+    for alias in time.infinite:
+        down = time.down(alias)
+        if alias in outer:
+            mine = [(a, b) for a, b in both if a.occurrence in down and b.occurrence not in down]
+            mine += [(a, b) for a, b in never if a.occurrence == alias and b.occurrence not in down]
+        elif any(o in outer for o in down):
+            mine = [(a, b) for a, b in both if a.occurrence == alias and b.occurrence not in down]
+        else:
+            continue
+        if mine:
+            return Verdict(Outcome.UNBOUNDED, NAME, (_waiting(query, outer, *mine[0]),))
+    if _seen_values(time, outer, steps):
+        message = (
+            "of a stream that comes after them rows have seen no value, the last one, or two: three counts"
+        )
+        return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+    for closed in _closed(time, outer):
+        for a, b in chain(both, never):
+            if a.occurrence in closed and b.occurrence not in closed:
+                message = f"{_OPEN}: {_waiting(query, outer, a, b).message}"
+                return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (a, b)),))
+    message = "rows that wait for a match are told apart by columns of finitely many values alone"
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
+
+
+def _seen_values(time: TimeOrder, outer: frozenset[str], steps: list[tuple[Attribute, Attribute]]) -> bool:
+    """Whether only one ``<>`` inside is compared, of a stream after the row and of one without time.
+
+    A row that has seen one value has seen the last one, for a row that saw another before has seen two.
+    """
+    if steps or len(outer) != 1 or len(time.infinite) != 3:
+        return False
+    (row,) = outer
+    after = [s for s in time.infinite if s != row and time.precedes(row, s)]
+    free = [s for s in time.infinite if s != row and s not in after and not time.precedes(s, row)]
+    if len(after) != 1 or len(free) != 1 or any(time.precedes(after[0], s) for s in (row, free[0])):
+        return False
+    if time.precedes(free[0], after[0]):
+        return False
+    found = [atom for atom, _ in unequal_crossings(time)]
+    unequal = {frozenset(a.occurrence for a in atom.attributes) for atom in found}
+    return len(set(found)) == 1 and unequal == {frozenset((after[0], free[0]))}
+
+
+def _closed(time: TimeOrder, outer: frozenset[str]) -> Iterator[frozenset[str]]:
+    """The sets of streams, not all, that are closed under "precedes", connected in time, and meet O."""
+    downs = {time.down(alias) for alias in time.infinite}
+    for size in range(1, len(downs) + 1):
+        for chosen in combinations(downs, size):
+            found = frozenset().union(*chosen)
+            if found != frozenset(time.infinite) and found & outer and _connected(time, found):
+                yield found
+
+
+def _connected(time: TimeOrder, streams: frozenset[str]) -> bool:
+    seen, pending = set[str](), [min(streams)]
+    while pending:
+        here = pending.pop()
+        seen.add(here)
+        pending.extend(s for s in streams - seen if time.precedes(here, s) or time.precedes(s, here))
+    return seen == streams
+
+
+def _waiting(query: Query, outer: frozenset[str], mine: Attribute, theirs: Attribute) -> Reason:
+    found = (a for a in query.joins if {mine, theirs} == set(a.attributes))
+    atom: Join | None = next(found, None)
+    said = str(atom) if atom is not None else f"{mine} is compared with {theirs}, which"
+    message = f"{said} is asked of rows that wait for a match, so {mine} must be kept of each of them"
+    # A column of the rows themselves can be bounded where they are selected.
+    named = tuple(a for a in (mine, theirs) if a.occurrence in outer) or (mine, theirs)
+    return Reason("unbounded-waiting", message, named, None if atom is None else atom.place)

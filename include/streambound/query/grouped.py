@@ -1,0 +1,522 @@
+"""GROUP BY and aggregates, HAVING and window functions: what a SELECT asks of its rows, and what it does to them.
+
+The SELECT is told apart into outputs of its rows, over streams as any SELECT has them, and what is done to
+the rows (``parts.Done``): names of outputs and of aggregates stand in the expressions that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sqlglot import expressions as exp
+
+from streambound.errors import Place, QueryError
+from streambound.query import blockers
+from streambound.query.aggregates import Called, aggregate, is_aggregate, name_of, owners, polynomial
+from streambound.query.model import Op
+from streambound.query.names import Names
+from streambound.query.operators import (
+    Aggregate,
+    Frame,
+    Framing,
+    Grouping,
+    Having,
+    Kind,
+    Over,
+    Polynomial,
+    Ranking,
+    Test,
+    Tests,
+)
+from streambound.query.parts import Done, Item, output, stands_for, value
+from streambound.query.scope import is_word, place_of
+from streambound.query.windows import Window, called, length
+
+# More keys of CUBE than a person writes.
+MAX_CUBE = 6
+RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
+_OPS: dict[type[exp.Expr], Op] = {
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.GTE: Op.GE,
+    exp.GT: Op.GT,
+}
+
+
+@dataclass
+class Asked:
+    """The outputs that a SELECT asks of its rows, each once, and what it makes of them."""
+
+    names: Names
+    outputs: list[exp.Expr] = field(default_factory=list)
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def output(self, node: exp.Expr) -> int:
+        """The position of an expression among the outputs."""
+        key = self.names.canonical(node)
+        if key not in self._known:
+            self._known[key] = len(self.outputs)
+            self.outputs.append(node)
+        return self._known[key]
+
+    def spread(self, node: exp.Expr) -> tuple[int, ...]:
+        """The positions of an expression; of one over several tuples those of its columns."""
+        if len(owners(node, self.names.owner)) <= 1:
+            return (self.output(node),)
+        found = []
+        for column in node.find_all(exp.Column):
+            for made in () if is_word(column) else self.names.bases(column):
+                made.meta["within"] = True
+                found.append(self.output(made))
+        return tuple(dict.fromkeys(found))
+
+    def aggregate(self, one: Called) -> Aggregate:
+        """An aggregate over positions."""
+        sql = self.names.inliner.text
+        arguments: tuple[int, ...] = ()
+        summed: Polynomial | None = None
+        if (
+            one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+            and len(one.arguments) == 1
+        ):
+            found = polynomial(one.arguments[0], self.names.owner)
+            if found is not None and not one.distinct:
+                summed = tuple((by, tuple(map(self.output, factors))) for by, factors in found)
+                arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
+        if summed is None:
+            arguments = tuple(dict.fromkeys(n for node in one.arguments for n in self.spread(node)))
+        by = None if one.by is None else self.output(one.by)
+        if by is not None and one.kind in (Kind.LEAST, Kind.GREATEST):
+            # The row with the least or greatest value: the other columns of it are free.
+            arguments, summed = (by,), None
+        return Aggregate(
+            one.kind,
+            blockers.words(one.node, sql),
+            arguments,
+            summed,
+            one.distinct,
+            by,
+            place_of(one.node, sql),
+        )
+
+
+def grouping(
+    select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]]
+) -> Iterator[tuple[list[exp.Expr], Done]]:
+    """The outputs of a SELECT with aggregates and what is done to them, once for each of its grouping sets.
+
+    Args:
+        items: what is shown: names, keys and expressions, with the names that SELECT gives resolved.
+    """
+    group = select.args.get("group")
+    keys, sets = _grouping_sets(group, names, items)
+    sessions = [w for w in map(called, keys) if w is not None and w.session]
+    windows = [w for w in map(called, keys) if w is not None and not w.session]
+    windows += [w for w in map(called, select.args.get("windows") or []) if w is not None]
+    sessions += [w for w in windows if w.session]
+    windows = [w for w in windows if not w.session]
+    plain = [key for key in keys if called(key) is None]
+    for chosen in sets:
+        yield _Group(select, names, items, plain, chosen, windows, sessions).done()
+
+
+def _grouping_sets(
+    group: exp.Group | None, names: Names, items: list[tuple[str, str, exp.Expr]]
+) -> tuple[list[exp.Expr], list[frozenset[int] | None]]:
+    """The keys of GROUP BY, and which of them each of its sets has (None: all)."""
+    if group is None:
+        return [], [None]
+    clauses = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    keys = [_meant(node, names, items) for node in group.expressions if not isinstance(node, clauses)]
+    if group.args.get("all"):
+        keys = [node for _, _, node in items if not any(map(is_aggregate, node.walk()))]
+    sets = [frozenset(range(len(keys)))]
+
+    def positions(nodes: list[exp.Expr]) -> frozenset[int]:
+        found = []
+        for node in nodes:
+            keys.append(_meant(node, names, items))
+            found.append(len(keys) - 1)
+        return frozenset(found)
+
+    given = [node for node in group.expressions if isinstance(node, clauses)]
+    given += [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or []]
+    for clause in given:
+        members = [_members(node) for node in clause.expressions]
+        if isinstance(clause, exp.GroupingSets):
+            chosen = [positions(nodes) for nodes in members]
+        else:
+            units = [positions(nodes) for nodes in members]
+            masks = range(1 << min(len(units), MAX_CUBE)) if isinstance(clause, exp.Cube) else None
+            picked = (
+                [[unit for bit, unit in enumerate(units) if mask >> bit & 1] for mask in masks]
+                if masks is not None
+                else [units[:n] for n in range(len(units) + 1)]
+            )
+            chosen = [frozenset().union(*one) for one in picked]
+        sets = [one | more for one in sets for more in chosen]
+    return keys, list(dict.fromkeys(sets)) if given else [None]
+
+
+def _members(node: exp.Expr) -> list[exp.Expr]:
+    """The keys of one set of GROUPING SETS, or that ROLLUP and CUBE take together."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.this if isinstance(node, exp.Paren) else node]
+
+
+def _meant(node: exp.Expr, names: Names, items: list[tuple[str, str, exp.Expr]]) -> exp.Expr:
+    """What a key of GROUP BY names: an item by its number or its alias, or an expression."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        number = int(node.name)
+        if not 1 <= number <= len(items):
+            raise QueryError(
+                f"GROUP BY {number}, and SELECT has {len(items)} columns",
+                place=place_of(node, names.inliner.text),
+                accepted=f"a number from 1 to {len(items)}",
+            )
+        return items[number - 1][2]
+    if isinstance(node, exp.Column) and not node.args.get("table") and not names.knows(node):
+        key = names.inliner.key(node.this)
+        return next((item for _, name, item in items if name == key), node)
+    return node
+
+
+class _Group:
+    """One grouping set of a SELECT."""
+
+    def __init__(
+        self,
+        select: exp.Select,
+        names: Names,
+        items: list[tuple[str, str, exp.Expr]],
+        keys: list[exp.Expr],
+        chosen: frozenset[int] | None,
+        windows: list[Window],
+        sessions: list[Window],
+    ) -> None:
+        self._select, self._names, self._items = select, names, items
+        self._windows, self._sessions = windows, sessions
+        self._asked = Asked(names)
+        self._aggregates: dict[Aggregate, int] = {}
+        self._left_out: set[str] = set()
+        shown = [key for number, key in enumerate(keys) if chosen is None or number in chosen]
+        self._left_out = {names.canonical(key) for key in keys} - {names.canonical(key) for key in shown}
+        self._keys: dict[str, tuple[int, ...]] = {}
+        for window in windows:
+            start = names.edge(window, False, window.node)
+            self._keys[names.canonical(start)] = self._asked.spread(start)
+        for key in shown:
+            if (gap := names.session_of(key)) is not None:
+                self._sessions = [*self._sessions, Window("SESSION", None, gap, key)]
+            elif not isinstance(key, exp.Literal):
+                self._keys[names.canonical(key)] = self._asked.spread(key)
+
+    def done(self) -> tuple[list[exp.Expr], Done]:
+        """The outputs, keys first, and what is done."""
+        count = len(self._asked.outputs)
+        shown = tuple(Item(name, key, self._of(node)) for name, key, node in self._items)
+        having = self._having()
+        gap = max((window.size for window in self._sessions), default=None)
+        operator = Grouping(count, tuple(self._aggregates), (), having, gap)
+        return self._asked.outputs, Done(operator, shown)
+
+    def _having(self) -> Having | None:
+        clause = self._select.args.get("having")
+        if clause is None:
+            return None
+        node = self._with_aliases(clause.this)
+        return having_of(self._of(node), place_of(clause, self._names.inliner.text))
+
+    def _with_aliases(self, node: exp.Expr) -> exp.Expr:
+        """HAVING with the names that SELECT gives resolved."""
+        by_name = {key: item for _, key, item in self._items}
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column) or part.args.get("table") or is_word(part):
+                return part
+            key = self._names.canonical(part)
+            if not self._names.knows(part) or (
+                key not in self._keys and part.find_ancestor(exp.AggFunc) is None
+            ):
+                return by_name.get(self._names.inliner.key(part.this), part).copy()
+            return part
+
+        return exp.Paren(this=node.copy()).transform(of)
+
+    def _of(self, node: exp.Expr) -> exp.Expr:
+        """An expression over outputs and aggregates, by their numbers."""
+        key = self._names.canonical(node)
+        if key in self._keys:
+            return _one([output(number) for number in self._keys[key]])
+        if key in self._left_out:
+            return exp.Null()
+        if (part := self._of_window(node)) is not None:
+            return part
+        if name_of(node) in ("GROUPING", "GROUPING_ID"):
+            # The same for all rows of a grouping set.
+            return exp.Literal.number(
+                int(any(self._names.canonical(n) in self._left_out for n in node.walk()))
+            )
+        if is_aggregate(node):
+            return value(self._numbered(node))
+        if isinstance(node, exp.Column) and not is_word(node):
+            return self._ungrouped(node)
+        made = node.copy()
+        for name, given in node.args.items():
+            if isinstance(given, exp.Expr):
+                made.set(name, self._of(given))
+            elif isinstance(given, list):
+                made.set(name, [self._of(one) if isinstance(one, exp.Expr) else one for one in given])
+        return made
+
+    def _of_window(self, node: exp.Expr) -> exp.Expr | None:
+        """A start or end of the windows of GROUP BY, in whatever words."""
+        if self._sessions and self._names.session_of(node) is not None:
+            found = (self._sessions[0], False)
+        else:
+            found = self._names.window_part(node, [*self._windows, *self._sessions])
+        if found is None:
+            return None
+        window, end = found
+        if window.session:
+            text = blockers.words(node, self._names.inliner.text)
+            return value(
+                self._known(Aggregate(Kind.ANY, text, place=place_of(node, self._names.inliner.text)))
+            )
+        edge = self._names.edge(window, end, node)
+        key = self._names.canonical(self._names.edge(window, False, window.node))
+        if end and key in self._keys:
+            # The end of a window says no more than its start.
+            key = self._names.canonical(edge)
+            self._keys.setdefault(key, self._asked.spread(edge))
+        return output(self._asked.output(edge))
+
+    def _ungrouped(self, node: exp.Column) -> exp.Expr:
+        names = self._names
+        if not names.knows(node) and not (node.table and names.is_within(node)):
+            raise names.unknown(node)
+        said = blockers.words(node, names.inliner.text)
+        if not self._keys and not self._select.args.get("group"):
+            fix = f"add GROUP BY {said}, or an aggregate around it"
+        else:
+            fix = f"add {said} to GROUP BY, or write ANY_VALUE({said})"
+        raise QueryError(
+            f"{said} is neither in GROUP BY nor within an aggregate",
+            place=place_of(node, names.inliner.text),
+            accepted="keys of GROUP BY, and aggregates",
+            fix=fix,
+        )
+
+    def _numbered(self, node: exp.Expr) -> int:
+        found = aggregate(node)
+        if found is None:
+            raise blockers.blocker(f"the aggregate {name_of(node)}", node, self._names.inliner.text)
+        for part in found.arguments:
+            for error in blockers.of_expression(part, self._names.inliner.text):
+                raise error
+        return self._known(self._asked.aggregate(found))
+
+    def _known(self, one: Aggregate) -> int:
+        return self._aggregates.setdefault(one, len(self._aggregates))
+
+
+def _one(nodes: list[exp.Expr]) -> exp.Expr:
+    return nodes[0] if len(nodes) == 1 else exp.Tuple(expressions=nodes)
+
+
+def values_in(node: exp.Expr) -> tuple[int, ...]:
+    """The numbers of the aggregates in an expression."""
+    found = (stands_for(column, "value") for column in node.find_all(exp.Column))
+    return tuple(dict.fromkeys(number for number in found if number is not None))
+
+
+def outputs_in(node: exp.Expr) -> tuple[int, ...]:
+    """The numbers of the outputs in an expression."""
+    found = (stands_for(column, "output") for column in node.find_all(exp.Column))
+    return tuple(dict.fromkeys(number for number in found if number is not None))
+
+
+def having_of(node: exp.Expr, place: Place) -> Having:
+    """A condition over aggregates by their numbers."""
+    tests = None if outputs_in(node) else _tests(node, True)
+    return Having(values_in(node), tests, place)
+
+
+def _tests(node: exp.Expr, positive: bool) -> Test | Tests | None:
+    while isinstance(node, (exp.Paren, exp.Not)):
+        positive = positive is not isinstance(node, exp.Not)
+        node = node.this
+    if isinstance(node, (exp.And, exp.Or)):
+        parts = [_tests(side, positive) for side in (node.this, node.expression)]
+        if any(part is None for part in parts):
+            return None
+        return Tests(isinstance(node, exp.And) is positive, tuple(part for part in parts if part is not None))
+    if isinstance(node, exp.Between):
+        ends = ((exp.GTE, "low"), (exp.LTE, "high"))
+        made = [_tests(op(this=node.this.copy(), expression=node.args[e].copy()), positive) for op, e in ends]
+        if any(part is None for part in made):
+            return None
+        return Tests(positive, tuple(part for part in made if part is not None))
+    if type(node) not in _OPS:
+        return None
+    op = _OPS[type(node)]
+    left, right = node.this, node.expression
+    if stands_for(right, "value") is not None:
+        left, right, op = right, left, op.mirrored
+    number, constant = stands_for(left, "value"), _number(right)
+    if number is None or constant is None:
+        return None
+    return Test(number, op if positive else op.negated, constant)
+
+
+def _number(node: exp.Expr) -> Fraction | None:
+    if isinstance(node, exp.Neg):
+        found = _number(node.this)
+        return None if found is None else -found
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    try:
+        return Fraction(node.name)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def framing(
+    select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]]
+) -> tuple[list[exp.Expr], Done]:
+    """The outputs of a SELECT with window functions, and what they do to them."""
+    asked = Asked(names)
+    functions: list[Over] = []
+    clauses = {
+        window.name.lower(): window
+        for window in select.args.get("windows") or []
+        if isinstance(window, exp.Window)
+    }
+
+    def of(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Window):
+            functions.append(_over(node, asked, clauses))
+            return value(len(functions) - 1)
+        if isinstance(node, exp.Column) and not is_word(node):
+            return output(asked.output(node))
+        made = node.copy()
+        for name, given in node.args.items():
+            if isinstance(given, exp.Expr):
+                made.set(name, of(given))
+            elif isinstance(given, list):
+                made.set(name, [of(one) if isinstance(one, exp.Expr) else one for one in given])
+        return made
+
+    shown = tuple(Item(name, key, of(node)) for name, key, node in items)
+    return asked.outputs, Done(Framing(tuple(functions), ()), shown)
+
+
+def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Over:
+    sql = asked.names.inliner.text
+    spec = node
+    name = node.alias or (node.args["alias"].name if node.args.get("alias") else "")
+    if name.lower() in clauses:
+        spec = clauses[name.lower()]
+    partition = [*(node.args.get("partition_by") or []), *(spec.args.get("partition_by") or [])]
+    if spec is node:
+        partition = list(node.args.get("partition_by") or [])
+    ordering = node.args.get("order") or spec.args.get("order")
+    order = [
+        (asked.output(one.this), bool(one.args.get("desc")))
+        for one in (ordering.expressions if ordering else [])
+    ]
+    keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
+    inner = node.this
+    while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
+        inner = inner.this
+    called_ = aggregate(inner) if is_aggregate(inner) or isinstance(inner, exp.Filter) else None
+    named = name_of(inner.this if isinstance(inner, exp.Filter) else inner)
+    if called_ is not None and named in ("FIRST_VALUE", "LAST_VALUE", "FIRST", "LAST"):
+        named = {"FIRST": "FIRST_VALUE", "LAST": "LAST_VALUE"}.get(named, named)
+    made = None if called_ is None else asked.aggregate(called_)
+    if made is None:
+        given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
+        arguments = tuple(n for one in given if not isinstance(one, exp.Literal) for n in asked.spread(one))
+        if arguments:
+            made = Aggregate(
+                Kind.ANY, blockers.words(inner, sql), arguments, None, False, None, place_of(inner, sql)
+            )
+    return Over(
+        named, made, keys, tuple(order), _frame(node, spec, named, inner, bool(order)), place_of(node, sql)
+    )
+
+
+def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
+    found = called(node)
+    return node if found is None else names.edge(found, False, node)
+
+
+def _frame(node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool) -> Frame:
+    found = node.args.get("spec") or spec.args.get("spec")
+    if name in ("LAG", "LEAD") and found is None:
+        offset = inner.args.get("offset") or (inner.expressions[1] if len(inner.expressions) > 1 else None)
+        rows = length(offset) if offset is not None else 1
+        rows = 1 if rows is None else rows
+        return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)
+    if name in (*RANKS, "NTILE", "PERCENT_RANK", "CUME_DIST"):
+        return Frame(True, None, 0 if name in RANKS and ordered else None)
+    if found is None:
+        return Frame(False, None, 0 if ordered else None)
+    rows = str(found.args.get("kind") or "RANGE").upper() == "ROWS"
+    before, after = _edge(found, "start"), _edge(found, "end")
+    if found.args.get("end") is None and found.args.get("start") is not None:
+        after = 0
+    return Frame(rows, before, after)
+
+
+def _edge(spec: exp.WindowSpec, which: str) -> int | None:
+    """How far a frame reaches: before a row (start) or after it (end); None is without an end."""
+    given = spec.args.get(which)
+    if given in (None, "CURRENT ROW"):
+        return 0
+    if isinstance(given, str):
+        return None if given.upper() == "UNBOUNDED" else 0
+    found = length(given)
+    side = str(spec.args.get(f"{which}_side") or "").upper()
+    if found is None:
+        return None
+    return found if (side == "PRECEDING") is (which == "start") else -found
+
+
+def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]] | None:
+    """Rows with a rank of which conditions keep the first ones (or others), as a ranking; else None.
+
+    Args:
+        conditions: over outputs and values of ``done``.
+    """
+    operator = done.operator
+    if not isinstance(operator, Framing) or len(operator.functions) != 1:
+        return None
+    (function,) = operator.functions
+    if function.name not in RANKS:
+        return None
+    left, found = [], None
+    for condition in conditions:
+        test = _tests(condition, True)
+        if isinstance(test, Tests) and test.every and len(test.parts) == 2 and found is None:
+            # BETWEEN 1 AND n is what <= n is.
+            bounds = [p for p in test.parts if isinstance(p, Test) and not (p.op is Op.GE and p.value <= 1)]
+            test = bounds[0] if len(bounds) == 1 else test
+        if isinstance(test, Test) and found is None and test.value.denominator == 1:
+            found = test
+        else:
+            left.append(condition)
+    if found is None or any(values_in(condition) for condition in left):
+        return None
+    shown_rank = any(values_in(item.value) for item in done.shown)
+    made = Ranking(
+        function.name, function.partition, function.order, found.op, int(found.value), (), shown_rank
+    )
+    return Done(made, done.shown), left

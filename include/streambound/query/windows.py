@@ -1,0 +1,237 @@
+"""Windows of time, however they are written, as two functions of a timestamp: ``WINDOW_START``, ``WINDOW_END``.
+
+``GROUP BY window(ts, '10 minutes')``, ``FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES))``,
+``WINDOW TUMBLING (SIZE 10 MINUTES)``, ``TumblingWindow(minute, 10)`` are one thing. A row is in one window, or
+(HOP) in boundedly many; either way its window is within a bounded time of it, and that is what a verdict asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import expressions as exp
+
+from streambound.query.dialects.grammar import SPAN, WINDOWS, span_of
+from streambound.query.differences import microseconds
+
+START, END = "WINDOW_START", "WINDOW_END"
+# Of a row's session, which no row tells alone.
+SESSIONS = ("SESSION_START", "SESSION_END")
+_HOUR, _DAY = 3_600_000_000, 86_400_000_000
+# The longest of each; a day may have an hour more where clocks are changed.
+_UNITS = {
+    **{"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": _HOUR},
+    **{"DAY": _DAY + _HOUR, "WEEK": 7 * _DAY + _HOUR, "MONTH": 31 * _DAY + _HOUR},
+    **{"QUARTER": 92 * _DAY + _HOUR, "YEAR": 366 * _DAY},
+}
+_CALENDAR = ("%Y", "%m", "%d", "%H", "%M", "%S")
+_LETTERS = ("y", "M", "d", "H", "m", "s")
+_SHOUTED = ("Y", "M", "D", "H", "M", "S")
+_FORMATS = frozenset(("FORMAT_TIMESTAMP", "TIMESTAMPTOSTRING", "DATE_FORMAT", "TO_CHAR", "FORMAT_DATE"))
+_FINEST = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_PARTS = {"START": START, "END": END, "ROWTIME": END, "PROCTIME": END}
+_ROUNDING = {
+    **{f"TO_START_OF_{unit}": unit for unit in _UNITS},
+    **{f"TOSTARTOF{unit}": unit for unit in _UNITS},
+    "TO_DATE": "DAY",
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """The windows that rows are put into: of a timestamp (None: that of the stream), with their length.
+
+    Lengths are microseconds, or ticks. A session has a gap and no length.
+    """
+
+    kind: str
+    stamp: exp.Expr | None
+    size: int
+    node: exp.Expr
+
+    @property
+    def session(self) -> bool:
+        """Whether windows end by silence."""
+        return self.kind == "SESSION"
+
+    def value(self, end: bool, node: exp.Expr, stamp: exp.Expr | None = None) -> exp.Expr:
+        """The start of a row's window or its end, at the place of a node."""
+        of = stamp if stamp is not None else self.stamp
+        assert of is not None
+        length = exp.Literal.number(self.size)
+        start, last = SESSIONS if self.session else (START, END)
+        made = exp.Anonymous(this=last if end else start, expressions=[of.copy(), length])
+        if (span := span_of(node)) is not None:
+            made.meta[SPAN] = span
+        return made
+
+
+def length(node: exp.Expr | None) -> int | None:
+    """A length of time in microseconds, or a number of ticks; None of what is none."""
+    if node is None:
+        return None
+    if isinstance(node, exp.Literal):
+        if node.is_string:
+            return microseconds(exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DType.INTERVAL)))
+        return int(node.name) if node.name.isdigit() else None
+    found = microseconds(node)
+    if found is not None:
+        return found
+    if isinstance(node, exp.Interval) and node.args.get("unit") is not None and node.this is not None:
+        unit = node.args["unit"].sql().upper().rstrip("S")
+        if unit in _UNITS and node.this.name.isdigit():
+            return int(node.this.name) * _UNITS[unit]
+    return None
+
+
+def called(node: exp.Expr) -> Window | None:
+    """The window that a call in GROUP BY or SELECT names, or a WINDOW clause; None of any other node."""
+    if not isinstance(node, exp.Anonymous):
+        return None
+    name, given = str(node.this).upper(), list(node.expressions)
+    if name in ("WINDOW", "SESSION_WINDOW") and len(given) > 1:
+        size = length(given[1])
+        return (
+            size and Window("SESSION" if name == "SESSION_WINDOW" else "TUMBLE", given[0], size, node)
+        ) or None
+    if name.startswith("WINDOW "):
+        size = length(given[0]) if given else None
+        return Window("SESSION" if name.endswith("SESSION") else "TUMBLE", None, size or 1, node)
+    if name.endswith("WINDOW") and name[:-6] in ("TUMBLING", "HOPPING", "SLIDING", "SESSION") and given:
+        return _azure(name[:-6], given, node)
+    if name in WINDOWS and given and not isinstance(given[0], exp.Table):
+        stamp = None if length(given[0]) is not None else given.pop(0)
+        lengths = [found for found in map(length, given) if found is not None]
+        return Window(_kind(name), stamp, max(lengths), node) if lengths else None
+    return None
+
+
+def _kind(name: str) -> str:
+    return "SESSION" if name == "SESSION" else "TUMBLE"
+
+
+def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
+    first = given[0]
+    if isinstance(first, exp.Anonymous) and str(first.this).upper() == "DURATION":
+        unit, number = first.expressions[0].name, first.expressions[1].name
+    elif len(given) > 1:
+        unit, number = first.name, given[1].name
+    else:
+        return None
+    unit = unit.upper().rstrip("S")
+    if unit not in _UNITS or not number.isdigit():
+        return None
+    return Window(_kind(name), None, int(number) * _UNITS[unit], node)
+
+
+def part_called(node: exp.Expr) -> tuple[Window, bool] | None:
+    """``TUMBLE_START(ts, ...)`` and its like: the window, and whether it is its end."""
+    if not isinstance(node, exp.Anonymous):
+        return None
+    first, _, last = str(node.this).upper().rpartition("_")
+    if first not in WINDOWS or last not in _PARTS:
+        return None
+    found = called(exp.Anonymous(this=first, expressions=[given.copy() for given in node.expressions]))
+    return None if found is None else (found, _PARTS[last] == END)
+
+
+def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
+    """A window function in FROM: the table whose rows it puts into windows, and those; else None."""
+    call = table.this if isinstance(table, (exp.Table, exp.TableFromRows)) else table
+    if not isinstance(call, exp.Anonymous) or str(call.this).upper() not in WINDOWS:
+        return None
+    name, stamp, lengths, of = str(call.this).upper(), None, list[int](), None
+    for given in call.expressions:
+        node = given.expression if isinstance(given, (exp.Kwarg, exp.PropertyEQ)) else given
+        if isinstance(node, exp.Anonymous) and str(node.this).upper() == "DESCRIPTOR":
+            stamp = node.expressions[0]
+        elif (found := length(node)) is not None:
+            lengths.append(found)
+        elif of is None:
+            of = node
+        elif isinstance(node, exp.Column):
+            stamp = node
+    if of is None or not lengths:
+        return None
+    # CUMULATE and HOP name the step and the length in different orders; the longer is the length.
+    return of, Window(_kind(name), stamp, max(lengths), call)
+
+
+def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
+    """What a monotone function of a moment rounds, and how far its value may be from it; None of others.
+
+    Microseconds; of windows of ticks, ticks.
+    """
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Anonymous):
+        name = str(node.this).upper()
+        if name in (START, END):
+            return node.expressions[0], int(node.expressions[1].name)
+        if name in _FORMATS and len(node.expressions) > 1:
+            return _pattern(node.expressions[0], node.expressions[1])
+        if name in _ROUNDING and node.expressions:
+            return node.expressions[0], _UNITS[_ROUNDING[name]]
+        return _binned(name, list(node.expressions))
+    if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
+        unit = node.args.get("unit")
+        return _rounded(node.this, "" if unit is None else unit.name)
+    if isinstance(node, exp.Floor) and node.args.get("to") is not None:
+        return _rounded(node.this, node.args["to"].name)
+    if isinstance(node, (exp.TsOrDsToDate, exp.Date)):
+        return _rounded(node.this, "DAY")
+    if isinstance(node, exp.Year):
+        return _rounded(node.this, "YEAR")
+    if isinstance(node, exp.Extract) and node.this.name.upper() == "YEAR":
+        return _rounded(node.expression, "YEAR")
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE:
+        return _rounded(node.this, "DAY")
+    if isinstance(node, exp.TimeToStr):
+        return _written(node)
+    if isinstance(node, exp.DateBin):
+        return _binned("DATE_BIN", [node.this, node.expression])
+    return None
+
+
+def _rounded(node: exp.Expr, unit: str) -> tuple[exp.Expr, int] | None:
+    return (node, _UNITS[unit.upper()]) if unit.upper() in _UNITS else None
+
+
+def _binned(name: str, given: list[exp.Expr]) -> tuple[exp.Expr, int] | None:
+    if name not in ("DATE_BIN", "TIME_BUCKET", "TUMBLE_START", "TUMBLE_END") or len(given) < 2:
+        return None
+    for size, stamp in ((given[0], given[1]), (given[1], given[0])):
+        if (found := length(size)) is not None:
+            return stamp, found
+    return None
+
+
+def _pattern(stamp: exp.Expr, given: exp.Expr) -> tuple[exp.Expr, int] | None:
+    """A moment as text by a pattern of letters, such as ``yyyy-MM-dd``."""
+    if not isinstance(given, exp.Literal):
+        return None
+    found = re.findall(r"([A-Za-z])\1*", re.sub(r"'[^']*'", "", given.name))
+    if not found or tuple(found) not in [_LETTERS[: len(found)], _SHOUTED[: len(found)]]:
+        return None
+    return stamp, _UNITS[_FINEST[len(found) - 1]]
+
+
+def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
+    """A moment as text that sorts as moments do: the year first, then the next smaller parts in order."""
+    given = node.args.get("format")
+    if not isinstance(given, exp.Literal):
+        return None
+    found = [f"%{part[0]}" for part in given.name.split("%")[1:] if part]
+    if not found or tuple(found) != _CALENDAR[: len(found)]:
+        return None
+    return node.this, _UNITS[_FINEST[len(found) - 1]]
+
+
+def windows_in(nodes: Iterator[exp.Expr]) -> Iterator[Window]:
+    """The windows that calls in expressions name."""
+    for node in nodes:
+        for part in node.walk():
+            if (found := called(part)) is not None:
+                yield found

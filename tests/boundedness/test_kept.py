@@ -1,0 +1,53 @@
+"""Why a query is bounded, column by column."""
+
+from __future__ import annotations
+
+import pytest
+
+from streambound.boundedness.statements import decide
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import read
+
+BODY = {
+    "columns": {"A": "int", "B": "int", "K": "int", "N": "string", "ts": "int"},
+    "timestamp": "ts",
+    "domains": {"K": {"min": 1, "max": 9}},
+}
+CATALOG = catalog_from_mapping({"S": BODY, "T": {**BODY, "cardinality": {"B": 5}}})
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT DISTINCT K FROM S", ["S.K lies between 1 and 9 by its declared domain"]),
+        ("SELECT DISTINCT K FROM S WHERE A BETWEEN 1 AND 3 AND K > 2", ["S.A lies between 1 and 3"]),
+        (
+            "SELECT DISTINCT K FROM S WHERE B = 5 AND N IN ('a', 'b')",
+            ["S.B is always 5", "S.N is one of"],
+        ),
+        (
+            "SELECT DISTINCT 1 FROM S, T WHERE S.A < T.A",
+            ["of S.A only the least value", "of T.A only the greatest value"],
+        ),
+        ("SELECT K, MAX(A) FROM S GROUP BY K", ["of S.A only the greatest value is kept"]),
+        (
+            "SELECT T.A FROM S, T WHERE S.K = T.K AND S.ts < T.ts",
+            ["T.A is read when its row completes"],
+        ),
+        ("SELECT DISTINCT T.B FROM S, T WHERE S.K = T.K", ["T.B has few different values, as is declared"]),
+        (
+            "SELECT S.K FROM S, T, S x WHERE S.A = T.A AND S.ts = T.ts AND x.K = 1",
+            ["S.A is kept for a window of time, beside T"],
+        ),
+    ],
+)
+def test_each_column_has_its_reason(sql: str, said: list[str]) -> None:
+    verdict = decide(read(sql, CATALOG, "q").statement).verdict
+    assert verdict.bounded
+    message = " ".join(reason.message for reason in verdict.reasons)
+    assert all(words in message for words in said), message
+
+
+def test_no_reason_names_what_the_query_was_reduced_to() -> None:
+    verdict = decide(read("SELECT K, MAX(A), MIN(A) FROM S GROUP BY K", CATALOG, "q").statement).verdict
+    assert all("known" not in reason.message for reason in verdict.reasons)
