@@ -328,6 +328,8 @@ class Report:
     guessed: str | None = None
     # Expressions with functions that are not known: each is taken to depend on its arguments alone.
     assumed: tuple[str, ...] = ()
+    # The verdict where rows are answered once, when nothing can change them any more; None: not settled.
+    final: str | None = None
 
     @property
     def outcome(self) -> str:
@@ -351,6 +353,7 @@ class Report:
         further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
         further["refused"] = self.refused
         further |= {"dialect": self.dialect, "guessed": self.guessed}
+        further["final"] = None if self.final == self.verdict else self.final
         if isinstance(self.error, UnsupportedError):
             found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
         if self.causes:
@@ -433,6 +436,7 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
         assumed=assumptions(job.statement),
+        final=job.verdict.final,
     )
 
 

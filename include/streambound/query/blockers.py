@@ -86,7 +86,7 @@ def semi_join(node: exp.Expr) -> exp.Expr | None:
 
 
 def semi_join_words(node: exp.Expr) -> tuple[bool, exp.Expr | None]:
-    """Whether a condition as in ``semi_join`` has NOT, and what is looked for in the query (not of EXISTS)."""
+    """Whether a condition as in ``semi_join`` has NOT, and what is looked for in it (not of EXISTS)."""
     negated = False
     while isinstance(node, (exp.Not, exp.Paren)):
         negated = negated is not isinstance(node, exp.Not)

@@ -1,4 +1,4 @@
-"""GROUP BY and aggregates, HAVING and window functions: what a SELECT asks of its rows, and what it does to them.
+"""GROUP BY, HAVING and window functions: what a SELECT asks of its rows, and what it does to them.
 
 The SELECT is told apart into outputs of its rows, over streams as any SELECT has them, and what is done to
 the rows (``parts.Done``): names of outputs and of aggregates stand in the expressions that are shown.

@@ -83,7 +83,7 @@ _EXPLODING = (exp.Unnest, exp.Explode, exp.Posexplode, exp.Inline)
 
 
 def elements_of(table: exp.Expr) -> exp.Expr | None:
-    """UNNEST(x), LATERAL VIEW EXPLODE(x) and the like in FROM: an element, as a function of its row; else None."""
+    """UNNEST(x), LATERAL VIEW EXPLODE(x) and the like: an element as a function of its row; else None."""
     call = table.this if isinstance(table, exp.Lateral) else table
     if isinstance(call, exp.Unnest):
         given = list(call.expressions)
@@ -137,7 +137,7 @@ class Inliner:
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
         self.clock = False
-        # The query around that a sub-query in a condition speaks of, its views, and the tables by their names.
+        # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
         self._around: Substitution | None = None
         self._conditions_around: Mapping[str, View] = views
         self._named_tables: dict[str, str] = {}
@@ -658,9 +658,10 @@ class Inliner:
         plain_table.meta.update(table.meta)
         for node in (plain_table.this, plain_table.args["alias"].this):
             node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
-        if (version := table.args.get("version")) is not None and relation.kind is not Kind.STATIC:
-            if "SYSTEM" not in self._sql[slice(*(span_of(version) or (0, 0)))].upper():
-                self._missing.append(blockers.blocker("VERSION AS OF", version, self._sql))
+        version = table.args.get("version")
+        said = "SYSTEM" if version is None else self._sql[slice(*(span_of(version) or (0, 0)))].upper()
+        if version is not None and "SYSTEM" not in said and relation.kind is not Kind.STATIC:
+            self._missing.append(blockers.blocker("VERSION AS OF", version, self._sql))
         for part in ("sample", "pivots", "partition", "when"):
             if (value := table.args.get(part)) is not None and value != []:
                 node = value[0] if isinstance(value, list) else value
@@ -1054,9 +1055,9 @@ class Inliner:
         distinct = select.args.get("distinct") is not None
         grouped = select.args.get("group") is not None
         passes = len(names.sources) == 1 and not grouped and names.passes(select)
-        if all(rows.plain for rows in source.blocks) and (not united or (distinct and not grouped) or passes):
-            if not outer or len(source.parts) == 1:
-                return source
+        whole = all(rows.plain for rows in source.blocks) and (not outer or len(source.parts) == 1)
+        if whole and (not united or (distinct and not grouped) or passes):
+            return source
         fed = self._fed(source.blocks, source.key)
         columns = tuple(
             replace(mine, name=was.name, key=was.key)

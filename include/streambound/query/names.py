@@ -244,7 +244,7 @@ class Names:
                 if at is not None:
                     return column_of(f"#{number}", str(at))
         raise QueryError(
-            f"{blockers.words(node, self.inliner.text)} is a window of time, and no stream in FROM has a timestamp",
+            f"{blockers.words(node, self.inliner.text)} is of time, and no stream in FROM has a timestamp",
             place=place_of(node, self.inliner.text),
             fix="declare timestamp of the stream in the catalog",
         )

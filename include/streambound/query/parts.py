@@ -72,7 +72,7 @@ class Part:
 class Done:
     """What is done to the rows of parts (see ``operators``): ``shown`` in place of the operator's own.
 
-    The columns of ``shown`` are those of ``output`` and ``value``: an output of the rows, an aggregate of them.
+    The columns of ``shown`` are those of ``output`` and ``value``: an output of the rows, or an aggregate.
     """
 
     operator: Operator

@@ -50,7 +50,7 @@ class AsOf:
     """As-of join: of the tuples of ``alias`` with the same ``keys`` the last before a row's own time.
 
     ``op`` is between the row's timestamp (left; None: its arrival) and the tuple's. With a tolerance
-    (microseconds, or ticks) no tuple is older than that. ``outer`` rows without a tuple are kept, their columns NULL.
+    (microseconds, or ticks) no tuple is older than that. ``outer``: rows without a tuple are kept.
     """
 
     alias: str

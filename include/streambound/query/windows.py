@@ -1,8 +1,9 @@
-"""Windows of time, however they are written, as two functions of a timestamp: ``WINDOW_START``, ``WINDOW_END``.
+"""Windows of time, however they are written, as functions of a timestamp: ``WINDOW_START``, ``WINDOW_END``.
 
-``GROUP BY window(ts, '10 minutes')``, ``FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES))``,
-``WINDOW TUMBLING (SIZE 10 MINUTES)``, ``TumblingWindow(minute, 10)`` are one thing. A row is in one window, or
-(HOP) in boundedly many; either way its window is within a bounded time of it, and that is what a verdict asks.
+``GROUP BY window(ts, '10 minutes')``, ``FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE))``,
+``WINDOW TUMBLING (SIZE 10 MINUTES)``, ``TumblingWindow(minute, 10)`` are one thing. A row is in one window,
+or (HOP) in boundedly many; either way its window is within a bounded time of it, and that is what a verdict
+asks.
 """
 
 from __future__ import annotations
