@@ -6,9 +6,11 @@ no order in which files come, may matter here.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -100,6 +102,19 @@ class Beginning:
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python's search for cycles, of which a micro-batch makes none, is off: over its many small rows it takes
+    longer than all else."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Step:
