@@ -106,8 +106,8 @@ New = list[tuple[int | None, Mapping[Row, int]]]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Python's search for cycles, of which a micro-batch makes none, is off: over its many small rows it takes
-    longer than all else."""
+    """Python's search for cycles is off: a micro-batch makes none, and over its many small rows the search
+    takes longer than all else."""
     was = gc.isenabled()
     gc.disable()
     try:
