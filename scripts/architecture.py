@@ -38,6 +38,8 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- /rooms -->)", re.DOTALL)
 SVG = "{http://www.w3.org/2000/svg}"
 
+# What another library brings, whose name tells enough.
+BROUGHT = {"llvmlite"}
 WIDTH, MARGIN = 1000, 24
 BOX, LANE, APART = 204, 12, 30  # widths: of a room, of a line that passes a band, and between them
 HIGH, BAND = 48, 80  # of a room, and from band to band
@@ -78,7 +80,7 @@ def rooms() -> dict[str, Room]:
         name: {top(other) for path in paths for other in imported_rooms(imports(path))} - {name}
         for name, paths in modules.items()
     }
-    used = {name: libraries(_all_imports(paths)) for name, paths in modules.items()}
+    used = {name: libraries(_all_imports(paths)) - BROUGHT for name, paths in modules.items()}
     order = TopologicalSorter(
         {name: sorted(found) for name, found in sorted(imported.items())}
     ).static_order()
