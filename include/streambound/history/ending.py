@@ -26,6 +26,7 @@ class Ending(ByEngine[EndingPass]):
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
-        rows = ((self.streams[alias], *row) for alias, data in given.items() for row in json.loads(data))
+        mine = {alias: name for alias, name in self.streams.items() if alias in given}
+        rows = ((name, *row) for alias, name in mine.items() for row in json.loads(given[alias]))
         for batch in self.engine.batches(rows, partition):
             yield Step(batch.moment, partial(self.engine.step, batch))

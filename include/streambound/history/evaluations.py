@@ -189,7 +189,9 @@ class Filtered:
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
-        return summed(counted_rows(self.plan.query, data) for data in given.values())
+        return summed(
+            counted_rows(self.plan.query, given[s.alias]) for s in self.plan.streams if s.alias in given
+        )
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

@@ -55,7 +55,6 @@ class Needs:
     ) -> None:
         assert job.plan is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
-        # An always empty answer needs no stream to be read.
         self.relations = {relation.name: relation for relation in job.plan.shares.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}

@@ -50,7 +50,8 @@ def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | Windowe
 def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     """The evaluation of a statement, at the beginning."""
     if len(plan.parts) == 1:
-        return _evaluation(plan.parts[0], static, Order(), alone=True)
+        (part,) = plan.parts
+        return _evaluation(part, static, Order(), alone=plan.stateless or not part.plan.stateless)
     return United(plan, static)
 
 

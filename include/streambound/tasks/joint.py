@@ -276,6 +276,8 @@ class _Windows:
 
 def joint_of(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
+    if plan.checked:
+        return None
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
     if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
         return SegmentJoint(segments)

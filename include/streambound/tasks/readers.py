@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.query.model import Query, Relation
+from streambound.query.model import Attribute, Query, Relation
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
@@ -68,7 +68,22 @@ def statement_readers(
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
             found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
-    return found
+    return [*found, *_checking(plan)]
+
+
+def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
+    """Readers of what no part needs: they have only the catalog's promises checked."""
+    for key, relation in plan.checked.items():
+        query, alias = next(
+            (s.base, o.alias)
+            for s in plan.statement.selections
+            for o in s.base.occurrences
+            if o.relation.name == relation.name
+        )
+        columns = tuple(sorted(plan.statement.columns(relation.name)))
+        whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
+        reader = Reader(query, key, columns, whole, ())
+        yield relation.name, replace(reader, columns=_read(plan.statement, reader))
 
 
 def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
