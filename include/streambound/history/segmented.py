@@ -17,22 +17,30 @@ from streambound.history.evaluations import Compact, Step
 from streambound.history.matches import ArrayJoin
 from streambound.synopsis.match_join import Matches, Row, project, standing
 from streambound.synopsis.plan import Streams
-from streambound.synopsis.segments import SegmentPlan, load_segment, made, sources, with_moments
-from streambound.synopsis.timed_serial import HeldRow
+from streambound.synopsis.segments import (
+    Segment,
+    SegmentPlan,
+    empty_segment,
+    load_segment,
+    made,
+    sources,
+    with_moments,
+)
+from streambound.synopsis.timed_serial import HeldRow, held_rows, hold
 from streambound.tasks import ordered
 from streambound.tasks.codes import Coder, Share
 from streambound.tasks.joint import JOINT
 from streambound.tasks.relations import rows_of
-from streambound.tasks.segments import EXACT, Completed, completed
+from streambound.tasks.segments import EXACT, Completed, completed, summarised
 
 
 class Segmented(Compact):
     """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
 
     def __init__(self, segments: SegmentPlan) -> None:
-        super().__init__(segments.plan, {}, Order())
+        super().__init__(segments.real, {}, Order())
         self.segments = segments
-        self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
+        self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, segments.plan.clock.conditions)
 
     @property
     def latest(self) -> int | None:
@@ -49,12 +57,46 @@ class Segmented(Compact):
         if segment.first is None or segment.until is None:
             return {}
         self._follow(partition, segment.first, segment.until)
-        before = self._before()
-        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+        state, delays = self.engine.state, self.segments.delays
+        held = held_rows(state)
+        # Of the matches with tuples that are held, those of tuples held before are no new answers.
+        known = self._completed(self._summary(held))
+        came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
+        enters = {
+            a: [row for row in rows if row[-2] + delays[a] <= segment.until] for a, rows in came.items()
+        }
+        found = self._enter(segment.until, self._summary(enters))
+        _add(found, self._enter(segment.until, segment))
+        waits = {a: [row for row in rows if row[-2] + delays[a] > segment.until] for a, rows in came.items()}
+        waiting = {alias: [*rows, *segment.tail.get(alias, ())] for alias, rows in waits.items()}
+        hold(state, waiting)
+        _add(found, self._completed(self._summary(waiting)))
+        for row, count in known.items():
+            found[row] -= count
+        state.now = segment.until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        return {row: count for row, count in found.items() if count}
+
+    def _summary(self, held: Mapping[str, list[HeldRow]]) -> Segment:
+        """The summary of some tuples in virtual time."""
+        if not any(held.values()):
+            return empty_segment(self.segments)
+        return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in held.items()})
+
+    def _completed(self, segment: Segment) -> dict[Row, int]:
+        """The matches that the tuples of a segment complete, after all that has entered the tables."""
         found: dict[Row, int] = {}
-        for split in self.plan.answers:
-            self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
-        self._enter(segment.until, before, inside)
+        inside = _standing(segment)
+        if any(inside.values()):
+            before = self._before()
+            for split in self.plan.answers:
+                self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
+        return found
+
+    def _enter(self, until: int, segment: Segment) -> dict[Row, int]:
+        """Let the tuples of a segment enter the tables; returns the matches that they complete."""
+        found = self._completed(segment)
+        self._add(until, self._before(), _standing(segment))
         return found
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
@@ -71,7 +113,7 @@ class Segmented(Compact):
             return
         self._follow(partition, segment.first, segment.until)
         by_match = {id(one.match): one for matches in apart.values() for one in matches}
-        inside = {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+        inside = _standing(segment)
         inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
         before = self._before()
         found: dict[Row, list[tuple[Completed, int]]] = {}
@@ -79,7 +121,9 @@ class Segmented(Compact):
             for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
                 last = by_match[id(owners[self.segments.last or ""])]
                 found.setdefault(project(self.plan.query, owners), []).append((last, weight))
-        self._enter(segment.until, before, inside)
+        self._add(segment.until, before, inside)
+        self.engine.state.now = segment.until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)
         answers: dict[int, dict[Row, int]] = {}
         for row, parts in found.items():
             for moment, count in _added_up(parts):
@@ -96,17 +140,22 @@ class Segmented(Compact):
         for at in (moment, until):
             self.engine.order.follow(relation, at, partition)
 
-    def _enter(
-        self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]
-    ) -> None:
+    def _add(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
         tables = self.engine.state.tables.values()
         # All from what was kept before: nothing of this partition is kept yet.
         new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
         for slices, matches in new:
             for match in matches:
                 slices.add(match, until)
-        self.engine.state.now = until
-        self.engine.peak_units = max(self.engine.peak_units, self.units)
+
+
+def _standing(segment: Segment) -> dict[Streams, Matches]:
+    return {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+
+
+def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
+    for row, count in more.items():
+        found[row] = found.get(row, 0) + count
 
 
 def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
@@ -118,11 +167,17 @@ def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
     times = np.array(counts, np.int64)
     kinds = [relation.column(attribute.column).type for attribute in coder.carried]
     arrays = [
-        ordered.array_of(kind, column, ordered.arrow_type(kind))
+        _outward(ordered.array_of(kind, column, ordered.arrow_type(kind)))
         for kind, column in zip(kinds, columns, strict=True)
     ]
     each = pa.array(np.repeat(np.arange(len(tuples)), times))
-    return coder.share(pa.array(moments, pa.int64()).take(each), [array.take(each) for array in arrays])
+    stamps = np.repeat(np.array(moments, np.int64), times) + plan.delays[alias]
+    return coder.share(stamps, [array.take(each) for array in arrays])
+
+
+def _outward(array: pa.Array) -> pa.Array:
+    """A column as tasks number it: days are whole numbers."""
+    return array.cast(pa.int32()) if pa.types.is_date(array.type) else array
 
 
 def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:

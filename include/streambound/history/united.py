@@ -41,8 +41,8 @@ def history_evaluation(
 def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | Windowed:
     """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
     joint = joint_of(plan)
-    if isinstance(joint, SegmentJoint) and joint.segments.last is None:
-        # Nothing tells the moment at which a match is complete.
+    if isinstance(joint, SegmentJoint) and (joint.segments.last is None or joint.segments.delay):
+        # Nothing tells the moment at which a match is complete, or virtual time does not.
         joint = None
     return history_evaluation(plan, static, joint)
 

@@ -7,6 +7,10 @@ the first segment and the others in the second, and between the two every time c
 between two batches is what a summary of all that came before says of the sets that a plan keeps.
 
 A stream that completes every match may project anything: its projected columns are further keys.
+
+Where timestamps are compared with offsets, time is *virtual*: that of a tuple is its timestamp and the delay
+of its stream (see ``clock``), if in virtual time no offset is left. Tuples whose virtual time has not come
+are held as they came, and so a partition has a *head*, which may meet held ones, and a *tail*, to be held.
 """
 
 from __future__ import annotations
@@ -17,14 +21,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import prod
+from typing import Any
 
 from streambound.errors import DataError, PlanError
-from streambound.query.model import Attribute
+from streambound.query.model import Attribute, Join, Op
+from streambound.synopsis.clock import Clock
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, standing
 from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
 from streambound.synopsis.timed_planner import splits_of, tables_of
+from streambound.synopsis.timed_serial import HeldRow, dumped_rows, loaded_rows
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
 PRODUCTS_PLANNED = 500_000
@@ -34,6 +41,7 @@ PRODUCTS_PLANNED = 500_000
 class SegmentPlan:
     """How segments are summarised for a plan.
 
+    ``plan`` is that in virtual time, ``real`` the one in the time of timestamps, whose states are kept.
     ``last`` is the stream that completes every match, None if there is none, and ``outputs`` are its
     projected columns. ``tables`` say how the partial matches of each set are told apart; where a set has
     the last stream, ``profiles`` say so apart from the outputs.
@@ -43,6 +51,17 @@ class SegmentPlan:
     last: str | None
     outputs: tuple[Attribute, ...]
     profiles: tuple[MatchSynopsis, ...]
+    real: Plan
+
+    @cached_property
+    def delays(self) -> Mapping[str, int]:
+        """How much later than its timestamp the virtual time of a tuple is, by stream."""
+        return {alias: self.real.clock.hold(alias) for alias in self.real.clock.streams}
+
+    @property
+    def delay(self) -> int:
+        """The longest of them."""
+        return max(self.delays.values())
 
     @cached_property
     def tables(self) -> dict[Streams, MatchSynopsis]:
@@ -84,6 +103,7 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     if unserved(plan) is not None:
         return None
     last = next((alias for alias in plan.clock.streams if plan.clock.completes(alias)), None)
+    real, plan = plan, _virtual(plan)
     query, clock = plan.query, plan.clock
     outputs = tuple(dict.fromkeys(a for a in query.projected if a.occurrence == last))
     rest = replace(query, select=tuple(o for o in query.select if o.term not in outputs))
@@ -95,7 +115,7 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     except PlanError:
         return None
     profiles = tuple({**made, **kept}[streams] for streams in sets)
-    return SegmentPlan(plan, last, outputs, profiles) if _small(profiles) else None
+    return SegmentPlan(plan, last, outputs, profiles, real) if _small(profiles) else None
 
 
 def unserved(plan: Plan) -> str | None:
@@ -109,13 +129,35 @@ def unserved(plan: Plan) -> str | None:
         return "it is duplicate-eliminating"
     if query.statics:
         return "it reads static relations"
-    if plan.windows or any(clock.delays.values()) or any(s.ages for s in plan.synopses):
-        return "its timestamps are compared with an offset"
     if any(len(composite) > 1 for composite in clock.composites):
-        return "streams have the same timestamp"
+        return "streams precede each other"
+    if any(_in_virtual_time(clock, condition) is None for condition in clock.conditions):
+        return "its timestamps are compared with offsets that no delays make up for"
     if any(query.is_timestamp(a) for a in query.projected):
         return "a timestamp is projected"
     return None
+
+
+def _in_virtual_time(clock: Clock, condition: Join) -> Join | None:
+    """A time condition in virtual time; None if an offset is left."""
+    early, late = condition.left.occurrence, condition.right.occurrence
+    left = condition.offset + clock.hold(early) - clock.hold(late)
+    # Of whole numbers x < y + 1 is x <= y.
+    op = _BY_ONE.get((condition.op, left), condition.op if left == 0 else None)
+    return None if op is None else replace(condition, op=op, offset=0, offset_text="")
+
+
+_BY_ONE = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1): Op.GT}
+
+
+def _virtual(plan: Plan) -> Plan:
+    """A plan in virtual time."""
+    clock = plan.clock
+    found = {condition: _in_virtual_time(clock, condition) for condition in clock.conditions}
+    conditions = tuple(condition for condition in found.values() if condition is not None)
+    where = tuple((found.get(atom) or atom) if isinstance(atom, Join) else atom for atom in plan.query.where)
+    query = replace(plan.query, where=where)
+    return replace(plan, query=query, clock=replace(clock, conditions=conditions), windows=())
 
 
 def _sets(plan: Plan) -> list[Streams]:
@@ -147,12 +189,14 @@ class Segment:
     """The summary of a segment of time.
 
     ``first`` is its first timestamp with a tuple that counts and a stream that has one, ``until`` the last
-    timestamp; both are None if no tuple counts.
+    timestamp; both are None if no tuple counts. ``head`` and ``tail`` are tuples that are not in ``tables``.
     """
 
     tables: dict[Streams, Table] = field(default_factory=dict)
     first: tuple[int, str] | None = None
     until: int | None = None
+    head: Mapping[str, list[HeldRow]] = field(default_factory=dict)
+    tail: Mapping[str, list[HeldRow]] = field(default_factory=dict)
 
 
 def empty_segment(plan: SegmentPlan) -> Segment:
@@ -161,7 +205,7 @@ def empty_segment(plan: SegmentPlan) -> Segment:
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
-    """The summary of two neighbouring segments, the earlier one first.
+    """The summary of two neighbouring segments without heads and tails, the earlier one first.
 
     Law: associative, and the summary of the two segments as one.
     """
@@ -198,7 +242,7 @@ def sources(
 
 def dump_segment(segment: Segment) -> bytes:
     """The canonical bytes of a summary: equal ones have equal bytes."""
-    document = {
+    document: dict[str, Any] = {
         "first": segment.first,
         "until": segment.until,
         "tables": [
@@ -207,6 +251,8 @@ def dump_segment(segment: Segment) -> bytes:
             if table.counts
         ],
     }
+    if segment.head or segment.tail:
+        document |= {"head": dumped_rows(segment.head), "tail": dumped_rows(segment.tail)}
     return canonical(document)
 
 
@@ -227,6 +273,7 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
             streams = frozenset(names)
             cells, ring = plan.tables[streams].cells, plan.plan.query.ring
             found.tables[streams] = table_of(cells, ring, " + ".join(names), table)
+        found.head, found.tail = (loaded_rows(document.get(name, [])) for name in ("head", "tail"))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

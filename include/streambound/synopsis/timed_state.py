@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
@@ -121,7 +122,7 @@ class Held:
         """Forget tuples of which no composite match can enter after virtual time ``now``."""
         for alias, older in self.older.items():
             if self.holds[alias] > 0:
-                older.put(self.moment, list(self.new[alias]))
+                older.put(self.moment, _alike(self.new[alias]))
             while older.groups and (at := next(iter(older.groups))) + self.holds[alias] <= now:
                 older.put(at, [])
         self.take({alias: [] for alias in self.new}, None)
@@ -190,6 +191,17 @@ class Held:
     def units(self) -> int:
         """Stored values: those of each tuple that is held beyond its batch."""
         return sum(len(matches) * self.widths.get(alias, 0) for alias, matches in self.older.items())
+
+
+def _alike(matches: Matches) -> list[Match]:
+    """Tuples of one stream and moment, equal ones as one of all their weight."""
+    found: dict[tuple[Any, ...], Match] = {}
+    for match in matches:
+        values = tuple(match.values.values())
+        known = found.get(values)
+        weight = match.weight if known is None else known.weight + match.weight
+        found[values] = match if known is None else Match(match.values, match.stamps, weight)
+    return list(found.values())
 
 
 class TimedState:

@@ -47,7 +47,7 @@ class Share:
     """The tuples of one occurrence in a segment that can be part of a match, in order of time.
 
     ``codes`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
-    columns. ``moments`` has the timestamps of all tuples that count.
+    columns. ``moments`` has the virtual times of all tuples that count.
     """
 
     moments: Numbers
@@ -56,7 +56,6 @@ class Share:
     profiles: list[Values]
     outputs: Numbers
     rows: list[tuple[Any, ...]]
-    content: str
 
 
 @dataclass(frozen=True)
@@ -80,15 +79,10 @@ class Coder:
     def _told(self) -> dict[Attribute, _Told]:
         return {a: _told(self.plan, a) for a in self.carried}
 
-    def share(self, moments: pa.Array, columns: Sequence[pa.Array]) -> Share:
-        """The tuples of a segment.
-
-        Raises:
-            DataError: a tuple has no timestamp.
-        """
-        times = moments_of(moments)
-        given = {self.stamp: moments, **dict(zip(self.carried, columns, strict=True))}
-        content = _content(times, [_hashable(array) for array in columns])
+    def share(self, moments: Numbers, columns: Sequence[pa.Array]) -> Share:
+        """The tuples of a segment, by their virtual times."""
+        times = moments
+        given = {self.stamp: pa.array(moments), **dict(zip(self.carried, columns, strict=True))}
         told = [self._told[a].numbered(given[a]) for a in self.carried]
         codes, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
@@ -98,15 +92,13 @@ class Coder:
         if not _ordered(times):
             order = np.argsort(times, kind="stable")
             times, codes, outputs = times[order], codes[order], outputs[order]
-        return Share(
-            moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows, content
-        )
+        return Share(moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows)
 
     @property
     def nothing(self) -> Share:
         """No tuples at all."""
         none = np.zeros(0, np.int64)
-        return Share(none, none, none, [], none, [], _content(none, ()))
+        return Share(none, none, none, [], none, [])
 
     @property
     def _outputs(self) -> tuple[Attribute, ...]:
@@ -253,14 +245,7 @@ def moments_of(moments: pa.Array) -> Numbers:
 
 def content_of(columns: Sequence[pa.Array]) -> str:
     """A digest of tuples as a bag, whatever their order; from their columns in ordered form."""
-    dates = [c.cast(pa.int32()) if pa.types.is_date(c.type) else c for c in columns]
-    first, *others = (_hashable(column) for column in dates)
-    return _content(first, others)
-
-
-def _content(times: Numbers, columns: Sequence[Numbers]) -> str:
-    """A digest of the tuples as a bag, whatever their order."""
-    found = np.zeros(len(times), np.uint64)
-    for column in (times, *columns):
-        absorb(found, column)
-    return f"{len(times)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        absorb(found, _hashable(column.cast(pa.int32()) if pa.types.is_date(column.type) else column))
+    return f"{len(found)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"

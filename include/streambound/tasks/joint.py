@@ -23,12 +23,12 @@ from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import engine
-from streambound.tasks.codes import Coder, Share, content_of
+from streambound.tasks.codes import content_of, moments_of
 from streambound.tasks.edges import dump_edges, summaries
 from streambound.tasks.engine import Engine
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.promises import faults, promised
-from streambound.tasks.segments import summarised
+from streambound.tasks.segments import Arriving, partitioned
 from streambound.tasks.statements import tuple_statement
 from streambound.tasks.summarise import Summary, Task
 from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement, window_plan
@@ -196,28 +196,25 @@ class SegmentJoint:
 
     def begin(self, session: Engine, parts: int) -> Summarising:
         """Begin with so many partitions."""
-        return _Segments(self.segments, [{} for _ in range(parts)])
+        return _Segments(self.segments, [{} for _ in range(parts)], {})
 
 
 @dataclass
 class _Segments:
     plan: SegmentPlan
-    shares: list[dict[str, Share]]
+    arriving: list[dict[str, Arriving]]
+    contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        coder = Coder(self.plan, key)
         for part, (moments, *own) in zip(parts, _parts(table, len(parts)), strict=True):
-            self.shares[part][key] = coder.share(moments, own)
+            self.arriving[part][key] = Arriving(moments_of(moments), own)
+            self.contents[key, part] = content_of([moments, *own])
 
     def content(self, key: str, part: int) -> str:
-        return self.shares[part][key].content
+        return self.contents[key, part]
 
     def summaries(self) -> list[bytes]:
-        # In the order of the plan, whatever that of the files.
-        aliases = [s.alias for s in self.plan.plan.streams]
-        none = {alias: Coder(self.plan, alias).nothing for alias in aliases}
-        inside = ({alias: share.get(alias, none[alias]) for alias in aliases} for share in self.shares)
-        return [dump_segment(summarised(self.plan, shares)) for shares in inside]
+        return [dump_segment(partitioned(self.plan, arriving)) for arriving in self.arriving]
 
 
 @dataclass(frozen=True)
