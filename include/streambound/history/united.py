@@ -16,6 +16,7 @@ from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
+from streambound.history.counts import Counting, counts_only
 from streambound.history.ending import Ending
 from streambound.history.evaluations import Compact, Evaluation, Filtered, PartEvaluation, Step
 from streambound.history.k_memory import KMemory
@@ -63,6 +64,8 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
         return Ending(plan, static, order)
     if plan.stateless and not alone:
         return Filtered(plan)
+    if counts_only(plan):
+        return Counting(plan, static, order, totalled=alone)
     return Compact(plan, static, order, totalled=alone)
 
 
