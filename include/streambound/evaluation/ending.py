@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.query.model import Join, Kind, Query
+from streambound.query.model import Atom, Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
+from streambound.synopsis.planner import needs_time
 from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.state import passes
 
@@ -95,19 +96,46 @@ class EndingPass:
         Raises:
             DataError: a tuple that counts is not later than those of the partitions before.
         """
-        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
-        first = next((alias for alias, matches in arriving.items() if matches), None)
+        first = self._first(batch)
         if first is None:
             return {}
-        self.order.follow(self.query.occurrence(first).relation, batch.moment, batch.partition)
+        self._follow(first, batch)
         self.now = batch.moment
         if self.later is None and batch.moment > self.plan.last:
             self._end()
-        found = self._held(batch, arriving) if self.later is None else self.later.step(self._widened(batch))
+        found = self._held(batch) if self.later is None else self.later.step(self._widened(batch))
         self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _held(self, batch: Batch, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+    def _first(self, batch: Batch) -> str | None:
+        """An occurrence of which a tuple counts."""
+        return next((alias for alias in self.seen if any(True for _ in self._counting(alias, batch))), None)
+
+    def joined(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Batches of one partition as they may be taken in, if answers are asked for at its end alone.
+
+        Those after the end of the streams are one where what goes on asks for no order.
+        """
+        ordered, together = needs_time(self.plan.later), list[Batch]()
+        for batch in batches:
+            if ordered or batch.moment <= self.plan.last:
+                yield batch
+            elif (first := self._first(batch)) is not None:
+                if not together:
+                    self._follow(first, batch)
+                together.append(batch)
+        if together:
+            last, tuples = together[-1], dict[str, list[Encoded]]()
+            for batch in together:
+                for name, rows in batch.tuples.items():
+                    tuples.setdefault(name, []).extend(rows)
+            yield Batch(last.marker, tuples, last.moment, last.partition)
+
+    def _follow(self, alias: str, batch: Batch) -> None:
+        self.order.follow(self.query.occurrence(alias).relation, batch.moment, batch.partition)
+
+    def _held(self, batch: Batch) -> dict[Row, int]:
+        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
         new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
         older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
         found: dict[Row, int] = {}
@@ -128,14 +156,29 @@ class EndingPass:
 
     def _matches(self, alias: str, batch: Batch) -> list[Match]:
         """The tuples of an occurrence that meet the conditions on it alone."""
-        own = [a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias}]
-        needed = {x for x in self.query.present if x.occurrence == alias}
         columns = [a for a in self.query.mentioned if a.occurrence == alias]
         return [
             Match({a: row[a.column] for a in columns}, {alias: batch.moment})
-            for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ())
-            if all(row[x.column] is not None for x in needed) and passes(own, row)
+            for row in self._counting(alias, batch)
         ]
+
+    def _counting(self, alias: str, batch: Batch) -> Iterator[Encoded]:
+        own, needed = self._own[alias]
+        for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ()):
+            if all(row[name] is not None for name in needed) and passes(own, row):
+                yield row
+
+    @cached_property
+    def _own(self) -> dict[str, tuple[list[Atom], list[str]]]:
+        """The conditions on each occurrence alone, and its columns that must not be NULL."""
+        where, present = self.query.where, self.query.present
+        return {
+            alias: (
+                [a for a in where if {x.occurrence for x in a.attributes} == {alias}],
+                [x.column for x in present if x.occurrence == alias],
+            )
+            for alias in self.seen
+        }
 
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from streambound.evaluation.ending import EndingPass
+from streambound.evaluation.events import Batch
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.order import Order
+from streambound.evaluation.statement import summed
 from streambound.history.evaluations import ByEngine, Step
 from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.match_join import Row
 from streambound.tasks.plans import Static
 
 
@@ -24,9 +27,20 @@ class Ending(ByEngine[EndingPass]):
         super().__init__(EndingPass(plan, static, one_pass, order))
         self.streams = {s.alias: plan.query.occurrence(s.alias).relation.name for s in plan.streams}
 
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        return summed(map(self.engine.step, self.engine.joined(self._batches(partition, given))))
+
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
+        for batch in self._batches(partition, given):
+            yield Step(batch.moment, partial(self.engine.step, batch))
+
+    def _batches(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Batch]:
         mine = {alias: name for alias, name in self.streams.items() if alias in given}
         rows = ((name, *row) for alias, name in mine.items() for row in json.loads(given[alias]))
-        for batch in self.engine.batches(rows, partition):
-            yield Step(batch.moment, partial(self.engine.step, batch))
+        return self.engine.batches(rows, partition)
