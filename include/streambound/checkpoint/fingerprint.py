@@ -21,7 +21,7 @@ from streambound.query.values import NotANumber
 from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
-VERSION = 4
+VERSION = 5
 # The user's own spelling: of constants, of offsets.
 _SPELLING = ("text", "offset_text")
 

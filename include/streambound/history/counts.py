@@ -7,14 +7,15 @@ its own: no entry is an object of its own. Codes number all values that occurred
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from streambound.errors import DataError
 from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import Order
 from streambound.history.evaluations import ByEngine, Static, Step
@@ -31,19 +32,9 @@ from streambound.history.matches import (
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Cell, Plan, Streams
-from streambound.synopsis.serial import value_of
 from streambound.synopsis.state import ANY, Table
-
-
-def counts_only(plan: Plan) -> bool:
-    """Whether all that is kept are counts by the values of keys."""
-    cells = [cell for synopsis in plan.synopses for cell in synopsis.cells]
-    return (
-        not (plan.timed or plan.empty or plan.query.ring.idempotent)
-        and bool(plan.synopses)
-        and all(key.points is None for cell in cells for key in cell.keys)
-        and not any(cell.extrema or cell.follow or cell.unequal for cell in cells)
-    )
+from streambound.tasks import ordered
+from streambound.tasks.counts import load_counts
 
 
 class _Dictionary:
@@ -53,6 +44,13 @@ class _Dictionary:
         self.codes: dict[Any, int] = {}
         self.values: Sequence[Any] = ()
         self._ranks: Codes = np.zeros(0, np.int64)
+
+    def numbered(self, column: pa.Array) -> Codes:
+        """The codes of a column in the form in which result sets return it."""
+        found = pc.dictionary_encode(column, null_encoding="encode")
+        codes = self.encoded(map(ordered.encoded, found.dictionary.to_pylist()))
+        numbers: Codes = codes[found.indices.to_numpy(zero_copy_only=False)]
+        return numbers
 
     def encoded(self, column: Iterable[Any]) -> Codes:
         """The codes of some values; ANYTHING stands for ANY."""
@@ -77,25 +75,18 @@ class _Counts:
 
     def __init__(self, alias: str, cells: Sequence[Cell]) -> None:
         self.alias, self.cells = alias, cells
-        self.parts = [self._part([[] for _ in cell.keys], []) for cell in cells]
+        none = np.zeros(0, np.int64)
+        self.parts = [Matched({(alias, i): none for i in range(len(cell.keys))}, none) for cell in cells]
 
     def __len__(self) -> int:
         return sum(len(part.weights) for part in self.parts)
 
-    def _part(self, columns: Iterable[Any], counts: Sequence[int]) -> Matched:
-        codes = {(self.alias, place): np.asarray(column, np.int64) for place, column in enumerate(columns)}
-        return Matched(codes, weights_of(counts))
-
-    def read(self, counts: Iterable[tuple[int, Sequence[Any], int]], values: _Dictionary) -> _Counts:
-        """A table of the same cells with some counts: (cell, key, count)."""
-        rows: list[list[tuple[Sequence[Any], int]]] = [[] for _ in self.cells]
-        for number, key, count in counts:
-            rows[number].append((key, count))
+    def with_parts(self, parts: Sequence[tuple[Sequence[Codes], NDArray[Any]]]) -> _Counts:
+        """A table of the same cells: for each the codes by key, and the counts."""
         found = _Counts(self.alias, self.cells)
-        for number, mine in enumerate(rows):
-            if mine:
-                keys, sizes = zip(*mine, strict=True)
-                found.parts[number] = self._part(map(values.encoded, zip(*keys, strict=True)), sizes)
+        for number, (columns, counts) in enumerate(parts):
+            codes = {(self.alias, place): column for place, column in enumerate(columns)}
+            found.parts[number] = Matched(codes, counts)
         return found
 
     def merge(self, other: _Counts) -> None:
@@ -174,15 +165,14 @@ class Counting(ByEngine[OnePass]):
 
     def _read(self, table: _Counts, given: Mapping[str, bytes]) -> _Counts:
         if table.alias not in given:
-            return table.read((), self.values)
-        try:
-            counts = json.loads(given[table.alias])["counts"]
-            return table.read(
-                ((n, [value_of(v) if type(v) is dict else v for v in key], int(c)) for n, key, c in counts),
-                self.values,
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"a stored table of {table.alias} cannot be read: {error}") from None
+            return table.with_parts(())
+        cells = load_counts(table.alias, given[table.alias])
+        return table.with_parts(
+            [
+                (list(map(self.values.numbered, keys)), counts.to_numpy(zero_copy_only=False))
+                for *keys, counts in cells
+            ]
+        )
 
     def _places(self, table: _Counts) -> dict[Slot, list[int | None]]:
         """What stands for a slot in the entries of each cell: the place of a key, None for any value."""
@@ -236,9 +226,18 @@ class Counting(ByEngine[OnePass]):
         super().load(data, peak_units)
         for streams, slices in self.engine.state.tables.items():
             table = slices.tables.get((), Table(slices.synopsis.cells, slices.ring))
-            counts = ((number, key, count) for (number, key), count in table.counts.items())
-            self.tables[streams] = self.tables[streams].read(counts, self.values)
+            self.tables[streams] = self.tables[streams].with_parts(
+                [self._stored(table, number) for number in range(len(table.cells))]
+            )
         self._forget()
+
+    def _stored(self, table: Table, number: int) -> tuple[list[Codes], NDArray[Any]]:
+        """The codes and counts of a cell."""
+        mine = [(key, count) for (cell, key), count in table.counts.items() if cell == number]
+        columns = (
+            zip(*(key for key, _ in mine), strict=True) if mine else [()] * len(table.cells[number].keys)
+        )
+        return list(map(self.values.encoded, columns)), weights_of([count for _, count in mine])
 
     def _forget(self) -> None:
         for slices in self.engine.state.tables.values():

@@ -16,7 +16,7 @@ from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
-from streambound.history.counts import Counting, counts_only
+from streambound.history.counts import Counting
 from streambound.history.ending import Ending
 from streambound.history.evaluations import Compact, Evaluation, Filtered, PartEvaluation, Step
 from streambound.history.k_memory import KMemory
@@ -24,6 +24,7 @@ from streambound.history.segmented import Segmented
 from streambound.history.windowed import Windowed
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.match_join import Row
+from streambound.tasks.counts import counts_only
 from streambound.tasks.joint import SegmentJoint, WindowJoint, joint_of
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 

@@ -24,6 +24,7 @@ from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import engine
 from streambound.tasks.codes import content_of, moments_of
+from streambound.tasks.counts import columns_by_part
 from streambound.tasks.edges import dump_edges, summaries
 from streambound.tasks.engine import Engine
 from streambound.tasks.plans import StatementPlan
@@ -158,21 +159,6 @@ def _read(
     return [head.rows for head in heads]
 
 
-def _parts(table: pa.Table, parts: int) -> Iterator[list[pa.Array]]:
-    """The columns of each partition, from rows whose first column is the partition's number."""
-    columns = [column.combine_chunks() for column in table.columns]
-    if parts == 1:
-        yield columns[1:]
-        return
-    numbers = columns[0].to_numpy(zero_copy_only=False)
-    if (numbers[1:] < numbers[:-1]).any():
-        order = np.argsort(numbers, kind="stable")
-        numbers, columns = numbers[order], [column.take(pa.array(order)) for column in columns]
-    edges = np.searchsorted(numbers, np.arange(parts + 1))
-    for part in range(parts):
-        yield [column.slice(edges[part], edges[part + 1] - edges[part]) for column in columns[1:]]
-
-
 @dataclass(frozen=True)
 class SegmentJoint:
     """Tables of partial matches (see ``synopsis.segments``)."""
@@ -206,7 +192,7 @@ class _Segments:
     contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        for part, (moments, *own) in zip(parts, _parts(table, len(parts)), strict=True):
+        for part, (moments, *own) in zip(parts, columns_by_part(table, len(parts)), strict=True):
             self.arriving[part][key] = Arriving(moments_of(moments), own)
             self.contents[key, part] = content_of([moments, *own])
 
@@ -259,7 +245,7 @@ class _Windows:
     contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        for number, columns in zip(parts, _parts(table, len(parts)), strict=True):
+        for number, columns in zip(parts, columns_by_part(table, len(parts)), strict=True):
             self.contents[key, number] = content_of(columns)
         numbers = np.array(parts, np.int64)[table.column(0).to_numpy()]
         self.tables[key] = table.set_column(0, table.column_names[0], pa.array(numbers))

@@ -12,6 +12,7 @@ from streambound.query.statement import Statement
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import emit, engine
+from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.statements import (
     cell_statement,
@@ -36,7 +37,7 @@ class Reader:
     Without ``answers`` (a folder) there is one statement for each of ``cells``; with it one that computes
     the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
     one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
-    parts, one that computes its answer rows.
+    parts, one that computes its answer rows. ``by_key``: the statements give counts by the values of keys.
     """
 
     query: Query
@@ -50,6 +51,7 @@ class Reader:
     outputs: emit.Outputs = ()
     timed: bool = False
     counted: bool = False
+    by_key: bool = False
 
 
 def statement_readers(
@@ -127,6 +129,7 @@ def readers_of(
             statics=tuple(statics) if plan.stateless else (),
             answers=str(answers) if plan.stateless and not counted else None,
             counted=counted,
+            by_key=counts_only(plan),
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))
     return found

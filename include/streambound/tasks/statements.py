@@ -55,8 +55,9 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
     select = _few(select, cell, len(groups))
-    if cell.unequal:
-        # Which entries the others serve depends on the order in which they come, where several sets would do.
+    if cell.unequal or not _ends(build, cell):
+        # Which entries the others serve depends on the order in which they come, where several sets would do;
+        # and columns are stored as they come.
         select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
     return Statement(select, tuple(build.lookups))
 
