@@ -36,9 +36,9 @@ class MemoryPlan:
     stateless: ClassVar[bool] = False
     empty: ClassVar[bool] = False
 
-    def extreme(self, alias: str) -> bool:
+    def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
-        return False
+        return None
 
     @property
     def query(self) -> Query:

@@ -47,9 +47,9 @@ class EndingPlan:
         first = {o.relation.name: o for o in reversed(self.query.arriving)}
         return tuple(_held(self.query, occurrence) for occurrence in first.values())
 
-    def extreme(self, alias: str) -> bool:
+    def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
-        return False
+        return None
 
     @property
     def ends(self) -> dict[int, int]:

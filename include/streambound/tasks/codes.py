@@ -82,7 +82,10 @@ class Coder:
     def share(self, moments: Numbers, columns: Sequence[pa.Array]) -> Share:
         """The tuples of a segment, by their virtual times."""
         times = moments
-        given = {self.stamp: pa.array(moments), **dict(zip(self.carried, columns, strict=True))}
+        given = {
+            self.stamp: pa.array(moments),
+            **dict(zip(self.carried, columns, strict=True)),
+        }
         told = [self._told[a].numbered(given[a]) for a in self.carried]
         codes, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))

@@ -109,9 +109,7 @@ def readers_of(
         markers: see ``statement_readers``.
     """
     if not isinstance(plan, Plan) or plan.timed:
-        return [
-            timed_reader(plan.query, s, extreme=not markers and plan.extreme(s.alias)) for s in plan.streams
-        ]
+        return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
     query, found, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
@@ -135,10 +133,14 @@ def readers_of(
     return found
 
 
-def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: bool = False) -> tuple[str, Reader]:
+def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: int | None = None) -> tuple[str, Reader]:
     """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``Plan``."""
     relation = query.occurrence(synopsis.alias).relation
-    made = (extreme_statement if extreme else relation_statement)(query, synopsis)
+    made = (
+        relation_statement(query, synopsis)
+        if extreme is None
+        else extreme_statement(query, synopsis, extreme)
+    )
     mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
     carried = {a.column for a in synopsis.carried}
     return relation.name, Reader(
