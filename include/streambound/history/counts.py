@@ -85,7 +85,7 @@ class _Counts:
         """A table of the same cells: for each the codes by key, and the counts."""
         found = _Counts(self.alias, self.cells)
         for number, (columns, counts) in enumerate(parts):
-            codes = {(self.alias, place): column for place, column in enumerate(columns)}
+            codes: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
             found.parts[number] = Matched(codes, counts)
         return found
 
