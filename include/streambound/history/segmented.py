@@ -60,7 +60,7 @@ class Segmented(Compact):
         state, delays = self.engine.state, self.segments.delays
         held = held_rows(state)
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        known = self._completed(self._summary(held))
+        known = self._completed(_standing(self._summary(held)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
         enters = {
             a: [row for row in rows if row[-2] + delays[a] <= segment.until] for a, rows in came.items()
@@ -70,7 +70,7 @@ class Segmented(Compact):
         waits = {a: [row for row in rows if row[-2] + delays[a] > segment.until] for a, rows in came.items()}
         waiting = {alias: [*rows, *segment.tail.get(alias, ())] for alias, rows in waits.items()}
         hold(state, waiting)
-        _add(found, self._completed(self._summary(waiting)))
+        _add(found, self._completed(_standing(self._summary(waiting))))
         for row, count in known.items():
             found[row] -= count
         state.now = segment.until
@@ -83,10 +83,9 @@ class Segmented(Compact):
             return empty_segment(self.segments)
         return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in held.items()})
 
-    def _completed(self, segment: Segment) -> dict[Row, int]:
+    def _completed(self, inside: Mapping[Streams, Matches]) -> dict[Row, int]:
         """The matches that the tuples of a segment complete, after all that has entered the tables."""
         found: dict[Row, int] = {}
-        inside = _standing(segment)
         if any(inside.values()):
             before = self._before()
             for split in self.plan.answers:
@@ -95,8 +94,9 @@ class Segmented(Compact):
 
     def _enter(self, until: int, segment: Segment) -> dict[Row, int]:
         """Let the tuples of a segment enter the tables; returns the matches that they complete."""
-        found = self._completed(segment)
-        self._add(until, self._before(), _standing(segment))
+        inside = _standing(segment)
+        found = self._completed(inside)
+        self._add(until, self._before(), inside)
         return found
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
