@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.spark import histories
 from tests.spark.arrivals import Here, Pick, Rows, by_batch, by_marker, cut, flat, write
 from tests.spark.histories import Registered
-from tests.spark.test_united import ENDING, UNITED, timed_case
+from tests.spark.test_statement import ENDING, UNITED, timed_case
 from tests.strategies import Case, cases, events, static, timed_cases, timed_events
 
 from streambound.boundedness.exact import exact

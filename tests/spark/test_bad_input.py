@@ -16,12 +16,12 @@ from tests.spark.histories import Registered, compact_plan, empty_tables
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
 from streambound.history.answer import HistoryAnswer
-from streambound.history.book import Book
+from streambound.history.checkpoints import Checkpoints
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
+from streambound.history.fold import Fold
 from streambound.history.local import LocalExecutor
 from streambound.history.prepare import Job
-from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Attribute
 from streambound.query.parse import parse
@@ -178,11 +178,11 @@ PAIRS = catalog_from_mapping({"S": {"A": "int"}, "T": {"A": "int"}})
 PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
 
 
-def walk_of(made: Plan, folder: Path) -> Walk:
+def walk_of(made: Plan, folder: Path) -> Fold:
     parts = {stream: (Partition("0", ()),) for stream in ("S", "T")}
     whole_plan = StatementPlan(Statement.of(PAIR), (PartPlan(0, "", PAIR, made),))
     job = Job("pair", PAIR.sql, "bounded", whole_plan, histories.KEY, partitions=parts)
-    return Walk(job, Book(job, folder, None))
+    return Fold(job, Checkpoints(job, folder, None))
 
 
 @pytest.mark.parametrize(("first", "second", "fits"), [(10**19, 10**19 - 1, True), (10**19, 10**19, False)])

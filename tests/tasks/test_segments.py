@@ -20,7 +20,7 @@ from streambound.boundedness.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.onepass import OnePass, one_pass
-from streambound.history.segmented import Segmented
+from streambound.history.segments import SegmentEvaluation
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.plan import Plan
@@ -36,9 +36,9 @@ from streambound.synopsis.segments import (
 )
 from streambound.synopsis.state import accepts
 from streambound.tasks import segments
-from streambound.tasks.codes import Coder, content_of
+from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.emit import arrow_type
-from streambound.tasks.joint import JOINT
+from streambound.tasks.encoding import Encoder, content_of
 from streambound.tasks.segments import Arriving, partitioned, summarised
 
 MIXES = [(), ("int",), ("decimal(3,1)", "date", "int"), ("string", "boolean", "int")]
@@ -107,12 +107,12 @@ def test_segments_give_what_one_pass_gives(
 ) -> None:
     """Answers and, byte for byte, states at every boundary; and the answers of the definition."""
     case, plan, arriving = drawn(data, types, delayed)
-    engine, other = OnePass(plan.real, {}), Segmented(plan)
+    engine, other = OnePass(plan.real, {}), SegmentEvaluation(plan)
     for number, part in enumerate(cut(data, arriving)):
         expected: Counter[tuple[Any, ...]] = Counter()
         for batch in part:
             expected.update(engine.step(batch))
-        assert other.advance(str(number), {JOINT: dump_segment(summary(plan, part))}) == expected, case.sql
+        assert other.advance(str(number), {COGROUP: dump_segment(summary(plan, part))}) == expected, case.sql
         assert other.dump() == engine.dump(), case.sql
         assert other.units == engine.units
         # Between boundaries more may be held.
@@ -143,7 +143,7 @@ def test_counts_past_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted modulo primes they are those that machine integers hold, and go on where these end."""
     plan = planned("SELECT 1 FROM S, T, U WHERE S.ts > T.ts AND T.ts > U.ts")
     tuples = 3_000_000
-    shares = {alias: Coder(plan, alias).share(np.full(tuples, at), []) for at, alias in enumerate("UTS")}
+    shares = {alias: Encoder(plan, alias).share(np.full(tuples, at), []) for at, alias in enumerate("UTS")}
     found = summarised(plan, {alias: shares[alias] for alias in "STU"})
     assert list(found.tables[frozenset("STU")].counts.values()) == [tuples**3]
     assert tuples**3 > 2**64
@@ -208,7 +208,7 @@ def test_dates_by_moment() -> None:
     found = segment_plan(plan)
     assert found is not None
     given = {"S": b"[[1,[20454],1]]", "T": b"[[2,[20454],3]]"}
-    steps = list(Segmented(found).steps("0", given))
+    steps = list(SegmentEvaluation(found).steps("0", given))
     assert [(step.moment, step.take()) for step in steps] == [(2, {(20454,): 3})]
 
 

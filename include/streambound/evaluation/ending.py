@@ -14,8 +14,8 @@ from streambound.query.model import Atom, Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
 from streambound.synopsis.planner import needs_time
+from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
 from streambound.synopsis.serial import canonical, plain, value_of
 from streambound.synopsis.state import passes
 
@@ -65,7 +65,7 @@ class EndingPass:
         self.ended: dict[str, list[Encoded]] = {}
         self.held: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
-        self.join = MatchJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
+        self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.now: int | None = None

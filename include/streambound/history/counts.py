@@ -30,8 +30,8 @@ from streambound.history.matches import (
     weights_of,
 )
 from streambound.query.model import Attribute, Op
-from streambound.synopsis.match_join import Row
 from streambound.synopsis.plan import Cell, Plan, Streams
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.state import ANY, Table
 from streambound.tasks import ordered
 from streambound.tasks.counts import load_counts
@@ -111,7 +111,7 @@ class _Counts:
         return like
 
 
-class Counting(ByEngine[OnePass]):
+class CountEvaluation(ByEngine[OnePass]):
     """The evaluation of such a plan, a partition at once (see ``evaluations.Evaluation``).
 
     Args:

@@ -16,11 +16,11 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history.evaluations import ByEngine, Step
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.tasks.plans import Static
 
 
-class Ending(ByEngine[EndingPass]):
+class EndingEvaluation(ByEngine[EndingPass]):
     """Batches in order of time; partitions have to follow each other in time."""
 
     def __init__(self, plan: EndingPlan, static: Static, order: Order) -> None:

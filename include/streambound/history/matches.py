@@ -1,4 +1,4 @@
-"""The join in arrays: the same rows as ``synopsis.match_join`` gives, for larger tables.
+"""The join in arrays: the same rows as ``synopsis.row_join`` gives, for larger tables.
 
 Values become ranks, so every comparison is one of integers. Sources are joined one after the other;
 after each step only the columns that later steps or the SELECT list ask for are kept, and equal
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from streambound.query.model import Attribute, Join, Op, Query, Term
 from streambound.query.ring import Weight
-from streambound.synopsis.match_join import Match, MatchJoin, Row, Source
 from streambound.synopsis.plan import Pair
+from streambound.synopsis.row_join import Match, Row, RowJoin, Source
 from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
@@ -55,7 +55,7 @@ class Matched:
         return Matched({slot: codes[rows] for slot, codes in self.columns.items()}, self.weights[rows])
 
 
-class ArrayJoin(MatchJoin):
+class ArrayJoin(RowJoin):
     """A join that adds up answer rows in arrays; a ``few`` combinations are looked at one by one."""
 
     few: ClassVar[int] = 1_000

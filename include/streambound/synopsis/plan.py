@@ -166,7 +166,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class MatchSynopsis:
+class TablePlan:
     """What is kept of the partial matches of a set of streams.
 
     ``ages`` has for some of the streams how many of their last timestamps are told apart, and for
@@ -243,7 +243,7 @@ class Plan:
     clock: Clock
     joins: tuple[Join, ...] = ()
     streams: tuple[StreamSynopsis, ...] = ()
-    synopses: tuple[MatchSynopsis, ...] = ()
+    synopses: tuple[TablePlan, ...] = ()
     answers: tuple[Split, ...] = ()
     windows: tuple[Window, ...] = ()
     remembered: Remembered | None = None

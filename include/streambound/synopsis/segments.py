@@ -26,12 +26,12 @@ from typing import Any
 from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute, Join, Op
 from streambound.synopsis.clock import Clock
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, standing
-from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
+from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, standing
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed_planner import splits_of, tables_of
-from streambound.synopsis.timed_serial import HeldRow, dumped_rows, loaded_rows
+from streambound.synopsis.state_codec import HeldRow, dumped_rows, loaded_rows
+from streambound.synopsis.table_planner import splits_of, tables_of
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
 PRODUCTS_PLANNED = 500_000
@@ -50,7 +50,7 @@ class SegmentPlan:
     plan: Plan
     last: str | None
     outputs: tuple[Attribute, ...]
-    profiles: tuple[MatchSynopsis, ...]
+    profiles: tuple[TablePlan, ...]
     real: Plan
 
     @cached_property
@@ -64,11 +64,11 @@ class SegmentPlan:
         return max(self.delays.values())
 
     @cached_property
-    def tables(self) -> dict[Streams, MatchSynopsis]:
+    def tables(self) -> dict[Streams, TablePlan]:
         """By set of streams, small sets first."""
         return {frozenset(s.streams): self._whole(s) for s in self.profiles}
 
-    def _whole(self, profile: MatchSynopsis) -> MatchSynopsis:
+    def _whole(self, profile: TablePlan) -> TablePlan:
         if self.last not in profile.streams:
             return profile
         exact = tuple(Key(attribute, 1) for attribute in self.outputs)
@@ -79,9 +79,9 @@ class SegmentPlan:
         return replace(profile, cells=tuple(cells))
 
     @cached_property
-    def join(self) -> MatchJoin:
+    def join(self) -> RowJoin:
         """The conditions between streams."""
-        return MatchJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
+        return RowJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     def parts(self, split: Split) -> tuple[Streams, ...]:
         """The new streams of a split, in sets that time links."""
@@ -173,7 +173,7 @@ def _sets(plan: Plan) -> list[Streams]:
     return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
 
 
-def _small(profiles: tuple[MatchSynopsis, ...]) -> bool:
+def _small(profiles: tuple[TablePlan, ...]) -> bool:
     """Whether classes are of single values, and their products few."""
     if any(key.points is not None for s in profiles for cell in s.cells for key in cell.keys):
         return False

@@ -16,10 +16,10 @@ from typing import Any
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
-from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Match, Row
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
-from streambound.synopsis.timed_serial import HeldRow
+from streambound.synopsis.state_codec import HeldRow
 from streambound.tasks.ordered import encoded
 
 

@@ -19,14 +19,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
-from streambound.synopsis.match_join import Match
 from streambound.synopsis.plan import Streams
+from streambound.synopsis.row_join import Match
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
 from streambound.synopsis.state import Layout
-from streambound.synopsis.timed_serial import HeldRow
-from streambound.tasks.codes import Coder, Share
+from streambound.synopsis.state_codec import HeldRow
+from streambound.tasks.encoding import Encoder, Share
+from streambound.tasks.kernels import take
 from streambound.tasks.ordered import encoded
-from streambound.tasks.steps import take
 
 Numbers = NDArray[np.int64]
 # Counts of completed matches held at once: 128 megabytes.
@@ -85,7 +85,7 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
     shares: dict[str, Share] = {}
     head, tail = dict[str, list[HeldRow]](), dict[str, list[HeldRow]]()
     for name in (s.alias for s in plan.plan.streams):
-        coder, one = Coder(plan, name), here.get(name)
+        coder, one = Encoder(plan, name), here.get(name)
         if one is None:
             shares[name] = coder.nothing
             continue

@@ -21,8 +21,9 @@ from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import Step
-from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
+from streambound.synopsis.state_codec import HeldRow, dump_held, load_held
 from streambound.tasks import emit, engine, ordered
+from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.edges import (
     FOUND,
     Edges,
@@ -34,7 +35,6 @@ from streambound.tasks.edges import (
     require_near,
 )
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.joint import JOINT
 from streambound.tasks.relations import rows_of
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import (
@@ -96,7 +96,7 @@ class _PartState:
                 self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
 
 
-class Windowed:
+class WindowEvaluation:
     """Partitions that follow each other in time, each by its edges (see ``evaluations.Evaluation``)."""
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -122,7 +122,7 @@ class Windowed:
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        edges = load_edges(given[JOINT])
+        edges = load_edges(given[COGROUP])
         self._follow(partition, edges.moments)
         with opened() as session:
             found = {label: self._across(session, state, edges) for label, state in self.parts.items()}

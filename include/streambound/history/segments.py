@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.evaluation.order import Order
-from streambound.history.evaluations import Compact, Step
+from streambound.history.evaluations import PlanEvaluation, Step
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.match_join import Matches, Row, project, standing
 from streambound.synopsis.plan import Streams
+from streambound.synopsis.row_join import Matches, Row, project, standing
 from streambound.synopsis.segments import (
     Segment,
     SegmentPlan,
@@ -26,15 +26,15 @@ from streambound.synopsis.segments import (
     sources,
     with_moments,
 )
-from streambound.synopsis.timed_serial import HeldRow, held_rows, hold
+from streambound.synopsis.state_codec import HeldRow, held_rows, hold
 from streambound.tasks import ordered
-from streambound.tasks.codes import Coder, Share
-from streambound.tasks.joint import JOINT
+from streambound.tasks.cogroup import COGROUP
+from streambound.tasks.encoding import Encoder, Share
 from streambound.tasks.relations import rows_of
 from streambound.tasks.segments import EXACT, Completed, completed, summarised
 
 
-class Segmented(Compact):
+class SegmentEvaluation(PlanEvaluation):
     """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
 
     def __init__(self, segments: SegmentPlan) -> None:
@@ -53,7 +53,7 @@ class Segmented(Compact):
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        segment = load_segment(self.segments, given[JOINT])
+        segment = load_segment(self.segments, given[COGROUP])
         if segment.first is None or segment.until is None:
             return {}
         self._follow(partition, segment.first, segment.until)
@@ -160,7 +160,7 @@ def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
 
 def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
     """The tuples of an occurrence as codes."""
-    coder, relation = Coder(plan, alias), plan.plan.query.occurrence(alias).relation
+    coder, relation = Encoder(plan, alias), plan.plan.query.occurrence(alias).relation
     if not tuples:
         return coder.nothing
     *columns, moments, counts = zip(*tuples, strict=True)

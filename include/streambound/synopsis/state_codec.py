@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row
+from streambound.synopsis.engine_state import Ages, EngineState, Slices
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Match, Matches, Row, RowJoin
 from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed_state import Ages, Slices, TimedState
 
 # The values of a held tuple's carried columns, its moment, and how many there are.
 HeldRow = tuple[Any, ...]
@@ -28,14 +28,14 @@ HeldRow = tuple[Any, ...]
 Answered = dict[Row, int | None]
 
 
-def dump_state(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
+def dump_state(state: EngineState, answered: Mapping[Row, int | None]) -> bytes:
     """The canonical bytes of a state between two batches, with the rows that were answered."""
     named = sorted(("+".join(s.synopsis.streams), s.tables) for s in state.tables.values())
     tables = [f"[{compact_text(name)},[{','.join(_slices(tables))}]]" for name, tables in named]
     return _dumped(state.now, tables, held_rows(state), answered)
 
 
-def held_rows(state: TimedState) -> dict[str, list[HeldRow]]:
+def held_rows(state: EngineState) -> dict[str, list[HeldRow]]:
     """The rows that are held of each stream."""
     carried = {s.alias: s.carried for s in state.plan.streams}
     return {
@@ -48,7 +48,7 @@ def held_rows(state: TimedState) -> dict[str, list[HeldRow]]:
     }
 
 
-def hold(state: TimedState, held: Mapping[str, Iterable[HeldRow]]) -> None:
+def hold(state: EngineState, held: Mapping[str, Iterable[HeldRow]]) -> None:
     """Hold these rows of each stream, and no others of it."""
     carried = {s.alias: s.carried for s in state.plan.streams}
     for alias, rows in held.items():
@@ -102,13 +102,13 @@ def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 
-def load_state(plan: Plan, document: Any, join: type[MatchJoin] = MatchJoin) -> tuple[TimedState, Answered]:
+def load_state(plan: Plan, document: Any, join: type[RowJoin] = RowJoin) -> tuple[EngineState, Answered]:
     """The state in what canonical bytes hold as JSON, and the rows that were answered.
 
     Raises:
         DataError: it is no state of this plan.
     """
-    state = TimedState(plan, join)
+    state = EngineState(plan, join)
     named = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
     with _readable(plan):
         for name, tables in document["tables"]:

@@ -26,8 +26,8 @@ from streambound.synopsis.plan import Condition, Key
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.serial import plain
 from streambound.synopsis.state import Values, class_of
+from streambound.tasks.kernels import absorb, total
 from streambound.tasks.ordered import encoded
-from streambound.tasks.steps import absorb, total
 
 Numbers = NDArray[np.int64]
 # Integers in a range of this size are numbered by a table, others by hashing.
@@ -46,7 +46,7 @@ class Column:
 class Share:
     """The tuples of one occurrence in a segment that can be part of a match, in order of time.
 
-    ``codes`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
+    ``encoding`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
     columns. ``moments`` has the virtual times of all tuples that count.
     """
 
@@ -59,7 +59,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Coder:
+class Encoder:
     """How the tuples of one occurrence are numbered."""
 
     plan: SegmentPlan
@@ -209,9 +209,9 @@ def _combined(columns: Sequence[Column], size: int) -> tuple[Numbers, list[tuple
     numbers, rows = first.numbers, [(value,) for value in first.values]
     for column in others:
         width = max(1, len(column.values))
-        joint = _numbered(pa.array(numbers * width + column.numbers))
-        numbers = joint.numbers
-        rows = [(*rows[pair // width], column.values[pair % width]) for pair in joint.values]
+        cogroup = _numbered(pa.array(numbers * width + column.numbers))
+        numbers = cogroup.numbers
+        rows = [(*rows[pair // width], column.values[pair % width]) for pair in cogroup.values]
     return numbers, rows
 
 

@@ -15,8 +15,8 @@ from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, with_new
-from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
+from streambound.synopsis.plan import Plan, Split, Streams, TablePlan
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, excluded, with_new
 from streambound.synopsis.state import Bucket, Table
 
 Ages = tuple[int | None, ...]
@@ -28,7 +28,7 @@ MONOTONE = (Op.LT, Op.LE, Op.GT, Op.GE)
 class Slices:
     """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
 
-    synopsis: MatchSynopsis
+    synopsis: TablePlan
     ring: Ring
     tables: dict[Ages, Table] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
@@ -103,7 +103,7 @@ class Held:
     those that arrived at ``moment``.
     """
 
-    def __init__(self, plan: Plan, join: MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: RowJoin) -> None:
         self.plan, self.join = plan, join
         self.older = {alias: Matches() for alias in plan.clock.streams}
         self.new = {alias: Matches() for alias in plan.clock.streams}
@@ -204,10 +204,10 @@ def _alike(matches: Matches) -> list[Match]:
     return list(found.values())
 
 
-class TimedState:
+class EngineState:
     """Tables and held tuples, and how time advances."""
 
-    def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: type[RowJoin] = RowJoin) -> None:
         self.plan = plan
         self.join = join(plan.query.ring, plan.joins, plan.clock.conditions, excluded(plan.synopses))
         self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
@@ -245,7 +245,7 @@ class TimedState:
             for match in found:
                 slices.add(match, moment)
 
-    def _made(self, synopsis: MatchSynopsis, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
+    def _made(self, synopsis: TablePlan, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
         """The partial matches of a set of streams that come about now."""
         for split in synopsis.splits:
             if all(composite in entering for composite in split.new):
