@@ -16,7 +16,7 @@ from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.planner import needs_time
 from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
-from streambound.synopsis.serial import canonical, plain, value_of
+from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
 
 
@@ -111,25 +111,35 @@ class EndingPass:
         """An occurrence of which a tuple counts."""
         return next((alias for alias in self.seen if any(True for _ in self._counting(alias, batch))), None)
 
-    def joined(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Batches of one partition as they may be taken in, if answers are asked for at its end alone.
+    def joined(self, rows: Sequence[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
+        """Rows of one partition as ``batches``, to be taken in if answers are asked for at its end alone.
 
-        Those after the end of the streams are one where what goes on asks for no order.
+        Those after the end of the streams are one batch where what goes on asks for no order.
         """
-        ordered, together = needs_time(self.plan.later), list[Batch]()
-        for batch in batches:
-            if ordered or batch.moment <= self.plan.last:
-                yield batch
-            elif (first := self._first(batch)) is not None:
-                if not together:
-                    self._follow(first, batch)
-                together.append(batch)
-        if together:
-            last, tuples = together[-1], dict[str, list[Encoded]]()
-            for batch in together:
-                for name, rows in batch.tuples.items():
-                    tuples.setdefault(name, []).extend(rows)
-            yield Batch(last.marker, tuples, last.moment, last.partition)
+        if needs_time(self.plan.later):
+            yield from self.batches(rows, partition)
+            return
+        yield from self.batches((row for row in rows if row[1] <= self.plan.last), partition)
+        tuples: dict[str, list[Encoded]] = {}
+        first, last = None, None
+        for stream, moment, values, count in rows:
+            if moment > self.plan.last:
+                row = dict(zip(self._columns[stream], decoded(values), strict=True))
+                if any(self._passes(alias, row) for alias in self._aliases[stream]):
+                    tuples.setdefault(stream, []).extend([row] * count)
+                    first = min(first or (moment, stream), (moment, stream))
+                    last = moment if last is None else max(last, moment)
+        if first is not None and last is not None:
+            (alias, *_) = self._aliases[first[1]]
+            self._follow(alias, Batch(first[0], {}, first[0], partition))
+            yield Batch(last, tuples, last, partition)
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for alias in self.seen:
+            found.setdefault(self.query.occurrence(alias).relation.name, []).append(alias)
+        return found
 
     def _follow(self, alias: str, batch: Batch) -> None:
         self.order.follow(self.query.occurrence(alias).relation, batch.moment, batch.partition)
@@ -163,10 +173,12 @@ class EndingPass:
         ]
 
     def _counting(self, alias: str, batch: Batch) -> Iterator[Encoded]:
+        name = self.query.occurrence(alias).relation.name
+        return (row for row in batch.tuples.get(name, ()) if self._passes(alias, row))
+
+    def _passes(self, alias: str, row: Encoded) -> bool:
         own, needed = self._own[alias]
-        for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ()):
-            if all(row[name] is not None for name in needed) and passes(own, row):
-                yield row
+        return all(row[name] is not None for name in needed) and passes(own, row)
 
     @cached_property
     def _own(self) -> dict[str, tuple[list[Atom], list[str]]]:
@@ -218,7 +230,7 @@ class EndingPass:
         """Batches in order of time, from (stream, moment, values as JSON holds them, multiplicity)."""
         found: dict[int, dict[str, list[Encoded]]] = {}
         for stream, moment, values, count in rows:
-            row = dict(zip(self._columns[stream], map(value_of, values), strict=True))
+            row = dict(zip(self._columns[stream], decoded(values), strict=True))
             found.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
         for moment in sorted(found):
             yield Batch(moment, found[moment], moment, partition)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from streambound.evaluation.ending import EndingPass
-from streambound.evaluation.events import Batch
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
@@ -33,14 +33,14 @@ class EndingEvaluation(ByEngine[EndingPass]):
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        return summed(map(self.engine.step, self.engine.joined(self._batches(partition, given))))
+        return summed(map(self.engine.step, self.engine.joined(self._rows(given), partition)))
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
-        for batch in self._batches(partition, given):
+        for batch in self.engine.batches(self._rows(given), partition):
             yield Step(batch.moment, partial(self.engine.step, batch))
 
-    def _batches(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Batch]:
+    def _rows(self, given: Mapping[str, bytes]) -> list[tuple[Any, ...]]:
+        """(stream, moment, values, multiplicity) of what tasks made of the streams."""
         mine = {alias: name for alias, name in self.streams.items() if alias in given}
-        rows = ((name, *row) for alias, name in mine.items() for row in json.loads(given[alias]))
-        return self.engine.batches(rows, partition)
+        return [(name, *row) for alias, name in mine.items() for row in json.loads(given[alias])]

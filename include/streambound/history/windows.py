@@ -103,6 +103,9 @@ class WindowEvaluation:
         self.plan = plan
         self.total: states.Total | None = None
         self.parts = {part.label: _PartState(part) for part in plan.parts}
+        # Each is asked of every partition, and made as text once.
+        self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
+        self._sum = query_of(added_up(plan, ordered.table(FOUND)))
         self.order = Order()
         self.peak_units = 0
 
@@ -198,7 +201,7 @@ class WindowEvaluation:
             with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
                 tables = [session.table(query_of(first_answered(plan, ordered.table(FOUND)))).cast(schema)]
         with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
-            return session.table(query_of(added_up(plan, ordered.table(FOUND)))).cast(schema)
+            return session.table(self._sum).cast(schema)
 
     def _follow(self, partition: str, found: Mapping[str, Moments]) -> None:
         moments = []
@@ -218,11 +221,12 @@ class WindowEvaluation:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.held[alias], True), _marked(heads[alias], False)]
                 known.enter_context(session.known(name, pa.concat_tables(tuples)))
-            return answer_rows(part.plan.query, self.plan.statement, session.table(query_of(across(part))))
+            found = session.table(self._across_edge[part.label])
+            return answer_rows(part.plan.query, self.plan.statement, found)
 
     def _new(self, session: Engine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
         """The answers inside a partition and across its edge, without rows that were answered before."""
-        inside, plan = edges.answers, self.plan
+        inside = edges.answers
         assert inside is not None
         schema = inside.schema
         added, removed = schema.empty_table(), schema.empty_table()
@@ -230,7 +234,7 @@ class WindowEvaluation:
             known.enter_context(session.known(INSIDE, inside))
             if across:
                 with session.known(FOUND, pa.concat_tables(across)):
-                    added = _added_up(session, plan, FOUND)
+                    added = self._added_up(session)
             known_rows = [state.answered for state in self.parts.values() if state.answered is not None]
             if known_rows:
                 before = pa.concat_tables(known_rows)
@@ -245,9 +249,14 @@ class WindowEvaluation:
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
         with session.known(FOUND, _numbered(both, 0)):
-            table = _added_up(session, plan, FOUND)
+            table = self._added_up(session)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
+
+    def _added_up(self, session: Engine) -> pa.Table:
+        """Rows of one partition in canonical order, equal ones as one."""
+        found = session.table(self._sum).drop_columns([PART])
+        return found.cast(emit.answer_schema(self.plan.statement.outputs))
 
     def dump(self) -> bytes:
         """The tuples that are held and the rows that were answered, of each part."""
@@ -299,12 +308,6 @@ def _numbered(table: pa.Table, number: int) -> pa.Table:
 
 def _marked(table: pa.Table, held: bool) -> pa.Table:
     return table.append_column(HELD, pa.array([held] * len(table), pa.bool_()))
-
-
-def _added_up(session: Engine, plan: WindowPlan, table: str) -> pa.Table:
-    """Rows of one partition in canonical order, equal ones as one."""
-    found = session.table(query_of(added_up(plan, ordered.table(table)))).drop_columns([PART])
-    return found.cast(emit.answer_schema(plan.statement.outputs))
 
 
 def _rows(session: Engine, text: str, schema: pa.Schema) -> pa.Table:

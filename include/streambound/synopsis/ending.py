@@ -192,4 +192,6 @@ def static_name(occurrence: Occurrence) -> str:
 
 def widened_row(row: Mapping[str, Any], shadows: tuple[Shadow, ...]) -> dict[str, Any]:
     """A tuple with the columns that hold its timestamp."""
+    if not shadows:
+        return dict(row)
     return {**row, **{shadow_name(name, shift): row[name] + shift for name, shift in shadows}}
