@@ -186,16 +186,18 @@ def timed_cases(
     ended = not delayed and draw(st.integers(0, 3)) == 0
     if ended:
         atoms.append(f"{draw(st.sampled_from(names))}.ts {draw(st.sampled_from(['< 9', '<= 4', '= 2']))}")
-    delays = dict.fromkeys(names, 0)
+    delays, backwards = dict.fromkeys(names, 0), False
     if delayed:
         # Of streams that precede each other in an order, each enters later than those before.
         numbers = draw(st.lists(st.integers(0, 5), min_size=len(names), max_size=len(names)))
         delays = dict(zip(names, sorted(numbers), strict=True))
+        # Or each is earlier than those before by an offset.
+        backwards = draw(st.booleans())
     for _ in range(draw(st.integers(0 if ended and not orders else 1, 4))):
         one, other = draw(st.permutations(names))[:2]
         offset = draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
         if orders:
-            one, other = sorted((one, other)) if delayed else (one, other)
+            one, other = sorted((one, other), reverse=backwards) if delayed else (one, other)
             offset = f" + {delays[other] - delays[one]}".replace("+ -", "- ") if delayed else ""
         op = draw(st.sampled_from(["<", "<="] if delayed else ["<", "<", "<=", "=", "<>"]))
         atoms.append(f"{one}.ts {op} {other}.ts{offset}")

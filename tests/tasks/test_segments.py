@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from tests.strategies import Case, timed_cases, timed_events
 
@@ -107,6 +107,7 @@ def test_segments_give_what_one_pass_gives(
 ) -> None:
     """Answers and, byte for byte, states at every boundary; and the answers of the definition."""
     case, plan, arriving = drawn(data, types, delayed)
+    event(f"aged: {bool(plan.aged)}")
     engine, other = OnePass(plan.real, {}), SegmentEvaluation(plan)
     for number, part in enumerate(cut(data, arriving)):
         expected: Counter[tuple[Any, ...]] = Counter()
@@ -183,7 +184,7 @@ def test_the_content_of_a_share_is_a_bag() -> None:
     ("sql", "why"),
     [
         ("SELECT DISTINCT 1 FROM S, T WHERE S.ts > T.ts", "duplicate-eliminating"),
-        ("SELECT 1 FROM S, T WHERE S.ts > T.ts + 5", "with offsets"),
+        ("SELECT 1 FROM S, T, U WHERE S.ts > T.ts + 5 AND T.ts > U.ts", "with offsets"),
         (
             "SELECT 1 FROM S, T, U WHERE S.ts <= T.ts + 5 AND T.ts <= U.ts + 1 AND S.ts <= U.ts + 3",
             "with offsets",

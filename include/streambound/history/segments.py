@@ -6,7 +6,7 @@ follows from tables whose size does not depend on the partition's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,8 @@ import pyarrow as pa
 from streambound.evaluation.order import Order
 from streambound.history.evaluations import PlanEvaluation, Step
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.plan import Streams
+from streambound.query.model import Attribute
+from streambound.synopsis.plan import Streams, TablePlan
 from streambound.synopsis.row_join import Matches, Row, project, standing
 from streambound.synopsis.segments import (
     Segment,
@@ -26,6 +27,7 @@ from streambound.synopsis.segments import (
     sources,
     with_moments,
 )
+from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import HeldRow, held_rows, hold
 from streambound.tasks import ordered
 from streambound.tasks.cogroup import COGROUP
@@ -56,26 +58,55 @@ class SegmentEvaluation(PlanEvaluation):
         segment = load_segment(self.segments, given[COGROUP])
         if segment.first is None or segment.until is None:
             return {}
-        self._follow(partition, segment.first, segment.until)
-        state, delays = self.engine.state, self.segments.delays
-        held = held_rows(state)
+        state, until = self.engine.state, segment.until
+        self._follow(partition, segment.first, until)
+
+        def enters(alias: str, row: HeldRow) -> bool:
+            return self.segments.enters(alias, row[-2], until)
+
+        held = self._held()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
         known = self._completed(_standing(self._summary(held)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
-        enters = {
-            a: [row for row in rows if row[-2] + delays[a] <= segment.until] for a, rows in came.items()
-        }
-        found = self._enter(segment.until, self._summary(enters))
-        _add(found, self._enter(segment.until, segment))
-        waits = {a: [row for row in rows if row[-2] + delays[a] > segment.until] for a, rows in came.items()}
-        waiting = {alias: [*rows, *segment.tail.get(alias, ())] for alias, rows in waits.items()}
-        hold(state, waiting)
+        before, waits = _split(came, enters)
+        after, late = _split(segment.tail, enters)
+        found = self._enter(until, self._summary(before))
+        for part in (segment, self._summary(after)):
+            _add(found, self._enter(until, part))
+        waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
+        self._hold(waiting)
         _add(found, self._completed(_standing(self._summary(waiting))))
         for row, count in known.items():
             found[row] -= count
-        state.now = segment.until
+        state.now = until
         self.engine.peak_units = max(self.engine.peak_units, self.units)
         return {row: count for row, count in found.items() if count}
+
+    def _held(self) -> dict[str, list[HeldRow]]:
+        """The tuples that have not entered: held as they came, or told apart by their timestamps."""
+        found = held_rows(self.engine.state)
+        for alias, synopsis in self.segments.aged.items():
+            places = _places(self.segments, alias, synopsis)
+            found[alias] = [
+                (*(key[place] for place in places), stamp, count)
+                for (stamp,), table in self.engine.state.tables[frozenset((alias,))].tables.items()
+                if stamp is not None
+                for (_, key), count in table.counts.items()
+            ]
+        return found
+
+    def _hold(self, waiting: Mapping[str, list[HeldRow]]) -> None:
+        """Have these tuples, and no others, that have not entered in virtual time."""
+        hold(self.engine.state, {a: rows for a, rows in waiting.items() if a not in self.segments.aged})
+        for alias, synopsis in self.segments.aged.items():
+            tables = self.engine.state.tables[frozenset((alias,))].tables
+            for ages in [ages for ages in tables if ages != (None,)]:
+                del tables[ages]
+            carried = _carried(self.segments, alias)
+            for *values, stamp, count in waiting[alias]:
+                if (stamp,) not in tables:
+                    tables[stamp,] = Table(synopsis.cells, self.plan.query.ring)
+                tables[stamp,].add(dict(zip(carried, values, strict=True)), count)
 
     def _summary(self, held: Mapping[str, list[HeldRow]]) -> Segment:
         """The summary of some tuples in virtual time."""
@@ -131,7 +162,13 @@ class SegmentEvaluation(PlanEvaluation):
         yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
 
     def _before(self) -> dict[Streams, Matches]:
-        """What is kept of each set of streams."""
+        """What has entered the tables, of each set of streams."""
+        if self.segments.aged:
+            return {
+                streams: standing(table, table.buckets)
+                for streams, slices in self.engine.state.tables.items()
+                for table in [slices.tables.get((None,) * len(slices.synopsis.ages)) or slices.empty()]
+            }
         return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
@@ -147,6 +184,24 @@ class SegmentEvaluation(PlanEvaluation):
         for slices, matches in new:
             for match in matches:
                 slices.add(match, until)
+
+
+def _carried(plan: SegmentPlan, alias: str) -> tuple[Attribute, ...]:
+    return next(s.carried for s in plan.real.streams if s.alias == alias)
+
+
+def _places(plan: SegmentPlan, alias: str, synopsis: TablePlan) -> list[int]:
+    """Where the carried columns are in the keys of a table."""
+    keys = [key.attribute for key in synopsis.cells[0].keys]
+    return [keys.index(attribute) for attribute in _carried(plan, alias)]
+
+
+def _split(
+    rows: Mapping[str, list[HeldRow]], chosen: Callable[[str, HeldRow], bool]
+) -> tuple[dict[str, list[HeldRow]], dict[str, list[HeldRow]]]:
+    """The rows for which something holds, and the others."""
+    some = {alias: [row for row in mine if chosen(alias, row)] for alias, mine in rows.items()}
+    return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
 
 
 def _standing(segment: Segment) -> dict[Streams, Matches]:

@@ -47,6 +47,10 @@ class Slices:
         for table in tables.values():
             table.changed.update(dict.fromkeys(table.buckets))
 
+    def empty(self) -> Table:
+        """A table of nothing."""
+        return Table(self.synopsis.cells, self.ring)
+
     def merge(self, new: Table) -> Matches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
         self.matches()

@@ -56,7 +56,21 @@ class SegmentPlan:
     @cached_property
     def delays(self) -> Mapping[str, int]:
         """How much later than its timestamp the virtual time of a tuple is, by stream."""
-        return {alias: self.real.clock.hold(alias) for alias in self.real.clock.streams}
+        found = _delays(self.real)
+        assert found is not None
+        return found
+
+    @cached_property
+    def aged(self) -> Mapping[str, TablePlan]:
+        """The tables that tell recent tuples apart by their timestamps, by stream."""
+        return {s.streams[0]: s for s in self.real.synopses if s.ages}
+
+    def enters(self, alias: str, moment: int, until: int) -> bool:
+        """Whether a tuple of a moment enters the tables up to a moment."""
+        if alias in self.aged:
+            ((_, _, margin),) = self.aged[alias].ages
+            return moment <= until - margin
+        return moment + self.delays[alias] <= until
 
     @property
     def delay(self) -> int:
@@ -131,17 +145,68 @@ def unserved(plan: Plan) -> str | None:
         return "it reads static relations"
     if any(len(composite) > 1 for composite in clock.composites):
         return "streams precede each other"
-    if any(_in_virtual_time(clock, condition) is None for condition in clock.conditions):
+    if _delays(plan) is None:
         return "its timestamps are compared with offsets that no delays make up for"
     if any(query.is_timestamp(a) for a in query.projected):
         return "a timestamp is projected"
     return None
 
 
-def _in_virtual_time(clock: Clock, condition: Join) -> Join | None:
+def _delays(plan: Plan) -> Mapping[str, int] | None:
+    """Delays of streams that make up for all offsets, and of which states say which tuples they hold up."""
+    clock = plan.clock
+    held = {alias: clock.hold(alias) for alias in clock.streams}
+    aged = {alias for s in plan.synopses for alias, _, _ in s.ages}
+    if not aged and all(_in_virtual_time(held, condition) for condition in clock.conditions):
+        return held
+    found = _potential(clock)
+    if found is None or not all(_in_virtual_time(found, condition) for condition in clock.conditions):
+        return None
+    fits = (
+        _told_by_age(plan, alias, delay) if alias in aged else delay == held[alias]
+        for alias, delay in found.items()
+    )
+    return found if all(fits) else None
+
+
+def _potential(clock: Clock) -> dict[str, int] | None:
+    """Delays under which no offset is left, the least of linked streams being 0; None if there are none."""
+    found: dict[str, int] = {}
+    for streams in clock.components(frozenset(clock.streams)):
+        start = min(streams)
+        part, pending = {start: 0}, [start]
+        while pending:
+            here = pending.pop()
+            for order in clock.orders:
+                if here in (order.early, order.late):
+                    other = order.late if order.early == here else order.early
+                    by = order.offset if order.early == here else -order.offset
+                    if other not in part:
+                        part[other] = part[here] + by
+                        pending.append(other)
+                    elif part[other] != part[here] + by:
+                        return None
+        least = min(part.values())
+        found.update((alias, delay - least) for alias, delay in part.items())
+    return found
+
+
+def _told_by_age(plan: Plan, alias: str, delay: int) -> bool:
+    """Whether a table of the stream alone has what a delay holds up, by timestamp and as good as it came."""
+    tables = [s for s in plan.synopses if any(alias == of for of, _, _ in s.ages)]
+    if [s.streams for s in tables] != [(alias,)] or len(tables[0].cells) != 1 or plan.clock.hold(alias):
+        return False
+    ((_, _, margin),), (cell,) = tables[0].ages, tables[0].cells
+    carried = next(s.carried for s in plan.streams if s.alias == alias)
+    # Where the last of them enters a tick earlier, no other stream may have to precede this one.
+    early = all(order.early == alias for order in plan.clock.orders if alias in (order.early, order.late))
+    fits = margin == delay or (margin == delay - 1 and early)
+    return fits and {key.attribute for key in cell.keys} == set(carried)
+
+
+def _in_virtual_time(delays: Mapping[str, int], condition: Join) -> Join | None:
     """A time condition in virtual time; None if an offset is left."""
-    early, late = condition.left.occurrence, condition.right.occurrence
-    left = condition.offset + clock.hold(early) - clock.hold(late)
+    left = condition.offset + delays[condition.left.occurrence] - delays[condition.right.occurrence]
     # Of whole numbers x < y + 1 is x <= y.
     op = _BY_ONE.get((condition.op, left), condition.op if left == 0 else None)
     return None if op is None else replace(condition, op=op, offset=0, offset_text="")
@@ -152,12 +217,18 @@ _BY_ONE = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1)
 
 def _virtual(plan: Plan) -> Plan:
     """A plan in virtual time."""
-    clock = plan.clock
-    found = {condition: _in_virtual_time(clock, condition) for condition in clock.conditions}
+    clock, delays = plan.clock, _delays(plan) or {}
+    found = {condition: _in_virtual_time(delays, condition) for condition in clock.conditions}
     conditions = tuple(condition for condition in found.values() if condition is not None)
     where = tuple((found.get(atom) or atom) if isinstance(atom, Join) else atom for atom in plan.query.where)
     query = replace(plan.query, where=where)
-    return replace(plan, query=query, clock=replace(clock, conditions=conditions), windows=())
+    return replace(
+        plan,
+        query=query,
+        clock=replace(clock, conditions=conditions),
+        windows=(),
+        synopses=tuple(replace(synopsis, ages=()) for synopsis in plan.synopses),
+    )
 
 
 def _sets(plan: Plan) -> list[Streams]:
