@@ -1,6 +1,6 @@
 """Which queries go by windows, and how little of a partition the driver sees of them.
 
-``test_timed`` and ``test_united`` hold that answers and states are those of one pass, however time is cut.
+``test_timed`` and ``test_statement`` hold that answers and states are those of one pass, however time is cut.
 """
 
 from __future__ import annotations
