@@ -25,7 +25,7 @@ from streambound.evaluation.events import in_order, refuse_overflow
 from streambound.live.step import uncollected
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import decoded
 from streambound.tasks import emit
 

@@ -18,12 +18,12 @@ from typing import Any
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.history.united import live_evaluation
+from streambound.history.statement import live_evaluation
 from streambound.live.entries import Entries, entries_of, state_of
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
 
