@@ -98,6 +98,7 @@ def test_what_is_said_to_lack_changes_what_is_found(case: Case) -> None:
     if not report.causes or "UNION" in case.sql or " OR " in case.sql:
         return
     draft = Draft.of(case.sql)
+    assert draft is not None
     for cause in report.causes:
         if window := re.search(r"such as (.*)$", cause.fix):
             draft = draft.with_condition(0, window[1])

@@ -186,6 +186,8 @@ class _Groups:
                 for k in self.keys
             ):
                 return None
+            if not aggregate.arguments:
+                return "bounded"
             place = aggregate.arguments[0]
             if all(s[place].term in [s[k].term for k in self.keys] for s in select):
                 return judge(distinct(self.statement, self.selections, self.keys)).outcome.value
@@ -256,6 +258,8 @@ def _counted(selection: Selection, aggregate: Aggregate) -> list[NullTest]:
 
 def _where(selection: Selection, aggregate: Aggregate, op: Op, value: Fraction) -> Selection:
     """The rows of which one decides a comparison of an extremum."""
+    if not aggregate.arguments:
+        return selection
     term = selection.base.select[aggregate.arguments[0]].term
     if not isinstance(term, Attribute):
         return selection

@@ -46,7 +46,9 @@ def _kept(selection: Selection, join: AsOf) -> Verdict:
                 message = f"the last tuple of each {attribute} is kept, and no condition bounds it"
                 reason = Reason("unbounded-versions", message, (attribute,), join.place)
                 return Verdict(Outcome.UNBOUNDED, NAME, (reason,))
-            if join.left is not None and not _at_once(query, join, join.left):
+            if join.left is not None and not (
+                query.is_timestamp(join.left) and _at_once(query, join, join.left)
+            ):
                 message = f"rows of {join.left.occurrence} wait, and need what {join.alias} was before"
                 reason = Reason("open-question", message, (), join.place)
                 return Verdict(Outcome.UNKNOWN, NAME, (reason,))

@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streambound.boundedness.exact import NAME
-from streambound.boundedness.questions import Judge, Question, by_top, distinct, of_rows, worst
+from streambound.boundedness.questions import (
+    Judge,
+    Question,
+    by_top,
+    distinct,
+    lasting,
+    of_rows,
+    shows_time,
+    worst,
+)
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.query.model import Attribute
 from streambound.query.operators import Frame, Framing, Kind, Over
@@ -67,10 +76,18 @@ class _Frames:
         positions = over.partition
         frame = self._frame(over)
         if frame is None:
+            if all(shows_time(s, top, over.partition) for s, top in self.tops):
+                # A partition ends, and is forgotten then.
+                return
             positions = (*positions, *self.shown, *(p for p, _ in over.order))
-        elif not frame.rows and frame.before is not None:
+            if over.aggregate is not None and (over.aggregate.distinct or over.aggregate.kind is Kind.LIST):
+                positions = (*positions, *over.aggregate.arguments)
+            for asked in lasting(self.statement, self.selections, dict.fromkeys(positions)):
+                yield Question(asked, reason, plain)
             return
-        elif over.aggregate is not None and frame.before is None:
+        if not frame.rows and frame.before is not None:
+            return
+        if over.aggregate is not None and frame.before is None:
             if over.aggregate.distinct and over.aggregate.kind not in (Kind.LEAST, Kind.GREATEST):
                 positions = (*positions, *over.aggregate.arguments)
             if over.aggregate.kind is Kind.LIST:

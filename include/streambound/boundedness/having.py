@@ -63,14 +63,17 @@ def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
     kinds = {t.aggregate: then.aggregates[t.aggregate] for t in found}
     if all(a.counts_rows for a in kinds.values()):
         most = max(int(t.value) for t in found) + 2
-        truths = [_truth(tests, dict.fromkeys(kinds, Fraction(n))) for n in range(1, max(most, 2) + 1)]
+        # It is the same for all numbers between two that are compared.
+        near = {int(t.value) + step for t in found for step in (-1, 0, 1, 2)} | {1, 2, most}
+        numbers = sorted(n for n in near if n >= 1)
+        truths = [_truth(tests, dict.fromkeys(kinds, Fraction(n))) for n in numbers]
         return Condition(never=not any(truths), visible=any(truths), monotone=truths == sorted(truths))
     whole, extrema, rising = list[int](), list[tuple[int, Op, Fraction]](), True
     for test in found:
         aggregate = kinds[test.aggregate]
         if aggregate.counts_rows:
             rising = rising and test.op in (Op.GT, Op.GE)
-        elif aggregate.kind in _EXTREMA and (op := _above(aggregate, test)) is not None:
+        elif aggregate.kind in _EXTREMA and _alone(aggregate) and (op := _above(aggregate, test)) is not None:
             extrema.append((test.aggregate, op, test.value))
             rising = rising and test.op is op
         elif _truncated(aggregate, test, selections):
@@ -100,6 +103,12 @@ def _truth(tests: Test | Tests, values: Mapping[int, Fraction]) -> bool:
         return bool(_HOLDS[tests.op](values[tests.aggregate], tests.value))
     join = all if tests.every else any
     return join(_truth(part, values) for part in tests.parts)
+
+
+def _alone(aggregate: Aggregate) -> bool:
+    """Whether an extremum is of a column as it is."""
+    one = len(aggregate.arguments) == 1 and aggregate.by is None
+    return one and aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
 
 
 def _above(aggregate: Aggregate, test: Test) -> Op | None:

@@ -20,6 +20,7 @@ from streambound.boundedness.questions import (
     distinct,
     filtered,
     keyed,
+    lasting,
     shows_time,
     worst,
 )
@@ -94,7 +95,8 @@ class _Ranks:
             shown = set(range(len(self.selections[0].base.select))) - order - set(self.keys)
         if shown:
             positions = (*self.keys, *sorted(shown))
-            yield Question(distinct(self.statement, self.selections, positions), "rows of a tie", True)
+            for asked in lasting(self.statement, self.selections, positions):
+                yield Question(asked, "rows of a tie", True)
 
     def _batch(self) -> bool:
         """Whether a tie is of few rows: those of one moment of one stream."""

@@ -7,7 +7,7 @@ unbounded makes the statement unbounded; else the statement is then unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from streambound.boundedness.exact import NAME
@@ -153,6 +153,24 @@ def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[in
 def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
     """The statement of the different values of some outputs."""
     return of_rows(statement, selections, BOOLEANS, positions)
+
+
+def lasting(
+    statement: Statement, selections: Iterable[Selection], positions: Iterable[int]
+) -> Iterator[Statement | Verdict]:
+    """What must be known for ever of rows that change for ever: of a time among it there is no end."""
+    selections, positions = list(selections), list(positions)
+    times = {
+        p: term
+        for s in selections
+        for p in positions
+        if isinstance(term := s.base.select[p].term, Attribute) and s.base.is_time(term)
+    }
+    for term in times.values():
+        message = f"{term} is a part of rows that change for ever, and no condition bounds {term}"
+        reason = Reason("unbounded-projection", message, (term,))
+        yield Verdict(Outcome.UNBOUNDED, NAME, (reason,))
+    yield distinct(statement, selections, [p for p in positions if p not in times])
 
 
 def keyed(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:

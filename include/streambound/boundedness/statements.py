@@ -19,6 +19,7 @@ from streambound.boundedness.exact import NAME
 from streambound.boundedness.finals import final_of
 from streambound.boundedness.framed import framed
 from streambound.boundedness.guards import guarded, judged
+from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -36,7 +37,7 @@ def decide(statement: Statement) -> Decision:
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
     found = _decided(statement)
-    return replace(found, verdict=_of_the_text(statement, found.verdict))
+    return replace(found, verdict=_of_the_text(statement, within_limits(statement, found.verdict)))
 
 
 def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:

@@ -32,11 +32,10 @@ class Draft:
     write: Callable[[], str]
 
     @classmethod
-    def of(cls, sql: str) -> Draft:
-        """The draft of a text that the front end has read."""
+    def of(cls, sql: str) -> Draft | None:
+        """The draft of a text that the front end has read; None of one that is no statement of Spark SQL."""
         tree = _tree(sql)
-        assert tree is not None
-        return cls(tree, lambda: sql)
+        return None if tree is None else cls(tree, lambda: sql)
 
     @cached_property
     def sql(self) -> str:
@@ -163,9 +162,9 @@ def edited_within(
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if token.token_type is TokenType.SELECT and depth == 0 and start <= token.start < end:
             select = sql[token.start : end]
-            if _tree(select) is None:
-                return None
             draft = Draft.of(select)
+            if draft is None:
+                return None
             for edit in edits:
                 draft = edit(draft)
             return sql[: token.start] + draft.sql + sql[end:]

@@ -112,7 +112,11 @@ def suggestions(
     if verdict.bounded or any(reason.code == "search-limit" for reason in verdict.reasons):
         return ()
     search = _Search(statement, catalog, stages)
-    found = search.bounded(_State((), Draft.of(statement.bare or statement.sql), verdict.reasons))
+    draft = Draft.of(statement.bare or statement.sql)
+    if draft is None:
+        # It is in words that Spark has not, and has none that Spark has.
+        return ()
+    found = search.bounded(_State((), draft, verdict.reasons))
     sized = [(state.size(), state) for state in found if state.size is not None]
     made = (search.suggestion_of(state, size) for size, state in _chosen(sized))
     return tuple(suggestion for suggestion in made if suggestion is not None)

@@ -96,7 +96,12 @@ def aggregate(node: exp.Expr) -> Called | None:
     given = [one.this if isinstance(one, exp.Order) else one for one in given]
     if name in _CONDITIONAL and given:
         condition = given.pop()
-    if kind is Kind.COUNT and given and isinstance(given[0], (exp.Star, exp.Literal, exp.Boolean)):
+    constant = (exp.Star, exp.Literal, exp.Boolean)
+    if distinct and any(isinstance(one, exp.Star) for one in given):
+        return None
+    if distinct:
+        given = [one for one in given if not isinstance(one, constant)] or given[:1]
+    elif kind is Kind.COUNT and given and isinstance(given[0], constant):
         given = []
     by = given[1] if name in _BY and len(given) > 1 else None
     if name in _BY:

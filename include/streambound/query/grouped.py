@@ -89,6 +89,9 @@ class Asked:
                 arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
         if summed is None:
             arguments = tuple(dict.fromkeys(n for node in one.arguments for n in self.spread(node)))
+        if one.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and one.by is None:
+            # Of a constant: the same in every group.
+            return Aggregate(Kind.ANY, blockers.words(one.node, sql), place=place_of(one.node, sql))
         by = None if one.by is None else self.output(one.by)
         if by is not None and one.kind in (Kind.LEAST, Kind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
@@ -203,6 +206,10 @@ class _Group:
     ) -> None:
         self._select, self._names, self._items = select, names, items
         self._windows, self._sessions = windows, sessions
+        for window in sessions:
+            if window.stamp is not None and not names.is_stamp(window.stamp):
+                what = "a session of a column that is no application timestamp"
+                raise blockers.blocker(what, window.node, names.inliner.text)
         self._asked = Asked(names)
         self._aggregates: dict[Aggregate, int] = {}
         self._left_out: set[str] = set()

@@ -35,6 +35,7 @@ from streambound.query.names import Names, Substitution
 from streambound.query.operators import Framing, Grouping, Ranking, Tests
 from streambound.query.parts import (
     GROUPED,
+    NESTED,
     Done,
     Item,
     Other,
@@ -406,6 +407,9 @@ class Inliner:
             elif number and side in ("", "LEFT") and self._looked_up(source):
                 side = f"ASOF {side}".strip()
             names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
+            if join.meta.get(NESTED):
+                what = "an outer join within the parentheses of another"
+                self._missing.append(blockers.blocker(what, join, self._sql))
             names.join(join)
             on = join.args.get("on")
             names.ons.append([] if on is None else [on])
@@ -1089,6 +1093,13 @@ class Inliner:
         if not rows or self._missing:
             return []
         if any(not one.plain for one in rows):
+            if any(map(self._reads_around, rows)):
+                self._missing.append(
+                    blockers.blocker(
+                        "a correlated sub-query that is more than joins and filters", condition, self._sql
+                    )
+                )
+                return []
             rows = (self._fed(rows, "sub_query"),)
         parts = [part for one in rows for part in one.parts]
         if len(parts) > 1 and not negated:
@@ -1103,6 +1114,19 @@ class Inliner:
                 conditions.append(self._same(left, right.copy(), negated))
             made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
         return made
+
+    def _reads_around(self, rows: Rows) -> bool:
+        """Whether rows depend on those of a query around."""
+        for part in rows.parts:
+            own = {
+                t.args["alias"].name for t in (*part.tables, *(t for p in part.partners for t in p.tables))
+            }
+            said = [*part.conditions, *(c.value for c in part.columns)]
+            said += [c for p in part.partners for c in p.conditions]
+            tables = {column.table for one in said for column in one.find_all(exp.Column)}
+            if any(name and not name.startswith("#") and name not in own for name in tables):
+                return True
+        return False
 
     def _same(self, left: exp.Expr, right: exp.Expr, negated: bool) -> exp.Expr:
         """That a value is one of a sub-query's; of NOT IN also that it cannot be told, for NULL."""

@@ -242,6 +242,8 @@ def _holds(node: exp.Expr) -> bool | None:
         if isinstance(node, exp.And):
             return False if False in ends else None if None in ends else True
         return True if True in ends else None if None in ends else False
+    if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ, exp.Dot, exp.Bracket)):
+        return None
     if isinstance(node, (exp.Binary, exp.Between, exp.In)) and any(
         _nothing_in(end) for end in node.iter_expressions()
     ):
@@ -259,6 +261,25 @@ def _is_null(node: exp.Expr) -> bool | None:
         inner = _is_null(node.this)
         return None if inner is None else not inner
     return None
+
+
+def without_missing(node: exp.Expr) -> exp.Expr:
+    """An expression without the missing columns that COALESCE passes over."""
+
+    def of(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Coalesce):
+            return part
+        kept = [one for one in (part.this, *part.expressions) if not _nothing_in(one)]
+        if len(kept) == 1 + len(part.expressions):
+            return part
+        if len(kept) < 2:
+            return kept[0] if kept else _null()
+        return exp.Coalesce(this=kept[0], expressions=kept[1:])
+
+    if node.find(exp.Coalesce) is None:
+        return node
+    made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
+    return made
 
 
 def _nothing_in(node: exp.Expr) -> bool:

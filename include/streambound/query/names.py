@@ -15,7 +15,7 @@ from streambound.query.clock import is_clock, with_clock
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.differences import band, microseconds, plain
-from streambound.query.joining import alternatives, sought_after, without_nulls
+from streambound.query.joining import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parts import (
     Item,
     Part,
@@ -129,7 +129,7 @@ class Names:
                     partners += self.inliner.partners(condition, query, found)
                     continue
                 conditions.append(self.condition(found.of(condition)))
-            values = tuple(self._at_once(found.of(item)) for item in items)
+            values = tuple(without_missing(self._at_once(found.of(item))) for item in items)
             kept = without_nulls(conditions)
             sought = sought_after(partners)
             if kept is None or sought is None:
@@ -259,6 +259,18 @@ class Names:
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:
         """The start or end of a window, of the timestamp that it names or of the stream's own."""
         return window.value(end, node, window.stamp if window.stamp is not None else self.stamp(window.node))
+
+    def is_stamp(self, node: exp.Expr) -> bool:
+        """Whether a name is that of an application timestamp."""
+        at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
+        if at is None:
+            return False
+        part = self.sources[at[0]].parts[0]
+        found = part.columns[at[1]].value
+        if not isinstance(found, exp.Column):
+            return False
+        owners = (table for table in part.tables if table.args["alias"].name == found.table)
+        return any(self.inliner.relation_of(table).timestamp == found.name for table in owners)
 
     def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
         """Which column of a source is the timestamp of its stream, under another name."""
@@ -472,6 +484,9 @@ class Names:
             found = [(i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None]
         if key in self.merged:
             found = [pair for pair in found if pair[0] == self.merged[key]]
+        if len(found) > 1:
+            # What SEMI and ANTI look at is not shown.
+            found = [pair for pair in found if self.sides[pair[0]] not in ("SEMI", "ANTI")] or found
         if len(found) > 1:
             owners = [self.sources[i].key for i, _ in found]
             raise QueryError(

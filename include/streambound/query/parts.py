@@ -176,6 +176,8 @@ def conditions_of(select: exp.Select) -> Iterator[exp.Expr]:
 
 # Of a join within parentheses that an outer join is with: its tables come first, the join with the last.
 GROUPED = "grouped"
+# An outer join with an outer join in parentheses.
+NESTED = "nested"
 
 
 def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
@@ -217,6 +219,7 @@ def _grouped(join: exp.Join, inner: list[exp.Join]) -> Iterator[exp.Join]:
     parts = {key: value for key, value in join.args.items() if key not in ("this", "on")}
     ons = [one.args["on"].copy() for one in (last, join) if one.args.get("on") is not None]
     made = _beside(join, last.this, parts)
+    made.meta[NESTED] = any(one.args.get("side") or one.args.get("method") for one in within[1:])
     if ons:
         made.set(
             "on",

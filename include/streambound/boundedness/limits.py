@@ -1,0 +1,71 @@
+"""Where ``bounded`` is not settled: shapes that the reductions do not cover (docs/theory.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streambound.boundedness.exact import NAME
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.constraints.cases import cases
+from streambound.constraints.system import system
+from streambound.constraints.time import TimeOrder
+from streambound.query.model import Attribute, Kind
+from streambound.query.operators import Aggregate, Framing, Grouping
+from streambound.query.operators import Kind as Kept
+from streambound.query.statement import Block, Selection, Statement
+
+_EXTREMA = (Kept.LEAST, Kept.GREATEST)
+
+
+def within_limits(statement: Statement, verdict: Verdict) -> Verdict:
+    """The verdict; unknown in place of bounded where a part of the statement is an open question."""
+    inside = (o for s in statement.selections for g in s.guards for o in g.base.occurrences)
+    if any(o.relation.kind is Kind.VERSIONED for o in inside):
+        # Rows may be taken back, and which stay is not settled.
+        verdict = replace(verdict, final=None)
+    if not verdict.bounded:
+        return verdict
+    reason = next((r for block in statement.blocks for r in _open(block)), None)
+    return verdict if reason is None else Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _open(block: Block) -> Iterator[Reason]:
+    for selection in block.selections:
+        for guard in selection.guards:
+            if any(o.relation.kind is Kind.VERSIONED for o in guard.base.occurrences):
+                message = "what is looked for is in a table that changes: rows come and go with it"
+                yield Reason("open-question", message, (), guard.place)
+    if isinstance(block.then, Grouping):
+        asked = [a for a in block.then.aggregates if any(_computed(s, a) for s in block.selections)]
+    elif isinstance(block.then, Framing):
+        asked = []
+        for over in block.then.functions:
+            if any(_joins(s) for s in block.selections):
+                message = f"{over.name} is over the rows of a join that time does not keep together"
+                yield Reason("open-question", message, (), over.place)
+    else:
+        return
+    for aggregate in asked:
+        message = f"{aggregate.text} is computed from columns of several streams, and is no sum of products"
+        yield Reason("open-question", message, (), aggregate.place)
+
+
+def _computed(selection: Selection, aggregate: Aggregate) -> bool:
+    """Whether an aggregate is of what compares or computes something of several streams."""
+    terms = [selection.base.select[p].term for p in aggregate.arguments]
+    owners = {t.occurrence for t in terms if isinstance(t, Attribute)}
+    if len(owners) < 2 or aggregate.by is not None or aggregate.distinct or aggregate.kind is Kept.LIST:
+        return False
+    linear = aggregate.polynomial is not None and all(
+        len(factors) <= 1 for _, factors in aggregate.polynomial
+    )
+    known = aggregate.polynomial is not None and (aggregate.kind not in _EXTREMA or linear)
+    return not known and _joins(selection)
+
+
+def _joins(selection: Selection) -> bool:
+    """Whether rows come of several streams that time does not keep together."""
+    return any(
+        len(TimeOrder(system(query)).composites) > 1 for case in cases(selection) for query in case.parts
+    )
