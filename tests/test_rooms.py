@@ -66,6 +66,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
     "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
+    "imports": ["query"],
     "examination": ["query", "compiler", "approximate", "report"],
     "cli": [
         *(
@@ -78,7 +79,7 @@ ALLOWED: dict[str, list[str] | str] = {
             "checkpoint",
             "approximate",
         ),
-        *("history", "live", "spark", "report", "simulator", "examination"),
+        *("history", "live", "spark", "report", "simulator", "examination", "imports"),
     ],
     "__init__": ["api"],
 }

@@ -22,8 +22,8 @@ from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
 VERSION = 4
-# The user's own spelling: of constants, of offsets.
-_SPELLING = ("text", "offset_text")
+# The user's own spelling, of constants and of offsets, and what no answer depends on.
+_LEFT_OUT = ("text", "offset_text", "observed")
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -67,7 +67,7 @@ def _described(thing: Any) -> Any:
         body = {
             f.name: _described(getattr(thing, f.name))
             for f in fields(thing)
-            if f.compare and f.name not in _SPELLING
+            if f.compare and f.name not in _LEFT_OUT
         }
         return [type(thing).__name__, body]
     if isinstance(thing, Mapping):

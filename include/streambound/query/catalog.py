@@ -10,6 +10,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         columns: {departed_at: timestamp, origin: string, dep_delay: int}
         not_null: [origin]
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
+        observed: {dep_delay: {min: -43, max: 1301}}      # no promise: numbers for suggestions
         max_rows_per_timestamp: 60         # in any partition or file
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
@@ -45,9 +46,12 @@ RELATION_KEYS = (
     "kind",
     "max_rows_per_timestamp",
     "not_null",
+    "observed",
     "primary_key",
     "timestamp",
 )
+# What is counted of an observed column.
+COUNTED = ("different", "nulls")
 # Values that aliases may stand for, each as often as it is said: a few lines can say billions.
 ALIASED = 100_000
 # Bits of an integer that a file may hold; Python takes long to print one of many more.
@@ -170,28 +174,39 @@ def load_catalog(path: Path) -> Catalog:
     Raises:
         CatalogError: the file is missing, not YAML, or not a catalog.
     """
-    text = _read(path)
+    return catalog_of_text(read_text(path), str(path))
+
+
+def catalog_of_text(text: str, source: str) -> Catalog:
+    """The catalog that a text in YAML is.
+
+    Args:
+        source: the file that it is from, as messages name it.
+
+    Raises:
+        CatalogError: it is not YAML, or not a catalog.
+    """
     try:
         # _Loader is a SafeLoader.
         document = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        raise _yaml_error(path, text, error) from None
+        raise _yaml_error(source, text, error) from None
     except RecursionError:
         raise CatalogError(
-            "not valid YAML: nested too deeply", subject=str(path), accepted="streams, relations, columns"
+            "not valid YAML: nested too deeply", subject=source, accepted="streams, relations, columns"
         ) from None
     if not isinstance(document, Mapping) or set(document) != {"streams"}:
         keys = list(document) if isinstance(document, Mapping) else None
         raise CatalogError(
             f"the top level is {shown(document)}" if keys is None else f"the top level has {_listing(keys)}",
-            subject=str(path),
+            subject=source,
             accepted="one key, streams, with a mapping of names to relations",
             fix=None if not keys or "streams" in keys else meant(str(keys[0]), ["streams"]),
         )
     try:
-        return catalog_from_mapping(document["streams"], source=str(path))
+        return catalog_from_mapping(document["streams"], source=source)
     except CatalogError as error:
-        raise error.about(str(path)) from None
+        raise error.about(source) from None
 
 
 def _listing(keys: list[Any]) -> str:
@@ -200,9 +215,14 @@ def _listing(keys: list[Any]) -> str:
     return f"the keys {', '.join(told)}" if told else "no keys"
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a catalog file, with its own ends of lines.
+
+    Raises:
+        CatalogError: it is missing, or no text.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         problem, fix = f"not UTF-8 text: byte {error.start}", "save the file as UTF-8"
     except IsADirectoryError:
@@ -230,7 +250,7 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
     return Catalog(relations, source)
 
 
-def _yaml_error(path: Path, text: str, error: yaml.YAMLError) -> CatalogError:
+def _yaml_error(source: str, text: str, error: yaml.YAMLError) -> CatalogError:
     mark = getattr(error, "problem_mark", None)
     place = Place(mark.line + 1, mark.column + 1) if mark else None
     problem = getattr(error, "problem", None) or str(error)
@@ -238,7 +258,7 @@ def _yaml_error(path: Path, text: str, error: yaml.YAMLError) -> CatalogError:
     unmade = isinstance(error, yaml.constructor.ConstructorError)
     return CatalogError(
         problem if unmade else f"not valid YAML: {problem}",
-        subject=str(path),
+        subject=source,
         place=place,
         text=text,
         fix="correct or remove it" if unmade else "check the indentation and quotes at this place",
@@ -279,10 +299,13 @@ def _relation(name: str, body: Any) -> Relation:
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
+    observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
     return Relation(
         name=name,
         kind=Kind(kind),
-        columns=tuple(Column(c, t, domains.get(c), c in nullable) for c, t in types.items()),
+        columns=tuple(
+            Column(c, t, domains.get(c), c in nullable, observed=observed.get(c)) for c, t in types.items()
+        ),
         timestamp=timestamp,
         granularity=_granularity(name, described.get("granularity")),
         description=str(described.get("description") or ""),
@@ -395,6 +418,26 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
         raise CatalogError(f"stream {name}: domains is {shown(domains)}", accepted="a mapping of columns")
     _refuse_unknown(name, "domains", [c for c in domains if c not in types], types)
     return {c: _domain(f"stream {name}, domain of {c}", types[c], d) for c, d in domains.items()}
+
+
+def _observed(name: str, types: dict[str, Type], opaque: list[str], observed: Any) -> dict[str, Domain]:
+    """What the rows of a relation had once; what was counted of them is for people."""
+    if observed is None:
+        return {}
+    if not isinstance(observed, Mapping):
+        raise CatalogError(f"stream {name}: observed is {shown(observed)}", accepted="a mapping of columns")
+    _refuse_unknown(name, "observed", [c for c in observed if c not in types and c not in opaque], types)
+    found = {}
+    for column, body in observed.items():
+        where = f"stream {name}, what was observed of {column}"
+        if not isinstance(body, Mapping) or set(body) - {"min", "max", "values", *COUNTED}:
+            raise CatalogError(
+                f"{where}: found {shown(body)}", accepted=f"min and max, or values, and {', '.join(COUNTED)}"
+            )
+        # A nested column has no order, and may have been counted.
+        if column in types and (ends := {key: value for key, value in body.items() if key not in COUNTED}):
+            found[column] = _domain(where, types[column], ends)
+    return found
 
 
 def _domain(where: str, kind: Type, body: Any) -> Domain:

@@ -177,7 +177,16 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
         if column.computed is None or is_clock(column.computed):
             return None if column.computed is None else "timestamp"
         return f"computed({column.computed.sql()[:60]})"
-    text = " ".join(column.type.split())
+    return type_of(column.type)
+
+
+def type_of(written: str) -> str:
+    """The type of a catalog for what an engine calls it; of one that is not known a name that none reads.
+
+    >>> type_of("Nullable(TIMESTAMP_LTZ(9))"), type_of("GEOMETRY")
+    ('timestamp', 'object(GEOMETRY)')
+    """
+    text = " ".join(written.split())
     while match := _AROUND.fullmatch(text):
         text = match[1]
     if canonical(text):
@@ -186,7 +195,7 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
         return "timestamp"
     if (known := _MEANT.get(text.lower())) is not None:
         return known
-    return text if nested(text) else f"object({' '.join(text.split())})"
+    return text if nested(text) else f"object({text})"
 
 
 def _changes(table: DeclaredTable, language: Language) -> bool:
@@ -268,7 +277,12 @@ def _completed(script: Relation, catalog: Relation) -> Relation:
                 fix="give it one type in both",
             )
     columns = [
-        replace(column, domain=other.domain, nullable=column.nullable and other.nullable)
+        replace(
+            column,
+            domain=other.domain,
+            nullable=column.nullable and other.nullable,
+            observed=other.observed,
+        )
         if (other := known.pop(column.name.lower(), None)) is not None
         else column
         for column in script.columns

@@ -43,6 +43,7 @@ class Column:
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
+    ``observed`` are values that rows had once: numbers for suggestions, and no promise.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Column:
     of: tuple[str, ...] = ()
     onto: bool = True
     assumed: bool = False
+    observed: Domain | None = None
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
