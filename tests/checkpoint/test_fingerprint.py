@@ -96,6 +96,7 @@ COUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a domain": lambda c: c["S"]["domains"].update(B={"min": 0, "max": 99}),
     "NOT NULL of a mentioned column": lambda c: c["S"]["not_null"].append("B"),
     "type of a mentioned column": lambda c: c["S"]["columns"].update(B="decimal(9,0)"),
+    "a rate": lambda c: c["S"].update(rate={"rows": 9, "per": "hour"}),
     "the timestamp": lambda c: c["S"].pop("timestamp"),
 }
 

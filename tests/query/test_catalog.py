@@ -17,7 +17,7 @@ from tests.query.test_misspelt import PYTHON
 from streambound.compiler import check
 from streambound.errors import CatalogError, DataError, QueryError, UnsupportedError
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
-from streambound.query.model import History, Kind
+from streambound.query.model import History, Kind, Rate
 from streambound.query.registry import load_registry
 from streambound.query.values import NAN, parse_type
 
@@ -33,6 +33,18 @@ streams:
     allowed_lateness: 2 days
     history: {path: departures, partition_by: date}
 """
+
+
+STAMPED = {"columns": {"at": "timestamp"}, "timestamp": "at"}
+TICKED = {"columns": {"at": "int"}, "timestamp": "at"}
+
+
+def test_rates_are_of_any_interval() -> None:
+    for per, length in (("hour", 3_600_000_000), ("10 minutes", 600_000_000), ("0.5 second", 500_000)):
+        (relation,) = catalog_from_mapping({"S": {**STAMPED, "rate": {"rows": 5, "per": per}}}).relations
+        assert relation.rate == Rate(5, length, per)
+    (relation,) = catalog_from_mapping({"S": {**TICKED, "rate": {"rows": 5, "per": 60}}}).relations
+    assert relation.rate == Rate(5, 60, "60")
 
 
 def test_the_long_form(tmp_path: Path) -> None:
@@ -91,6 +103,17 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"columns": {"A": "int"}, "domains": {"A": {"values": []}}}}, "values is []"),
         ({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": "x"}}}}, "'x' is not a value of type int"),
         ({"S": {"columns": {"A": "int"}, "max_rows_per_timestamp": 0}}, "max_rows_per_timestamp is 0"),
+        (
+            {"S": {"columns": {"A": "int"}, "rate": {"rows": 1, "per": "hour"}}},
+            "rate is given, and no timestamp",
+        ),
+        ({"S": {**STAMPED, "rate": 50}}, "rate is 50"),
+        ({"S": {**STAMPED, "rate": {"rows": 0, "per": "hour"}}}, "rows of the rate is 0"),
+        ({"S": {**STAMPED, "rate": {"rows": 9, "per": "fortnight"}}}, "per of the rate is 'fortnight'"),
+        ({"S": {**STAMPED, "rate": {"rows": 9, "per": 60}}}, "per of the rate is 60"),
+        ({"S": {**TICKED, "rate": {"rows": 9, "per": "hour"}}}, "a positive number of ticks"),
+        ({"S": {"columns": {"A": "int"}, "observed": {"B": {"min": 1}}}}, "observed names B"),
+        ({"S": {"columns": {"A": "int"}, "observed": {"A": {"mean": 1}}}}, "what was observed of A"),
         ({"S": {"columns": {"A": "int"}, "granularity": "year"}}, "granularity is 'year'"),
         ({"S": {"columns": {"A": "int"}, "history": "here"}}, "history is 'here'"),
         ({"S": {"columns": {"A": "int"}, "history": {"path": "x", "partition_by": "a/b"}}}, "partition_by"),

@@ -103,7 +103,9 @@ def _relation(relation: Relation, used: Mapping[str, set[str]]) -> Any:
     wanted = used.get(relation.name, set()) | {relation.timestamp}
     columns = [_described(column) for column in relation.columns if column.name in wanted]
     found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
-    promised = [relation.granularity, relation.max_rows_per_timestamp]
+    promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
+    if relation.rate is not None:
+        promised.append([relation.rate.rows, relation.rate.length])
     return [*found, promised] if any(promised) else found
 
 

@@ -128,7 +128,7 @@ def _as_read(statement: Statement, relation: Relation) -> Relation:
     """A relation with its timestamp only if the query reads it: tables have no order."""
     if statement.reads_time(relation):
         return relation
-    return replace(relation, timestamp=None, granularity=None, max_rows_per_timestamp=None)
+    return replace(relation, timestamp=None).unrated()
 
 
 def _require_columns(statement: Statement, relation: Relation, files: Sequence[Path]) -> None:
@@ -195,7 +195,7 @@ def _batches(file: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _require_rate(engine: Engine, relation: Relation, columns: Sequence[str], files: Sequence[str]) -> None:
     """Refuse a table with too many rows at a timestamp: rows of one are in batches of any of its files."""
     stamp = [name for name in columns if name == relation.timestamp]
-    if stamp and relation.max_rows_per_timestamp is not None:
+    if stamp and relation.rates:
         with engine.tuples(relation, stamp, [files], copied=False):
             _require(engine, relation, stamp, files)
 

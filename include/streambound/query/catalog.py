@@ -12,6 +12,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
         observed: {dep_delay: {min: -43, max: 1301}}      # no promise: numbers for suggestions
         max_rows_per_timestamp: 60         # in any partition or file
+        rate: {rows: 900, per: hour}       # in each hour of UTC; also 10 minutes, 60 (ticks)
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
 
@@ -25,6 +26,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ import yaml
 
 from streambound.errors import CatalogError, DataError, Place, meant
 from streambound.query.histories import history_of
-from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
+from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Rate, Relation
 from streambound.query.type_names import nested
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
@@ -48,6 +50,7 @@ RELATION_KEYS = (
     "not_null",
     "observed",
     "primary_key",
+    "rate",
     "timestamp",
 )
 # What is counted of an observed column.
@@ -314,6 +317,7 @@ def _relation(name: str, body: Any) -> Relation:
         history=_history(name, described),
         primary_key=_primary_key(name, types, kind, described.get("primary_key")),
         opaque=opaque,
+        rate=_rate(name, described.get("rate"), None if timestamp is None else types[timestamp]),
     )
 
 
@@ -485,6 +489,48 @@ def _positive(name: str, value: Any) -> int | None:
             f"stream {name}: max_rows_per_timestamp is {shown(value)}", accepted="a positive integer"
         )
     return value
+
+
+def _rate(name: str, body: Any, stamp: Type | None) -> Rate | None:
+    if body is None:
+        return None
+    if not isinstance(body, Mapping) or set(body) != {"rows", "per"}:
+        raise CatalogError(
+            f"stream {name}: rate is {shown(body)}",
+            accepted="{rows: 50000, per: hour}: a number and an interval",
+        )
+    if stamp is None:
+        raise CatalogError(
+            f"stream {name}: rate is given, and no timestamp", fix="name the column with timestamp:"
+        )
+    rows, per = body["rows"], body["per"]
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise CatalogError(f"stream {name}: rows of the rate is {shown(rows)}", accepted="a positive integer")
+    length = _microseconds(per) if stamp.family is Family.TIMESTAMP else _ticks(per)
+    if length is None:
+        raise CatalogError(
+            f"stream {name}: per of the rate is {shown(per)}",
+            accepted="hour, day, '10 minutes' or the like"
+            if stamp.family is Family.TIMESTAMP
+            else "a positive number of ticks, as the timestamps are integers",
+        )
+    return Rate(rows, length, " ".join(str(per).split()))
+
+
+def _ticks(per: Any) -> int | None:
+    return per if isinstance(per, int) and not isinstance(per, bool) and per > 0 else None
+
+
+def _microseconds(text: Any) -> int | None:
+    """The length of an interval; None if it is none, or no whole number of microseconds."""
+    words = " ".join(text.split()) if isinstance(text, str) else ""
+    if words in TICKS and words != "tick":
+        return TICKS[words]
+    if not _DURATION.fullmatch(words):
+        return None
+    number, unit = words.split(" ")
+    exact = Fraction(number) * TICKS[unit.removesuffix("s")]
+    return int(exact) if exact.denominator == 1 and exact > 0 else None
 
 
 def _duration(name: str, key: str, value: Any) -> str | None:

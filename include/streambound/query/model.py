@@ -9,9 +9,10 @@ Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from math import gcd
 
 from streambound.errors import Place
 from streambound.query.ring import Ring
@@ -92,6 +93,31 @@ class History:
 
 
 @dataclass(frozen=True)
+class Rate:
+    """At most ``rows`` rows in each interval of ``length`` (encoded: ticks, or microseconds).
+
+    The intervals are those that begin at whole multiples of the length: each hour or day of UTC. Without
+    ``per``, the text of the catalog, they are single timestamps.
+    """
+
+    rows: int
+    length: int = 1
+    per: str | None = None
+
+    def most(self, ticks: int, step: int) -> int:
+        """The most rows at so many timestamps in a row, all multiples of a step.
+
+        >>> Rate(50, 60, "60").most(60, 1), Rate(50, 60, "60").most(1, 60), Rate(50).most(3, 1)
+        (100, 50, 150)
+        """
+        if ticks < 1:
+            return 0
+        # The first of them lies as late in its interval as it can.
+        latest = self.length - gcd(self.length, step)
+        return self.rows * ((latest + step * (ticks - 1)) // self.length + 1)
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stream, a finite stream or a static relation of the catalog."""
 
@@ -107,6 +133,17 @@ class Relation:
     primary_key: tuple[str, ...] = ()
     # Columns of types that are not supported, with their types: a query that reads one is refused.
     opaque: tuple[tuple[str, str], ...] = ()
+    rate: Rate | None = None
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """What is promised of numbers of rows: at each timestamp, and in each longer interval."""
+        single = () if self.max_rows_per_timestamp is None else (Rate(self.max_rows_per_timestamp),)
+        return single if self.rate is None else (*single, self.rate)
+
+    def unrated(self) -> Relation:
+        """Without what is promised of numbers of rows, and of how whole timestamps are."""
+        return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""

@@ -93,7 +93,7 @@ class _Rows:
         """Conditions of timestamps that break a promise; None if that takes all rows of a timestamp."""
         from pyspark.sql import functions as f
 
-        if self.relation.max_rows_per_timestamp is not None:
+        if self.relation.rates:
             return None
         if self.relation.tick == 1:
             return []
