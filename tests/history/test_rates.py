@@ -14,7 +14,11 @@ import yaml
 
 from streambound.cli import main
 from streambound.compiler import check
+from streambound.errors import UnsupportedError
+from streambound.history.prepare import draft, prepare
+from streambound.live.start import begun
 from streambound.query.catalog import load_catalog
+from streambound.query.partitions import Range
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND T.at BETWEEN S.at AND S.at + INTERVAL 1 HOUR\n"
 START = dt.datetime(1969, 12, 31, tzinfo=dt.UTC)
@@ -123,6 +127,31 @@ def test_files_without_partitions_are_counted_together(
     _catalog(folder, {"rows": 1, "per": "7 hours"}, partition_by=None)
     code, out, err = _run("local", capsys)
     assert code != 0 and "lies in an interval of more rows than the catalog's rate" in out + err
+
+
+@ENGINES
+def test_promises_that_no_history_is_held_to_are_refused(
+    folder: Path, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(folder, {"S": [1, 2], "T": [30]})
+    _catalog(folder, None)
+    body = yaml.safe_load((folder / "streams.yml").read_text())
+    body["streams"]["S"]["cardinality"] = {"A": 5}
+    (folder / "streams.yml").write_text(yaml.safe_dump(body))
+    code, _, err = _run(engine, capsys)
+    assert code == 2 and "what cardinality says of S.A is not checked where rows are stored" in err
+    assert check(SQL, load_catalog(folder / "streams.yml")).refused is not None
+    # What the query does not read, it does not rely on.
+    (folder / "q.sql").write_text("SELECT T.A FROM S, T WHERE T.at BETWEEN S.at AND S.at + INTERVAL 1 HOUR\n")
+    assert _run(engine, capsys)[0] == 0
+
+
+def test_live_refuses_a_rate(folder: Path) -> None:
+    _write(folder, {"S": [1, 2], "T": [30]})
+    _catalog(folder, {"rows": 3, "per": "hour"})
+    job = prepare(draft("q", SQL, load_catalog(folder / "streams.yml")), Range(), {})
+    with pytest.raises(UnsupportedError, match="the rate of S is not counted over files that arrive"):
+        begun(folder / "live", job, None, anew=False)
 
 
 def test_in_a_corpus_events_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ from streambound.boundedness.crossings import (
     Crossing,
     crossings,
     evidence,
+    limited,
     shared_zones,
     unbounded_zone,
     unequal_crossings,
@@ -78,6 +79,13 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
     if not reasons:
         return _unobstructed(time)
     repeated = _repeated(query)
+    if repeated and any(query.column(a).cardinality is not None for a in query.mentioned):
+        message = f"{repeated} occurs twice, and of few different values too few may be apart; without that: "
+        return Verdict(
+            Outcome.UNKNOWN,
+            NAME,
+            (replace(reasons[0], code="self-join", message=message + reasons[0].message),),
+        )
     if repeated and query.ring.idempotent and not witnessed and not filters_apart(query):
         message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
@@ -170,6 +178,8 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
             continue
         seen.add(output.term)
         if timely and time.completes(output.term.occurrence):
+            continue
+        if limited(time.facts, output.term, time.down(output.term.occurrence)):
             continue
         if (zone := unbounded_zone(time, output.term)) is not None:
             yield output, output.term, zone

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_crossings
+from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_crossings, waits
 from streambound.boundedness.exact import unbounded_projections
 from streambound.boundedness.pending import Clash, apart, two_groups
 from streambound.certificate.layout import Turn
@@ -107,8 +107,7 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
 
 def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
     """The streams of two attributes after which a tuple of the other one can still arrive."""
-    one, other = (a.occurrence for a in pair)
-    return [a for a, b in ((one, other), (other, one)) if not time.precedes(b, a)]
+    return [a.occurrence for a, b in (pair, pair[::-1]) if waits(time, a, b)]
 
 
 def _projections(time: TimeOrder) -> Iterator[Obstruction]:

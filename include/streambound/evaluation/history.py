@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
-from streambound.evaluation.promises import Rates, outside_day
+from streambound.evaluation.promises import Counts, outside_day
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import (
@@ -152,7 +152,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     Raises:
         DataError: a file is corrupt or does not fit the catalog, or a row breaks a promise of it.
     """
-    columns, rate = [column.name for column in relation.columns], Rates(relation)
+    columns, rate = [column.name for column in relation.columns], Counts(relation)
     day = partition_day(relation, partition.files)
     _require_fitting(relation, tuple(map(str, partition.files)))
     for file in map(str, partition.files):

@@ -74,6 +74,30 @@ def too_many(relation: Relation, rate: Rate, moment: Value, where: str = "") -> 
     )
 
 
+def _outside_time(relation: Relation, column: Column, row: dict[str, Any], where: str) -> DataError | None:
+    """What is said of a second time that is before the row's own, or too long after it."""
+    value, stamp = row[column.name], row[str(relation.timestamp)]
+    if value is None or stamp <= value <= stamp + (column.within or 0):
+        return None
+    kind = column.type
+    found = f"{where}: {relation.name}.{column.name} = {shown(kind.decode(value))}"
+    return DataError(
+        f"{found} is not within what times promises",
+        accepted=f"{shown(kind.decode(stamp))} to {shown(kind.decode(stamp + (column.within or 0)))}",
+        fix="correct times in the catalog, or mend the data",
+    )
+
+
+def too_different(relation: Relation, column: Column, value: Value, where: str) -> DataError:
+    """What is said of the first value (encoded) that is one too many in its column."""
+    found = f"{where}: {relation.name}.{column.name} = {shown(column.type.decode(value))}"
+    return DataError(
+        f"{found} is one more different value than the catalog's cardinality",
+        accepted=f"at most {column.cardinality} different values",
+        fix="raise the cardinality in the catalog, or mend the data",
+    )
+
+
 def outside_day(
     relation: Relation, day: str | None, moment: Value | None, where: str = ""
 ) -> DataError | None:
@@ -97,21 +121,34 @@ def outside_day(
     )
 
 
-class Rates:
-    """Counts the rows of a relation by time, where the catalog says how many there may be."""
+class Counts:
+    """Counts rows by time and different values, where the catalog says how many there may be."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
         self.counts: tuple[tuple[Rate, Counter[Any]], ...] = tuple(
             (rate, Counter()) for rate in relation.rates if relation.timestamp is not None
         )
+        self.values: tuple[tuple[Column, int, set[Any]], ...] = tuple(
+            (column, column.cardinality, set())
+            for column in relation.columns
+            if column.cardinality is not None
+        )
 
     def take(self, row: dict[str, Any], where: str) -> None:
         """Count a row (encoded).
 
         Raises:
-            DataError: it is one too many at its timestamp, or in its interval.
+            DataError: it is one too many at its timestamp, or in its interval, or has one value too many.
         """
+        for column in self.relation.columns:
+            if column.within is not None and (error := _outside_time(self.relation, column, row, where)):
+                raise error
+        for column, most, seen in self.values:
+            if (value := row[column.name]) is not None:
+                seen.add(value)
+            if len(seen) > most:
+                raise too_different(self.relation, column, value, where)
         for rate, counts in self.counts:
             moment = row[str(self.relation.timestamp)]
             counts[moment // rate.length] += 1

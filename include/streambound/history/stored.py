@@ -22,7 +22,7 @@ from streambound.history.united import United
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
+from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
 from streambound.synopsis.match_join import Row
 from streambound.synopsis.statement import planned_parts
@@ -87,6 +87,7 @@ def stored(name: str, sql: str, catalog: Catalog, folder: Path) -> Stored:
     relations = {o.relation.name: o.relation for o in statement.occurrences}
     files = {name: _files(folder, name) for name in relations}
     for relation in relations.values():
+        refuse_promises(statement, relation)
         _require_columns(statement, relation, files[relation.name])
     static = {
         o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))

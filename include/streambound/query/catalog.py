@@ -10,8 +10,10 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         columns: {departed_at: timestamp, origin: string, dep_delay: int}
         not_null: [origin]
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
+        cardinality: {tail: 20000}         # so many different values at most, nobody knows which
         observed: {dep_delay: {min: -43, max: 1301}}      # no promise: numbers for suggestions
         max_rows_per_timestamp: 60         # in any partition or file
+        times: {expires: {after: departed_at, within: 1 day}}     # never before it, at most so long after
         rate: {rows: 900, per: hour}       # in each hour of UTC; also 10 minutes, 60 (ticks)
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
@@ -40,6 +42,7 @@ from streambound.query.values import Family, NotANumber, Type, Value, parse_type
 
 RELATION_KEYS = (
     "allowed_lateness",
+    "cardinality",
     "columns",
     "description",
     "domains",
@@ -51,6 +54,7 @@ RELATION_KEYS = (
     "observed",
     "primary_key",
     "rate",
+    "times",
     "timestamp",
 )
 # What is counted of an observed column.
@@ -302,12 +306,23 @@ def _relation(name: str, body: Any) -> Relation:
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
+    within = _times(name, types, timestamp, described.get("times"))
+    numbers = _cardinality(name, types, timestamp, described.get("cardinality"))
     observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
     return Relation(
         name=name,
         kind=Kind(kind),
         columns=tuple(
-            Column(c, t, domains.get(c), c in nullable, observed=observed.get(c)) for c, t in types.items()
+            Column(
+                c,
+                t,
+                domains.get(c),
+                c in nullable,
+                observed=observed.get(c),
+                cardinality=numbers.get(c),
+                within=within.get(c),
+            )
+            for c, t in types.items()
         ),
         timestamp=timestamp,
         granularity=_granularity(name, described.get("granularity")),
@@ -422,6 +437,57 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
         raise CatalogError(f"stream {name}: domains is {shown(domains)}", accepted="a mapping of columns")
     _refuse_unknown(name, "domains", [c for c in domains if c not in types], types)
     return {c: _domain(f"stream {name}, domain of {c}", types[c], d) for c, d in domains.items()}
+
+
+def _times(name: str, types: dict[str, Type], timestamp: str | None, times: Any) -> dict[str, int]:
+    if times is None:
+        return {}
+    if not isinstance(times, Mapping):
+        raise CatalogError(f"stream {name}: times is {shown(times)}", accepted="a mapping of columns")
+    _refuse_unknown(name, "times", [c for c in times if c not in types or c == timestamp], types)
+    found = {}
+    for column, body in times.items():
+        where = f"stream {name}, times of {column}"
+        if not isinstance(body, Mapping) or set(body) != {"after", "within"}:
+            raise CatalogError(
+                f"{where}: found {shown(body)}", accepted="{after: the stream's timestamp, within: 1 day}"
+            )
+        if timestamp is None or body["after"] != timestamp:
+            raise CatalogError(
+                f"{where}: after is {shown(body['after'])}", accepted=timestamp or "a declared timestamp"
+            )
+        stamp, within = types[timestamp], body["within"]
+        if types[column].family is not stamp.family:
+            raise CatalogError(f"{where}: its type is {types[column].name}", accepted=stamp.name)
+        length = _microseconds(within) if stamp.family is Family.TIMESTAMP else _ticks(within)
+        if length is None:
+            raise CatalogError(
+                f"{where}: within is {shown(within)}", accepted="'1 day' or the like; for integers a number"
+            )
+        found[column] = length
+    return found
+
+
+def _cardinality(name: str, types: dict[str, Type], timestamp: str | None, numbers: Any) -> dict[str, int]:
+    if numbers is None:
+        return {}
+    if not isinstance(numbers, Mapping):
+        raise CatalogError(
+            f"stream {name}: cardinality is {shown(numbers)}", accepted="a mapping of columns to numbers"
+        )
+    _refuse_unknown(name, "cardinality", [c for c in numbers if c not in types], types)
+    for column, number in numbers.items():
+        if column == timestamp:
+            raise CatalogError(
+                f"stream {name}: cardinality is given of {column}, the timestamp: time goes on",
+                fix="leave it out; kind: finite declares a stream that ends",
+            )
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise CatalogError(
+                f"stream {name}: the cardinality of {column} is {shown(number)}",
+                accepted="a positive integer",
+            )
+    return dict(numbers)
 
 
 def _observed(name: str, types: dict[str, Type], opaque: list[str], observed: Any) -> dict[str, Domain]:

@@ -282,6 +282,8 @@ def _completed(script: Relation, catalog: Relation) -> Relation:
             domain=other.domain,
             nullable=column.nullable and other.nullable,
             observed=other.observed,
+            cardinality=other.cardinality,
+            within=other.within,
         )
         if (other := known.pop(column.name.lower(), None)) is not None
         else column

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 from zlib import crc32
 
@@ -277,6 +278,8 @@ class Expressions(Scope):
             tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
             _onto(node, kind, columns),
             known is None or _unknown(node),
+            # As many values as the arguments have together, whatever the function is.
+            cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
         )
 
     def _known(self, column: exp.Column) -> Column | None:

@@ -44,7 +44,9 @@ class Column:
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
-    ``observed`` are values that rows had once: numbers for suggestions, and no promise.
+    ``observed`` are values that rows had once: numbers for suggestions, and no promise. ``cardinality`` is
+    how many different values it has at most, nobody knows which. A column ``within`` a time (encoded) is
+    never before its stream's timestamp, and at most so long after it.
     """
 
     name: str
@@ -55,6 +57,13 @@ class Column:
     onto: bool = True
     assumed: bool = False
     observed: Domain | None = None
+    cardinality: int | None = None
+    within: int | None = None
+
+    @property
+    def uncounted(self) -> str | None:
+        """The promise about it that no evaluation of a history checks; None if there is none."""
+        return "cardinality" if self.cardinality is not None else "times" if self.within is not None else None
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
@@ -243,6 +252,8 @@ class Join:
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
+    # Whether it only follows from what was written, by a promise about a second time column on the right.
+    follows: bool = field(compare=False, default=False)
 
     def __str__(self) -> str:
         return f"{self.left} {self.op.value} {self.right}{self.offset_text}"

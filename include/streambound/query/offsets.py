@@ -121,6 +121,7 @@ def _shifted(attribute: Attribute, by: int, scope: Expressions) -> Attribute:
         column.of or (column.name,),
         column.onto,
         column.assumed,
+        cardinality=column.cardinality,
     )
     scope.made.setdefault(relation.name, {})[name] = made
     return Attribute(attribute.occurrence, name)

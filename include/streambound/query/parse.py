@@ -18,7 +18,8 @@ from streambound.errors import CatalogError, QueryError, StreamboundError, Unsup
 from streambound.query.catalog import Catalog
 from streambound.query.derived import aligned, derives
 from streambound.query.dialects.reading import MAX_NESTING
-from streambound.query.model import Query
+from streambound.query.formula import atoms_of
+from streambound.query.model import Join, Op, Query
 from streambound.query.script import Script, script
 from streambound.query.statement import Statement
 from streambound.query.union import blocks_of, outputs
@@ -27,6 +28,9 @@ from streambound.query.values import shown
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
 
+_FOLLOWS = (
+    "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
+)
 _DERIVED = "expressions are decided, and cannot be evaluated yet"
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
@@ -64,7 +68,9 @@ def read(
         tree, known, unevaluated = text.written_out(asked)
         blocks = aligned(blocks_of(tree, sql, known, name), sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
-        if derives(made) and unevaluated is None:
+        if _follows(made) and unevaluated is None:
+            made = replace(made, unevaluated=_FOLLOWS)
+        elif derives(made) and unevaluated is None:
             made = replace(made, unevaluated=_DERIVED)
         if tree is not asked.tree or len(text.queries) > 1 or text.language.name != "spark":
             made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
@@ -73,6 +79,27 @@ def read(
         raise _about(error, sql, name) from None
     except RecursionError:
         raise _too_deep(name) from None
+
+
+def _follows(made: Statement) -> bool:
+    """Whether comparisons of timestamps stand for those with second time columns.
+
+    Raises:
+        UnsupportedError: one is a bound from below and from above: what follows may be wider than both.
+    """
+    ends: dict[tuple[int, str], Join] = {}
+    for number, selection in enumerate(made.selections):
+        for atom in atoms_of(selection.formula):
+            if not isinstance(atom, Join) or not atom.follows:
+                continue
+            other = ends.setdefault((number, atom.right.occurrence), atom)
+            if (other.op in (Op.LT, Op.LE)) is not (atom.op in (Op.LT, Op.LE)):
+                raise UnsupportedError(
+                    f"the second time of {atom.right.occurrence} is compared from below and from above",
+                    place=atom.place,
+                    accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
+                )
+    return bool(ends)
 
 
 def statement(

@@ -234,6 +234,8 @@ def refuse_uncounted(statement: Statement) -> None:
     """
     for relation in {o.relation.name: o.relation for o in statement.arriving}.values():
         history, rate = relation.history, relation.rate
+        if history is not None:
+            refuse_promises(statement, relation)
         if rate is None or history is None or not statement.reads_time(relation):
             continue
         if not history.direct:
@@ -252,6 +254,23 @@ def refuse_uncounted(statement: Statement) -> None:
                 subject=statement.name,
                 accepted="partition_by: date with intervals that divide a day, or no partitions",
                 fix="declare max_rows_per_timestamp instead of rate, or one per hour or day",
+            )
+
+
+def refuse_promises(statement: Statement, relation: Relation) -> None:
+    """Refuse to read columns with promises that are checked on events alone.
+
+    Raises:
+        DataError: naming the first of them.
+    """
+    for name in sorted(statement.columns(relation.name)):
+        if (promise := relation.column(name).uncounted) is not None:
+            raise DataError(
+                f"what {promise} says of {relation.name}.{name} is not checked where rows are stored, so it"
+                " would be taken for granted",
+                subject=statement.name,
+                accepted="domains, not_null, granularity, max_rows_per_timestamp and rate",
+                fix=f"leave it out of {promise} to evaluate the query",
             )
 
 
