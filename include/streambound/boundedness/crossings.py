@@ -8,12 +8,11 @@ values separate the two attributes and the comparison costs no memory.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Difference, below
 from streambound.constraints.search import Choice
-from streambound.constraints.system import System
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
 from streambound.query.model import Attribute, Join, Op, Query
@@ -32,30 +31,6 @@ class Crossing:
     def within(self, zone: Zone) -> Situation:
         """That both attributes lie in ``zone``, with nothing known between them."""
         return lying(zone, self.low, self.high, self.if_)
-
-
-def limited(facts: System, attribute: Attribute, streams: Collection[str]) -> bool:
-    """Whether a column has a declared number of values wherever some streams are held together.
-
-    It, or a column of these streams that it always equals, has a ``cardinality``. The values are not known
-    before, so a partner that waits for them is told nothing (docs/theory.md, "Declared cardinality").
-    """
-    closure, query = facts.closure, facts.query
-    return closure is not None and any(
-        a.occurrence in streams
-        and query.column(a).cardinality is not None
-        and (a == attribute or closure.equates(a, attribute))
-        for a in facts.space.mates(attribute)
-    )
-
-
-def waits(time: TimeOrder, one: Attribute, other: Attribute) -> bool:
-    """Whether a tuple of one column's stream may wait for the other's with infinitely many values.
-
-    Where the other one equals a column that is held and limited, the comparison is within what is held.
-    """
-    down = time.down(one.occurrence)
-    return other.occurrence not in down and not any(limited(time.facts, a, down) for a in (one, other))
 
 
 # Constraints and choices that are asked about together.
@@ -101,7 +76,7 @@ def shared_zones(
 
 def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
     """The zones of an attribute, in order."""
-    kept, key = time.facts.kept, (attribute, time.finite)
+    kept, key = time.facts.kept, (attribute, time.finite, time.held)
     if key not in kept:
         kept[key] = dict.fromkeys(zones(time, attribute))
     found: dict[Zone, None] = kept[key]
@@ -112,9 +87,7 @@ def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | No
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
         return None
-    if not (waits(time, low, high) or waits(time, high, low)):
-        return None
-    kept, key = time.facts.kept, (low, high, time.finite)
+    kept, key = time.facts.kept, (low, high, time.finite, time.held)
     if key not in kept:
         kept[key] = tuple(shared_zones(time, low, high))
     return Crossing(low, high, kept[key]) if kept[key] else None
@@ -135,7 +108,7 @@ def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Join, Crossing]]:
     for atom in time.facts.query.joins:
         if atom.op is not Op.NE:
             continue
-        apart = waits(time, atom.left, atom.right) or waits(time, atom.right, atom.left)
+        apart = not time.together(atom.left.occurrence, atom.right.occurrence)
         if apart and {atom.left, atom.right} <= infinite:
             for low, high in (atom.attributes, atom.attributes[::-1]):
                 order = (below(low, high),)

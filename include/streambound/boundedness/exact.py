@@ -32,7 +32,6 @@ from streambound.boundedness.crossings import (
     Crossing,
     crossings,
     evidence,
-    limited,
     shared_zones,
     unbounded_zone,
     unequal_crossings,
@@ -74,23 +73,43 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
     time = TimeOrder(facts)
     if len(time.composites) < 2 and not query.ring.idempotent:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
-    projections = (_projected(facts, *found) for found in unbounded_projections(time))
-    reasons = [*projections, *(_eliminating(time) if query.ring.idempotent else _preserving(time))]
+    reasons = _obstructing(time)
     if not reasons:
         return _unobstructed(time)
     repeated = _repeated(query)
-    if repeated and any(query.column(a).cardinality is not None for a in query.mentioned):
-        message = f"{repeated} occurs twice, and of few different values too few may be apart; without that: "
-        return Verdict(
-            Outcome.UNKNOWN,
-            NAME,
-            (replace(reasons[0], code="self-join", message=message + reasons[0].message),),
-        )
-    if repeated and query.ring.idempotent and not witnessed and not filters_apart(query):
-        message = f"{repeated} occurs twice and one occurrence may be redundant; without that: "
+    why = None
+    if repeated and not witnessed and time.numbered:
+        why = "of few different values too few may be apart"
+    elif repeated and not witnessed and query.ring.idempotent and not filters_apart(query):
+        why = "one occurrence may be redundant"
+    if why is not None:
+        message = f"{repeated} occurs twice and {why}; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
+
+
+def _obstructing(time: TimeOrder) -> list[Reason]:
+    """What fails the criterion; where columns have a declared number of values, at each stream by itself."""
+    if not time.numbered:
+        return list(_reasons(time, None))
+    found = (reason for alias in time.infinite for reason in _reasons(time.beside(alias), alias))
+    return list({(reason.code, frozenset(reason.attributes)): reason for reason in found}.values())
+
+
+def _reasons(time: TimeOrder, held: str | None) -> Iterator[Reason]:
+    for found in unbounded_projections(time):
+        if held is None or found[1].occurrence == held:
+            yield _projected(time.facts, *found)
+    yield from (_eliminating if time.facts.query.ring.idempotent else _preserving)(time, held)
+
+
+def _waits(time: TimeOrder, held: str | None, crossing: Crossing) -> bool:
+    """Whether tuples of the stream that is held wait for the other side of a crossing; None: of any."""
+    sides = (crossing.low.occurrence, crossing.high.occurrence)
+    return held is None or any(
+        mine == held and other not in time.down(held) for mine, other in (sides, sides[::-1])
+    )
 
 
 def _at_once(time: TimeOrder) -> str:
@@ -179,8 +198,6 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
         seen.add(output.term)
         if timely and time.completes(output.term.occurrence):
             continue
-        if limited(time.facts, output.term, time.down(output.term.occurrence)):
-            continue
         if (zone := unbounded_zone(time, output.term)) is not None:
             yield output, output.term, zone
 
@@ -193,16 +210,16 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
 
 
-def _preserving(time: TimeOrder) -> Iterator[Reason]:
+def _preserving(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts, reported = time.facts, set[frozenset[Attribute]]()
-    for crossing in _told(facts, crossings(time)):
+    for crossing in _told(facts, [c for c in crossings(time) if _waits(time, held, c)]):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
             yield _linked(facts, crossing)
     for atom, unequal in unequal_crossings(time):
         pair = frozenset(atom.attributes)
-        if pair not in reported:
+        if pair not in reported and _waits(time, held, unequal):
             reported.add(pair)
             ends = lacks(facts, unequal.zones[0], *atom.attributes)
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
@@ -244,15 +261,17 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     return Reason(code, message, (low, high), chain[0].place if chain else None, where)
 
 
-def _eliminating(time: TimeOrder) -> Iterator[Reason]:
+def _eliminating(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts = time.facts
     assert facts.closure is not None
     found = crossings(time)
-    equal = [c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high)]
+    equal = [
+        c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
+    ]
     if equal:
         yield from (_linked(facts, crossing) for crossing in _told(facts, equal))
         return
-    for alias in time.infinite:
+    for alias in time.infinite if held is None else (held,):
         pair = next(two_groups(facts, found, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from streambound.boundedness.crossings import Crossing, limited
+from streambound.boundedness.crossings import Crossing
 from streambound.constraints.closure import Closure, Difference, below
 from streambound.constraints.system import System
 from streambound.constraints.zones import Zone
@@ -32,11 +32,6 @@ def two_groups(
     found = list(found)
     ups = [c for c in found if c.low.occurrence in side and c.high.occurrence not in side]
     downs = [c for c in found if c.high.occurrence in side and c.low.occurrence not in side]
-    # Of a limited column there is a value or a count for each; what equals one is known beside it.
-    ups, downs = (
-        [c for c in some if not (limited(facts, c.low, side) or limited(facts, c.high, side))]
-        for some in (ups, downs)
-    )
     own_ups = _tightest(facts, [c for c in ups if c.low.occurrence in own])
     own_downs = _tightest(facts, [c for c in downs if c.high.occurrence in own])
     ups, downs = _tightest(facts, ups), _tightest(facts, downs)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_crossings, waits
+from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_crossings
 from streambound.boundedness.exact import unbounded_projections
 from streambound.boundedness.pending import Clash, apart, two_groups
 from streambound.certificate.layout import Turn
@@ -90,6 +90,15 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     Raises:
         SearchLimit: a question of satisfiability needs too many steps.
     """
+    if not time.numbered:
+        yield from _of_time(time)
+        return
+    for alias in time.infinite:
+        # What is held beside a pivot has been seen: the pivot's values turn on either side of it.
+        yield from (found for found in _of_time(time.beside(alias)) if found.pivot == alias)
+
+
+def _of_time(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
     found = crossings(time)
     yield from _equalities(time, found)
@@ -107,7 +116,8 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
 
 def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
     """The streams of two attributes after which a tuple of the other one can still arrive."""
-    return [a.occurrence for a, b in (pair, pair[::-1]) if waits(time, a, b)]
+    one, other = (a.occurrence for a in pair)
+    return [a for a, b in ((one, other), (other, one)) if not time.precedes(b, a)]
 
 
 def _projections(time: TimeOrder) -> Iterator[Obstruction]:
