@@ -39,7 +39,7 @@ def test_the_command_says_what_the_script_does_not(
     assert main(["import", "flink", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "    timestamp: ts\n    allowed_lateness: 5 seconds\n" in printed
-    assert "# values within values: a query that names it is refused" in printed
+    assert "# values within values: only paths to fields of a struct are read" in printed
     assert "    # timestamp: at\n" in printed and "Not known: whether this column orders the rows" in printed
     assert main(["import", "flik", str(file)]) == 2
     assert "did you mean flink?" in capsys.readouterr().err

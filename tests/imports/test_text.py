@@ -50,7 +50,7 @@ def test_a_file_is_added_to_and_nothing_in_it_is_changed(tmp_path: Path) -> None
     expected = OWN.replace(
         "      at: timestamp\n",
         "      at: timestamp\n      total: decimal(10,2)\n"
-        "      t: array<int>                 # values within values: a query that names it is refused\n",
+        "      t: array<int>                 # values within values: only paths to fields of a struct are read\n",
     )
     expected += (
         "\n  'on':\n    # No column is a timestamp, so rows have no order in time.\n    columns:\n"

@@ -111,7 +111,7 @@ def outside_day(
     kind = relation.column(str(relation.timestamp)).type
     with suppress(DataError):
         start = kind.encode(day)
-        if start <= moment < start + TICKS["day"]:
+        if start is not None and start <= moment < start + TICKS["day"]:
             return None
     at = f"{where}{': ' if where else ''}{relation.name}.{relation.timestamp} = {shown(kind.decode(moment))}"
     return DataError(

@@ -11,7 +11,7 @@ from streambound.query.type_names import canonical, nested
 
 # What is said of a column whose type no query can read yet.
 REFUSED = "a query that names it is refused"
-NESTED = f"values within values: {REFUSED}"
+NESTED = "values within values: only paths to fields of a struct are read"
 
 
 @dataclass(frozen=True)

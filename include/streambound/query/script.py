@@ -19,11 +19,13 @@ from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
 from streambound.query.inline import Inliner, View
+from streambound.query.nested import with_paths
 from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
 
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 _CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
 )
@@ -89,12 +91,15 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted)
-        tree = inliner.written_out(asked.tree)
+        read, known = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, known, self.language, asked.views, self.unlisted)
+        tree = inliner.written_out(read)
         if inliner.clock:
-            catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            catalog = replace(known, relations=(*known.relations, CLOCK))
             return tree, catalog, _CLOCKED
-        return tree, self.catalog, _RELAXED if inliner.relaxed else None
+        if known is not self.catalog:
+            return tree, known, _NESTED
+        return tree, known, _RELAXED if inliner.relaxed else None
 
 
 # Each query of a text is asked for by itself, with the text.

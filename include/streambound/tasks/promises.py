@@ -140,7 +140,7 @@ def _rest(number: exp.Expr, rate: Rate) -> exp.Mod:
     return exp.Mod(this=number, expression=_length(rate))
 
 
-def _length(rate: Rate) -> exp.Literal:
+def _length(rate: Rate) -> exp.Expr:
     return exp.Literal.number(rate.length)
 
 
