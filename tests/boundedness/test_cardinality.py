@@ -100,11 +100,13 @@ def numbered(draw: st.DrawFn, timed: bool, least: int = 1) -> tuple[Case, dict[t
     # Streams may share what describes them.
     streams: dict[str, Any] = {name: copy.deepcopy(body) for name, body in case.streams.items()}
     numbers = {}
+    # With few of them hardly any query is bounded by its numbers.
+    few = draw(st.integers(0, 2)) == 0
     for name, body in streams.items():
         if body.get("kind", "stream") != "stream" or "columns" not in body:
             continue
         for column in body["columns"]:
-            if column != body.get("timestamp") and draw(st.booleans()):
+            if column != body.get("timestamp") and not (few and draw(st.booleans())):
                 numbers[name, column] = body.setdefault("cardinality", {})[column] = draw(
                     st.integers(least, 3)
                 )
@@ -131,14 +133,13 @@ def _kept(events: list[dict[str, Any]], numbers: dict[tuple[str, str], int]) -> 
 
 @pytest.mark.theorem
 @pytest.mark.parametrize("timed", [True, False], ids=["timed", "untimed"])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_state_stays_within_its_units_while_the_promise_holds(timed: bool, data: st.DataObject) -> None:
     case, numbers = data.draw(numbered(timed))
     assert isinstance(case.query, Query)
     assume(exact(case.query).bounded and not case.query.statics)
-    plain = exact(_plain(case)).outcome
-    event(f"without the numbers {plain.value}")
+    assume(not exact(_plain(case)).bounded)
     drawn = data.draw(timed_events(case, 24) if timed else untimed_events(case))
     rows = _kept(drawn, numbers)
     arriving = list(batches(case.statement, rows))
@@ -165,7 +166,7 @@ def _plain(case: Case) -> Query:
 
 @pytest.mark.theorem
 @pytest.mark.parametrize("timed", [True, False], ids=["timed", "untimed"])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_called_unbounded_has_a_witness_that_keeps_the_promise(
     timed: bool, data: st.DataObject
