@@ -44,6 +44,7 @@ def test_columns_types_and_what_meta_says(tmp_path: Path) -> None:
             "meta": META,
         },
         "source.shop.raw.none": {"name": "none", "columns": {}},
+        "source.shop.old.orders": {"name": "orders", "identifier": "Orders_Raw", "columns": COLUMNS},
     }
     nodes = {
         "model.shop.daily": {
@@ -65,6 +66,7 @@ def test_columns_types_and_what_meta_says(tmp_path: Path) -> None:
         "extra": ("int", False),
     }
     assert orders.opaque == (("body", "VARIANT"),) and daily.column("n").type.name == "decimal(38,0)"
+    assert "# The manifest has 2 relations of this name: the first is here." in text
     assert "# what: type not known: give it a data_type in the project" in text
 
 

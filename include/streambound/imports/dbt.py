@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,10 @@ def _field(column: Mapping[str, Any]) -> Field:
 
 
 def _apart(entries: list[Entry]) -> Iterator[Entry]:
-    """Those whose names are free: a catalog has no schemas, so the first of a name is taken."""
-    seen: set[str] = set()
+    """Those whose names are free: a catalog has no schemas, so the first of a name is taken, and says so."""
+    named: dict[str, list[Entry]] = {}
     for one in entries:
-        if one.name.lower() not in seen:
-            seen.add(one.name.lower())
-            yield one
+        named.setdefault(one.name.lower(), []).append(one)
+    for first, *others in named.values():
+        more = f"The manifest has {len(others) + 1} relations of this name: the first is here."
+        yield replace(first, notes=(*first.notes, more)) if others else first
