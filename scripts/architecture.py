@@ -38,8 +38,8 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- /rooms -->)", re.DOTALL)
 SVG = "{http://www.w3.org/2000/svg}"
 
-WIDTH, MARGIN = 1000, 24
-BOX, LANE, APART = 204, 12, 30  # widths: of a room, of a line that passes a band, and between them
+WIDTH, MARGIN = 1200, 24
+BOX, LANE, APART = 260, 12, 30  # widths: of a room, of a line that passes a band, and between them
 HIGH, BAND = 48, 80  # of a room, and from band to band
 SWEEPS = 24
 STYLE = """
