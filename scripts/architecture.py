@@ -38,10 +38,11 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- /rooms -->)", re.DOTALL)
 SVG = "{http://www.w3.org/2000/svg}"
 
+# What another library brings, whose name tells enough.
+BROUGHT = {"llvmlite"}
 WIDTH, MARGIN = 1280, 24
 BOX, LANE, APART = 204, 12, 30  # widths: of a room, of a line that passes a band, and between them
 HIGH, BAND = 48, 80  # of a room, and from band to band
-LETTER = 7  # at most, of the libraries
 SWEEPS = 24
 STYLE = """
 svg { --paper: #fcfcfa; --ink: #1d2430; --soft: #586273; --line: #8b97a8; --room: #eaf0f8; --edge: #9fb2cc;
@@ -79,7 +80,7 @@ def rooms() -> dict[str, Room]:
         name: {top(other) for path in paths for other in imported_rooms(imports(path))} - {name}
         for name, paths in modules.items()
     }
-    used = {name: libraries(_all_imports(paths)) for name, paths in modules.items()}
+    used = {name: libraries(_all_imports(paths)) - BROUGHT for name, paths in modules.items()}
     order = TopologicalSorter(
         {name: sorted(found) for name, found in sorted(imported.items())}
     ).static_order()
@@ -323,17 +324,8 @@ def _box(room: Room, middle: float, y: float, wide: float, lines: int, most: int
         f'<text class="name" x="{left + 12:.1f}" y="{y + 20}">{room.name}</text>'
         f'<text class="size" x="{left + wide - 12:.1f}" y="{y + 20}">{lines:,}</text>'
         f'<rect class="bar" x="{left + 12:.1f}" y="{y + 26}" width="{bar:.1f}" height="2.5"/>'
-        f'<text class="soft" x="{left + 12:.1f}" y="{y + 42}">{escape(_fitting(room.only_here))}</text></g>'
+        f'<text class="soft" x="{left + 12:.1f}" y="{y + 42}">{escape(", ".join(room.only_here))}</text></g>'
     )
-
-
-def _fitting(names: Sequence[str]) -> str:
-    """The names, as many as a room is wide."""
-    text = ", ".join(names)
-    while LETTER * len(text) > BOX - 24 and len(names) > 1:
-        names = names[:-1]
-        text = f"{', '.join(names)}, …"
-    return text
 
 
 def rounded(house: Mapping[str, Room]) -> dict[str, int]:

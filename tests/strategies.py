@@ -148,12 +148,17 @@ def _formula(draw: st.DrawFn, columns: list[tuple[str, str]], depth: int) -> str
 
 @st.composite
 def timed_cases(
-    draw: st.DrawFn, types: tuple[str, ...] = (), windows: bool = False, orders: bool = False
+    draw: st.DrawFn,
+    types: tuple[str, ...] = (),
+    windows: bool = False,
+    orders: bool = False,
+    delayed: bool = False,
 ) -> Case:
     """A random query over two to four streams whose application timestamps are compared.
 
     With ``types`` columns are of these, sometimes there is a static relation, and more are bounded. With
-    ``orders`` duplicates are preserved, and timestamps compared without offsets.
+    ``orders`` duplicates are preserved, and timestamps compared without offsets, or if ``delayed`` with those
+    that delays of streams mostly make up for.
     """
     names = ["S", "T", "U", "V"][: draw(st.integers(2, 4))]
     columns = ["A", "B"] if len(names) < 4 else ["A"]
@@ -178,13 +183,26 @@ def timed_cases(
         one, other = draw(st.permutations(names))[:2]
         before, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
         atoms += [f"{one}.ts <= {other}.ts + {after}", f"{other}.ts <= {one}.ts + {before}"]
-    ended = draw(st.integers(0, 3)) == 0
+    ended = not delayed and draw(st.integers(0, 3)) == 0
     if ended:
         atoms.append(f"{draw(st.sampled_from(names))}.ts {draw(st.sampled_from(['< 9', '<= 4', '= 2']))}")
+    delays, backwards = dict.fromkeys(names, 0), False
+    if delayed:
+        # Of streams that precede each other in an order, each enters later than those before.
+        numbers = draw(st.lists(st.integers(0, 5), min_size=len(names), max_size=len(names)))
+        delays = dict(zip(names, sorted(numbers), strict=True))
+        # Or each is earlier than those before by an offset.
+        backwards = draw(st.booleans())
     for _ in range(draw(st.integers(0 if ended and not orders else 1, 4))):
         one, other = draw(st.permutations(names))[:2]
-        offset = "" if orders else draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
-        atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<', '<=', '=', '<>']))} {other}.ts{offset}")
+        offset = draw(st.sampled_from(["", "", "", " + 2", " - 1"]))
+        if orders:
+            one, other = sorted((one, other), reverse=backwards) if delayed else (one, other)
+            offset = f" + {delays[other] - delays[one]}".replace("+ -", "- ") if delayed else ""
+        op = draw(st.sampled_from(["<", "<="] if delayed else ["<", "<", "<=", "=", "<>"]))
+        atoms.append(f"{one}.ts {op} {other}.ts{offset}")
+    if delayed and draw(st.integers(0, 3)) == 0:
+        atoms.append(f"{draw(st.sampled_from(names))}.ts >= 3")
     if not orders and draw(st.integers(0, 3)) == 0:
         one = draw(st.sampled_from(names))
         atoms.append(f"{one}.ts {draw(st.sampled_from(['<', '<>', '<=', '=']))} {one}.ts + 1")

@@ -30,3 +30,16 @@ def test_a_monotone_statement_is_as_bounded_in_final_mode() -> None:
     for sql, verdict in (("SELECT A FROM S", "bounded"), ("SELECT DISTINCT A FROM S", "unbounded")):
         found = decide(read(sql, catalog, "q").statement).verdict
         assert (found.outcome.value, found.final) == (verdict, verdict)
+
+
+def test_more_cases_than_are_searched_are_unknown_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streambound.constraints.cases.CASE_LIMIT", 2)
+    names = [f"C{number}" for number in range(3)]
+    catalog = catalog_from_mapping({name: dict.fromkeys(names, "int") for name in "ST"})
+    either = " AND ".join(f"(S.{c} = 1 OR S.{c} = T.{c} OR S.{c} > 5)" for c in names)
+    for sql in (
+        f"SELECT S.C0, COUNT(*) FROM S, T WHERE {either} GROUP BY S.C0",
+        f"SELECT S.C0 FROM S WHERE EXISTS (SELECT 1 FROM T WHERE {either})",
+    ):
+        verdict = decide(read(sql, catalog, "q").statement).verdict
+        assert (verdict.outcome.value, verdict.reasons[0].code) == ("unknown", "search-limit")

@@ -71,7 +71,7 @@ def make_source(tmp_path: Path) -> MakeSource:
             "weather": [{**HOUR, **hour} for hour in weather],
             "planes": [PLANE],
             "airports": [{**airport, "dst": "A"} for airport in AIRPORTS],
-            "airlines": [{"carrier": "UA", "name": "United Air Lines Inc."}],
+            "airlines": [{"carrier": "UA", "name": "StatementEvaluation Air Lines Inc."}],
         }
         for name, rows in tables.items():
             pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, na_rep="NA")

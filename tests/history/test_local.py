@@ -27,8 +27,8 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.partitions import Range
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
+from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup
 from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.joint import SegmentJoint, WindowJoint
 from streambound.tasks.summarise import Reading, Task
 
 PARTS = 6
@@ -53,7 +53,7 @@ def test_the_kinds_are_all_that_tasks_summarise_in_another_way(catalog: Catalog)
     drafts = [draft(query.name, query.sql, catalog, MEMORY.get(query.name)) for query in KINDS]
     jobs = [prepare(one, Range(), {}) for one in drafts]
     parts = [part.plan for job in jobs if job.plan is not None for part in job.plan.parts]
-    assert {type(job.joint) for job in jobs} == {SegmentJoint, WindowJoint, NoneType}
+    assert {type(job.cogroup) for job in jobs} == {SegmentCoGroup, WindowCoGroup, NoneType}
     assert {type(one) for one in parts} == {Plan, EndingPlan, MemoryPlan}
     assert {one.timed for one in parts} == {True, False}
 

@@ -16,18 +16,18 @@ from streambound.history.matches import ArrayJoin
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Attribute
 from streambound.query.parse import parse
-from streambound.synopsis.match_join import (
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan_of as any_plan_of
+from streambound.synopsis.row_join import (
     Match,
     Matches,
-    MatchJoin,
     Row,
+    RowJoin,
     Source,
     excluded,
     standing,
     static_sources,
 )
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan_of as any_plan_of
 from streambound.synopsis.state import accepted
 
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int")]
@@ -39,7 +39,7 @@ class Arrays(ArrayJoin):
     few = 0
 
 
-def counted(join: type[MatchJoin], plan: Plan, sources: list[Source]) -> dict[Row, int]:
+def counted(join: type[RowJoin], plan: Plan, sources: list[Source]) -> dict[Row, int]:
     found: dict[Row, int] = {}
     join(plan.query.ring, plan.joins, (), excluded(plan.synopses)).rows(plan.query, sources, found)
     return found
@@ -65,7 +65,7 @@ def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObjec
         reps = standing(table, table.buckets)
         scaled = (Match(rep.values, {}, rep.weight * scale, rep.cell) for rep in reps)
         sources.append((frozenset((alias,)), Matches(scaled)))
-    found, expected = counted(Arrays, plan, sources), counted(MatchJoin, plan, sources)
+    found, expected = counted(Arrays, plan, sources), counted(RowJoin, plan, sources)
     assert found == expected, case.sql
 
 
@@ -77,7 +77,7 @@ def test_equal_to_the_join_one_by_one_in_time(data: st.DataObject) -> None:
     assume(isinstance(plan, Plan) and plan.timed)
     assert isinstance(plan, Plan)
     arriving = list(batches(case.statement, data.draw(timed_events(case))))
-    found, expected = [OnePass(plan, {}, join=join).run(arriving) for join in (Arrays, MatchJoin)]
+    found, expected = [OnePass(plan, {}, join=join).run(arriving) for join in (Arrays, RowJoin)]
     assert list(found) == list(expected), case.sql
 
 

@@ -14,7 +14,7 @@ from tests.spark.nights import digests, left, night
 
 from streambound.checkpoint.lock import POLL_SECONDS, alone
 from streambound.errors import DataError, StorageError
-from streambound.history import evaluate, waves
+from streambound.history import evaluate, schedule
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
@@ -92,7 +92,7 @@ def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pyte
     assert found["join"].read_partitions == (DAYS[4], DAYS[5]) and found["join"].started_after == DAYS[3]
     world.night()
     world.equals_one_evaluation()
-    assert waves.SMALL_WAVE < waves.WAVE
+    assert schedule.SMALL_WAVE < schedule.WAVE
 
 
 def test_two_runs_at_once_wait_for_each_other(world: World) -> None:

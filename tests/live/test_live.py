@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.history.test_united import ENDING, UNITED, timed_case
+from tests.history.test_statement import ENDING, UNITED, timed_case
 from tests.spark import histories
 from tests.spark.arrivals import Here, Pick, Rows, by_batch, by_marker, cut, flat, write
 from tests.spark.histories import Registered

@@ -23,7 +23,7 @@ QUERIES = {
     "unbounded": "-- größer: ja\nSELECT S.A\nFROM S, T\nWHERE S.A = T.D\n",
     "unknown": "SELECT DISTINCT 1 FROM S x, S y, S z WHERE x.A < y.B AND y.A < z.B",
     "invalid": "SELECT A\nFROM S\nWHERE Z = 1",
-    "unsupported": "SELECT count(*) FROM S",
+    "unsupported": "SELECT A FROM S SORT BY A",
     "syntax": "SELECT",
 }
 

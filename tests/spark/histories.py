@@ -23,11 +23,11 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
+from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of as any_plan_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed_planner import StaticValues
-from streambound.synopsis.timed_state import TimedState
+from streambound.synopsis.table_planner import StaticValues
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.ordered import encoded
 
@@ -52,7 +52,7 @@ def compact_plan(query: Query, values: StaticValues | None = None) -> Plan:
 
 def empty_tables(plan: Plan) -> dict[str, Table]:
     """An empty table of each stream of a plan that does not step through time."""
-    return {min(streams): table for streams, table in TimedState(plan).fresh().items()}
+    return {min(streams): table for streams, table in EngineState(plan).fresh().items()}
 
 
 def compact_pass(query: Query, static: dict[str, list[Encoded]]) -> OnePass:

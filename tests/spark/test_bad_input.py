@@ -11,27 +11,26 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkAttributeError
 from tests.spark import histories
-from tests.spark.histories import Registered, compact_plan, empty_tables
+from tests.spark.histories import Registered, compact_plan
 
 from streambound.errors import CountOverflow, DataError, StorageError
 from streambound.evaluation.events import Answer
 from streambound.history.answer import HistoryAnswer
-from streambound.history.book import Book
+from streambound.history.checkpoints import Checkpoints
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
+from streambound.history.fold import Fold
 from streambound.history.local import LocalExecutor
 from streambound.history.prepare import Job
-from streambound.history.walk import Walk
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.model import Attribute
 from streambound.query.parse import parse
 from streambound.query.partitions import Partition
 from streambound.query.statement import Statement
 from streambound.spark.distribute import cores
 from streambound.spark.executor import SparkExecutor
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import dumps
 from streambound.tasks import emit
+from streambound.tasks.counts import dump_counts
 from streambound.tasks.groups import balanced, batched
 from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
@@ -178,28 +177,28 @@ PAIRS = catalog_from_mapping({"S": {"A": "int"}, "T": {"A": "int"}})
 PAIR = parse("SELECT 1 FROM S, T WHERE S.A = 0 AND T.A = 0", PAIRS, "pair")
 
 
-def walk_of(made: Plan, folder: Path) -> Walk:
-    parts = {stream: (Partition("0", ()),) for stream in ("S", "T")}
+def walk_of(made: Plan, folder: Path) -> Fold:
+    parts = {stream: (Partition("0", ()), Partition("1", ())) for stream in ("S", "T")}
     whole_plan = StatementPlan(Statement.of(PAIR), (PartPlan(0, "", PAIR, made),))
     job = Job("pair", PAIR.sql, "bounded", whole_plan, histories.KEY, partitions=parts)
-    return Walk(job, Book(job, folder, None))
+    return Fold(job, Checkpoints(job, folder, None))
 
 
 @pytest.mark.parametrize(("first", "second", "fits"), [(10**19, 10**19 - 1, True), (10**19, 10**19, False)])
 def test_counts_up_to_38_digits_and_never_wrapped(
     first: int, second: int, fits: bool, tmp_path: Path
 ) -> None:
-    made = compact_plan(PAIR)
-    tables = empty_tables(made)
-    for alias, count in (("S", first), ("T", second)):
-        tables[alias].add({Attribute(alias, "A"): 0}, count)
-    walk = walk_of(made, tmp_path)
-    walk.take("0", [Summary("pair", a, a, "0", table=dumps(table)) for a, table in tables.items()])
+    """No partition has more rows than 64 bits count; their sums and products may."""
+    walk = walk_of(compact_plan(PAIR), tmp_path)
+    for partition, more in (("0", 0), ("1", 1)):
+        counts = {"S": (first + more) // 2, "T": (second + more) // 2}
+        made = {alias: dump_counts([[pa.array([count])]]) for alias, count in counts.items()}
+        walk.take(partition, [Summary("pair", a, a, partition, table=table) for a, table in made.items()])
     answer = walk.finish(0.0)
     if fits:
         assert answer.error is None and answer.answer_count == first * second
-        (found,) = histories.read_answers(tmp_path, PAIR).values()
-        assert [*found.values()] == [first * second]
+        found = histories.read_answers(tmp_path, PAIR).values()
+        assert sum(count for rows in found for count in rows.values()) == first * second
     else:
         assert isinstance(answer.error, CountOverflow) and "38 digits" in str(answer.error)
         assert not [*tmp_path.glob("*/*.parquet")]

@@ -17,10 +17,10 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.parse import statement
 from streambound.spark.pushdown import pushdown
-from streambound.synopsis.known import known
+from streambound.synopsis.facts import facts_of
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed_planner import stream_synopsis
+from streambound.synopsis.table_planner import stream_synopsis
 
 COLUMNS = {"A": "int", "n": "string", "d": "date", "ts": "timestamp", "p": "decimal(5,2)"}
 KINDS = {**COLUMNS, "A": "int"}
@@ -69,7 +69,7 @@ def synopsis_of(described: dict[str, Any], conditions: list[str]) -> tuple[Relat
     catalog = catalog_from_mapping({"S": described, "T": {"columns": {"A": "int"}, "timestamp": None}})
     query = statement(f"SELECT S.A FROM S WHERE {' AND '.join(conditions)}", catalog, "q").simple
     assert query is not None
-    facts = known(query)
+    facts = facts_of(query)
     return query.occurrence("S").relation, None if facts is None else stream_synopsis(facts, "S")
 
 

@@ -17,9 +17,9 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import Clock, time_conditions
+from streambound.synopsis.engine_state import Slices
 from streambound.synopsis.serial import digest, dumps, table_of
 from streambound.synopsis.state import Table, Values
-from streambound.synopsis.timed_state import Slices
 
 Entered = list[tuple[Values, int]]
 

@@ -22,7 +22,7 @@ from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
 from streambound.query.values import NAN, parse_type
-from streambound.synopsis.match_join import MatchJoin, Row, excluded, standing
+from streambound.synopsis.row_join import Row, RowJoin, excluded, standing
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table, accepted
 from streambound.tasks import clauses, ordered
@@ -177,7 +177,7 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
     reader = next(reader for stream, reader in readers_of(plan, Path("unused"), ()) if stream == "S")
     (in_sql,) = tables_in_sql(reader, case, [rows], 1)
     (by_row,) = tables_by_row(reader, case, [rows])
-    join = MatchJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
+    join = RowJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
     for partner in PARTNERS:
         other = histories.empty_tables(plan)["T"]
         for values in accepted(next(s for s in plan.streams if s.alias == "T"), [partner]):

@@ -10,9 +10,9 @@ from streambound.approximate.equijoin import Equijoin, equijoin
 from streambound.errors import PlanError, QueryError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.known import known
+from streambound.synopsis.facts import facts_of
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.timed_planner import stream_synopsis
+from streambound.synopsis.table_planner import stream_synopsis
 
 # Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
 BESIDE = 4
@@ -36,9 +36,9 @@ class MemoryPlan:
     stateless: ClassVar[bool] = False
     empty: ClassVar[bool] = False
 
-    def extreme(self, alias: str) -> bool:
+    def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
-        return False
+        return None
 
     @property
     def query(self) -> Query:
@@ -66,7 +66,7 @@ def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = N
     if size < 1:
         raise QueryError(f"the memory is {size} tuples", subject=statement.name, accepted="1 or more")
     join = equijoin(statement)
-    facts = known(join.query)
+    facts = facts_of(join.query)
     if facts is None:
         raise PlanError("no tuples can meet its conditions together", subject=statement.name)
     left, right = (stream_synopsis(facts, alias) for alias in (join.left, join.right))

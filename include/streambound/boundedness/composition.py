@@ -18,9 +18,9 @@ from streambound.boundedness.guards import judged
 from streambound.boundedness.having import condition
 from streambound.boundedness.questions import keyed
 from streambound.boundedness.verdict import Outcome, Verdict
-from streambound.query.formula import ALWAYS
-from streambound.query.model import Attribute, Kind, Query, Relation
-from streambound.query.operators import Grouping
+from streambound.query.formula import ALWAYS, AllOf, all_of
+from streambound.query.model import Attribute, Filter, Kind, Query, Relation
+from streambound.query.operators import Framing, Grouping
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"
@@ -47,6 +47,11 @@ def inherited(
     relation, verdict = next((r, v) for r, v in inner if not v.bounded)
     if verdict.outcome is Outcome.UNBOUNDED and passes_on(statement, relation):
         return verdict
+    narrowed = _narrowed(statement, relation)
+    if narrowed is not None:
+        found = decide(narrowed)
+        if found.outcome is Outcome.UNBOUNDED:
+            return found
     if relation.fed is not None and _seen_once(relation.fed):
         if _counts(statement, relation):
             return replace(verdict, final="never-final")
@@ -58,6 +63,70 @@ def inherited(
     code = first.code if verdict.outcome is Outcome.UNKNOWN else "open-question"
     reason = replace(first, code=code, message=f"{_OPEN}: {first.message}")
     return Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _narrowed(statement: Statement, relation: Relation) -> Statement | None:
+    """The inner statement, where the outer only filters its rows and leaves columns out; else None.
+
+    If only such tuples arrive as meet the filters, the outer answers are the inner ones. Columns that
+    are left out are so of the inner rows as well; of ranks it does not matter which are shown, since a row
+    that comes, or comes in the place of another, is one more.
+    """
+    made = relation.fed
+    if made is None or len(made.blocks) != 1 or len(statement.selections) != 1:
+        return None
+    (outer,), block, outer_block = statement.selections, made.blocks[0], statement.blocks[0]
+    if outer_block.then is not None or outer_block.ring.remembers or outer.guards or outer.as_of:
+        return None
+    if len(outer.base.occurrences) != 1 or isinstance(block.then, Grouping | Framing):
+        return None
+    atoms = outer.formula.parts if isinstance(outer.formula, AllOf) else (outer.formula,)
+    if not all(isinstance(atom, Filter) for atom in atoms):
+        return None
+    places = dict(_places(relation, made))
+    shown = [o.term.column for o in outer.base.select if isinstance(o.term, Attribute) and not o.within]
+    asked = [atom.attribute.column for atom in atoms if isinstance(atom, Filter)]
+    if any(name not in places for name in (*shown, *asked)) or not shown:
+        return None
+
+    def of(found: Selection) -> Selection | None:
+        terms = [found.base.select[places[name]].term for name in asked]
+        if not all(isinstance(term, Attribute) for term in terms):
+            return None
+        filters = [
+            replace(atom, attribute=term)
+            for atom, term in zip(atoms, terms, strict=True)
+            if isinstance(atom, Filter) and isinstance(term, Attribute)
+        ]
+        kept = tuple(found.base.select[places[name]] for name in shown)
+        select = found.base.select if block.then is not None else kept
+        return replace(
+            found, base=replace(found.base, select=select), formula=all_of((found.formula, *filters))
+        )
+
+    selections = [of(found) for found in block.selections]
+    narrowed = tuple(found for found in selections if found is not None)
+    if len(narrowed) < len(selections):
+        return None
+    types = dict(made.outputs)
+    outputs = (
+        made.outputs
+        if block.then is not None
+        else tuple((name, types[name]) for name in shown if name in types)
+    )
+    return replace(made, blocks=(replace(block, selections=narrowed),), outputs=outputs)
+
+
+def _places(relation: Relation, made: Statement) -> Iterator[tuple[str, int]]:
+    """The columns of a relation that are outputs of the rows of its statement as they are."""
+    (block,) = made.blocks
+    for number, column in enumerate(c for c in relation.columns if not c.of):
+        if block.then is None:
+            yield column.name, number
+            continue
+        shown = block.then.shown[number]
+        if shown.plain and shown.outputs:
+            yield column.name, shown.outputs[0]
 
 
 def _seen_once(made: Statement) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from streambound.boundedness.aggregates import grouped
 from streambound.boundedness.changing import takes_back
 from streambound.boundedness.composition import fed, inherited
-from streambound.boundedness.disjunctions import Decision, Part
+from streambound.boundedness.disjunctions import TOO_MANY, Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.finals import final_of
@@ -22,6 +22,7 @@ from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.constraints.search import SearchLimit
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Block, Statement
 
@@ -51,7 +52,11 @@ def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
 
 def _decided(statement: Statement) -> Decision:
     if any(b.then is not None for b in statement.blocks) or guarded(statement):
-        return Decision(_summed(statement), (), (), operators=True)
+        try:
+            return Decision(_summed(statement), (), (), operators=True)
+        except SearchLimit:
+            unknown = Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", TOO_MANY),))
+            return Decision(unknown, (), (), operators=True)
     found = decide_plain(statement)
     final = None if found.verdict.outcome is Outcome.UNKNOWN else found.verdict.outcome.value
     if final is not None and _takes_back(statement):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -21,7 +21,7 @@ from streambound.query.values import NotANumber
 from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
-VERSION = 4
+VERSION = 5
 # The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
 # history is evaluated.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within")
@@ -47,13 +47,20 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def united(parts: Iterable[tuple[int, bool, str]], outputs: Iterable[tuple[str, str]]) -> str:
+def united(
+    parts: Iterable[tuple[int, bool, str]],
+    outputs: Iterable[tuple[str, str]],
+    checked: Iterable[tuple[Relation, Collection[str]]],
+) -> str:
     """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts.
 
-    ``outputs`` are the names and types of its answer columns, maybe those of a SELECT that has no part.
+    ``outputs`` are the names and types of its answer columns, maybe those of a SELECT that has no part;
+    ``checked`` the streams of no part with the columns that are mentioned.
     """
     columns = [list(output) for output in outputs]
     document = {"version": VERSION, "parts": [list(part) for part in parts], "outputs": columns}
+    if relations := [_relation(relation, {relation.name: names}) for relation, names in checked]:
+        document["checked"] = relations
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
@@ -100,8 +107,8 @@ def _query(query: Query) -> Any:
     }
 
 
-def _relation(relation: Relation, used: Mapping[str, set[str]]) -> Any:
-    wanted = used.get(relation.name, set()) | {relation.timestamp}
+def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
+    wanted = {*used.get(relation.name, ()), relation.timestamp}
     columns = [_described(column) for column in relation.columns if column.name in wanted]
     found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
     promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.query.model import Join, Kind, Query
+from streambound.query.model import Atom, Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, static_sources, with_new
-from streambound.synopsis.serial import canonical, plain, value_of
+from streambound.synopsis.planner import needs_time
+from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
+from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
 
 
@@ -64,7 +65,7 @@ class EndingPass:
         self.ended: dict[str, list[Encoded]] = {}
         self.held: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
-        self.join = MatchJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
+        self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.now: int | None = None
@@ -95,19 +96,56 @@ class EndingPass:
         Raises:
             DataError: a tuple that counts is not later than those of the partitions before.
         """
-        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
-        first = next((alias for alias, matches in arriving.items() if matches), None)
+        first = self._first(batch)
         if first is None:
             return {}
-        self.order.follow(self.query.occurrence(first).relation, batch.moment, batch.partition)
+        self._follow(first, batch)
         self.now = batch.moment
         if self.later is None and batch.moment > self.plan.last:
             self._end()
-        found = self._held(batch, arriving) if self.later is None else self.later.step(self._widened(batch))
+        found = self._held(batch) if self.later is None else self.later.step(self._widened(batch))
         self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _held(self, batch: Batch, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+    def _first(self, batch: Batch) -> str | None:
+        """An occurrence of which a tuple counts."""
+        return next((alias for alias in self.seen if any(True for _ in self._counting(alias, batch))), None)
+
+    def joined(self, rows: Sequence[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
+        """Rows of one partition as ``batches``, to be taken in if answers are asked for at its end alone.
+
+        Those after the end of the streams are one batch where what goes on asks for no order.
+        """
+        if needs_time(self.plan.later):
+            yield from self.batches(rows, partition)
+            return
+        yield from self.batches((row for row in rows if row[1] <= self.plan.last), partition)
+        tuples: dict[str, list[Encoded]] = {}
+        first, last = None, None
+        for stream, moment, values, count in rows:
+            if moment > self.plan.last:
+                row = dict(zip(self._columns[stream], decoded(values), strict=True))
+                if any(self._passes(alias, row) for alias in self._aliases[stream]):
+                    tuples.setdefault(stream, []).extend([row] * count)
+                    first = min(first or (moment, stream), (moment, stream))
+                    last = moment if last is None else max(last, moment)
+        if first is not None and last is not None:
+            (alias, *_) = self._aliases[first[1]]
+            self._follow(alias, Batch(first[0], {}, first[0], partition))
+            yield Batch(last, tuples, last, partition)
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for alias in self.seen:
+            found.setdefault(self.query.occurrence(alias).relation.name, []).append(alias)
+        return found
+
+    def _follow(self, alias: str, batch: Batch) -> None:
+        self.order.follow(self.query.occurrence(alias).relation, batch.moment, batch.partition)
+
+    def _held(self, batch: Batch) -> dict[Row, int]:
+        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
         new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
         older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
         found: dict[Row, int] = {}
@@ -128,14 +166,31 @@ class EndingPass:
 
     def _matches(self, alias: str, batch: Batch) -> list[Match]:
         """The tuples of an occurrence that meet the conditions on it alone."""
-        own = [a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias}]
-        needed = {x for x in self.query.present if x.occurrence == alias}
         columns = [a for a in self.query.mentioned if a.occurrence == alias]
         return [
             Match({a: row[a.column] for a in columns}, {alias: batch.moment})
-            for row in batch.tuples.get(self.query.occurrence(alias).relation.name, ())
-            if all(row[x.column] is not None for x in needed) and passes(own, row)
+            for row in self._counting(alias, batch)
         ]
+
+    def _counting(self, alias: str, batch: Batch) -> Iterator[Encoded]:
+        name = self.query.occurrence(alias).relation.name
+        return (row for row in batch.tuples.get(name, ()) if self._passes(alias, row))
+
+    def _passes(self, alias: str, row: Encoded) -> bool:
+        own, needed = self._own[alias]
+        return all(row[name] is not None for name in needed) and passes(own, row)
+
+    @cached_property
+    def _own(self) -> dict[str, tuple[list[Atom], list[str]]]:
+        """The conditions on each occurrence alone, and its columns that must not be NULL."""
+        where, present = self.query.where, self.query.present
+        return {
+            alias: (
+                [a for a in where if {x.occurrence for x in a.attributes} == {alias}],
+                [x.column for x in present if x.occurrence == alias],
+            )
+            for alias in self.seen
+        }
 
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
@@ -175,7 +230,7 @@ class EndingPass:
         """Batches in order of time, from (stream, moment, values as JSON holds them, multiplicity)."""
         found: dict[int, dict[str, list[Encoded]]] = {}
         for stream, moment, values, count in rows:
-            row = dict(zip(self._columns[stream], map(value_of, values), strict=True))
+            row = dict(zip(self._columns[stream], decoded(values), strict=True))
             found.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
         for moment in sorted(found):
             yield Batch(moment, found[moment], moment, partition)

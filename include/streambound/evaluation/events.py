@@ -189,11 +189,16 @@ def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]
     """
     refuse_overflow(query, counts.values())
     kinds = [kind for _, kind in query.outputs]
-    ordered = sorted((row for row, n in counts.items() if n), key=_sort_key)
     return [
-        Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), counts[row])
-        for row in ordered
+        Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), count)
+        for row, count in in_order(counts)
     ]
+
+
+def in_order(counts: Mapping[tuple[Any, ...], int]) -> list[tuple[tuple[Any, ...], int]]:
+    """Encoded answer rows of one marker with their multiplicities, in canonical order (NULL first)."""
+    found = [(row, count) for row, count in counts.items() if count]
+    return found if len(found) < 2 else sorted(found, key=lambda one: _sort_key(one[0]))
 
 
 def refuse_overflow(query: Statement, counts: Iterable[int]) -> None:

@@ -25,12 +25,12 @@ from streambound.query.statement import Statement
 from streambound.query.values import Value
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Row, Source, static_sources, with_new
+from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan, plan_of
+from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, Source, static_sources, with_new
 from streambound.synopsis.state import Table, accepted
-from streambound.synopsis.timed_serial import dump_state, load_state
-from streambound.synopsis.timed_state import TimedState
+from streambound.synopsis.state_codec import dump_state, load_state
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
@@ -75,14 +75,14 @@ class OnePass:
         plan: Plan,
         static: Mapping[str, list[Encoded]],
         order: Order | None = None,
-        join: type[MatchJoin] = MatchJoin,
+        join: type[RowJoin] = RowJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
         if not self.query.arriving:
             name = self.query.name
             raise PlanError("only static relations are queried: the answer never changes", subject=name)
         self.order = order or Order()
-        self.state = TimedState(plan, join)
+        self.state = EngineState(plan, join)
         self.static = static_sources(plan.query, static)
         self.answered: dict[Row, int | None] = {}
         self.peak_units = 0

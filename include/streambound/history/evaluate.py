@@ -23,8 +23,9 @@ from streambound.compiler import judge
 from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, told
-from streambound.history.book import Book, Damaged
+from streambound.history.checkpoints import Checkpoints, Damaged
 from streambound.history.executor import Executor, Progress
+from streambound.history.fold import Fold
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
     Draft,
@@ -32,14 +33,13 @@ from streambound.history.prepare import (
     Job,
     Registered,
     beside,
+    cogroups_of,
     draft_of,
-    joints_of,
     misfits,
     prepare,
     readings_of,
 )
-from streambound.history.walk import Walk
-from streambound.history.waves import (
+from streambound.history.schedule import (
     SMALL_WAVE,
     WAVE,
     WORTH,
@@ -122,16 +122,16 @@ def evaluate_history(
         waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
-            books: dict[str, Book] = {}
+            books: dict[str, Checkpoints] = {}
             for job in waiting:
                 try:
                     table = _table(job, checkpoints, tables)
-                    books[job.name] = Book(job, folder / job.name, table, first or "", recompute)
+                    books[job.name] = Checkpoints(job, folder / job.name, table, first or "", recompute)
                 except StreamboundError as error:
                     found[job.name] = error.about(job.name)
             _tell_faults(books, progress)
             walks = {
-                name: Walk(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
+                name: Fold(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
             }
             damaged = _evaluate(executor, walks, folder, progress, memory_mb)
             for name, walk in walks.items():
@@ -196,7 +196,7 @@ def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]
     return tables[job.name]
 
 
-def _tell_faults(books: Mapping[str, Book], progress: Progress) -> None:
+def _tell_faults(books: Mapping[str, Checkpoints], progress: Progress) -> None:
     for name, book in books.items():
         for fault in book.faults:
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
@@ -222,7 +222,7 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
 
 
 def _evaluate(
-    executor: Executor, walks: Mapping[str, Walk], folder: Path, progress: Progress, memory_mb: int
+    executor: Executor, walks: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
     books = {name: walk.book for name, walk in walks.items()}
@@ -235,7 +235,7 @@ def _evaluate(
     waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
     names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
-    made = readings_of(jobs, folder) | joints_of(jobs)
+    made = readings_of(jobs, folder) | cogroups_of(jobs)
     readings = {name: found for name, found in made.items() if name in names}
     total = sum(len(task.streams) for task in tasks)
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
@@ -265,7 +265,7 @@ def _evaluate(
 
 
 def _walk(
-    walks: Mapping[str, Walk], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+    walks: Mapping[str, Fold], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:

@@ -19,8 +19,8 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history import states
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.match_join import MatchJoin, Row
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Row, RowJoin
 from streambound.synopsis.serial import table_of
 from streambound.tasks.relations import arrivals, counted_rows
 
@@ -136,7 +136,7 @@ class ByEngine(ABC, Generic[E]):
         self.engine.peak_units = peak_units
 
 
-class Compact(ByEngine[OnePass]):
+class PlanEvaluation(ByEngine[OnePass]):
     """The evaluation of a compact plan.
 
     Tables of single streams merge, a partition at once; in time, batches come in order, and so do partitions.
@@ -148,7 +148,7 @@ class Compact(ByEngine[OnePass]):
     def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
         self.plan = plan
         # At a timestamp there are few tuples, in a partition there may be many.
-        join = MatchJoin if plan.timed else ArrayJoin
+        join = RowJoin if plan.timed else ArrayJoin
         total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
         super().__init__(OnePass(plan, static, order, join), total)
 
@@ -169,7 +169,7 @@ class Compact(ByEngine[OnePass]):
         return self.engine.advance(summary)
 
 
-class Filtered:
+class FilterEvaluation:
     """A part of a statement that keeps nothing: tasks have computed its answers."""
 
     total: states.Total | None = None
@@ -189,7 +189,9 @@ class Filtered:
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
-        return summed(counted_rows(self.plan.query, data) for data in given.values())
+        return summed(
+            counted_rows(self.plan.query, given[s.alias]) for s in self.plan.streams if s.alias in given
+        )
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

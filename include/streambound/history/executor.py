@@ -9,7 +9,7 @@ from threading import Event
 from typing import Protocol
 
 from streambound.query.partitions import Listing
-from streambound.tasks.joint import Joint
+from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.summarise import Reading, Summary, Task
 
 # Is told, in a sentence, what has been done.
@@ -34,13 +34,13 @@ class Executor(Protocol):
             folder: where they are copied to.
         """
 
-    def scans(self, reading: Reading | Joint) -> bool:
+    def scans(self, reading: Reading | CoGroup) -> bool:
         """Whether each wave of tasks costs a scan more, so that waves are to be few."""
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading | Joint],
+        readings: Mapping[str, Reading | CoGroup],
         progress: Progress,
         memory_mb: int,
         *,

@@ -19,7 +19,7 @@ from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import Step
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.tasks.relations import tuples_of
 
 
@@ -44,7 +44,7 @@ class Memory:
         return choice_for(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
 
 
-class KMemory:
+class MemoryEvaluation:
     """The evaluation of an equijoin between two partitions; the final answer is that of the partitions."""
 
     total: states.Total | None = None

@@ -1,4 +1,4 @@
-"""The join in arrays: the same rows as ``synopsis.match_join`` gives, for larger tables.
+"""The join in arrays: the same rows as ``synopsis.row_join`` gives, for larger tables.
 
 Values become ranks, so every comparison is one of integers. Sources are joined one after the other;
 after each step only the columns that later steps or the SELECT list ask for are kept, and equal
@@ -7,7 +7,7 @@ rows are added up: intermediate results are as small as the plan's tables, whate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from streambound.query.model import Attribute, Join, Op, Query, Term
 from streambound.query.ring import Weight
-from streambound.synopsis.match_join import Match, MatchJoin, Row, Source
 from streambound.synopsis.plan import Pair
+from streambound.synopsis.row_join import Match, Row, RowJoin, Source
 from streambound.synopsis.state import ANY
 
 Codes = NDArray[np.int64]
@@ -55,7 +55,7 @@ class Matched:
         return Matched({slot: codes[rows] for slot, codes in self.columns.items()}, self.weights[rows])
 
 
-class ArrayJoin(MatchJoin):
+class ArrayJoin(RowJoin):
     """A join that adds up answer rows in arrays; a ``few`` combinations are looked at one by one."""
 
     few: ClassVar[int] = 1_000
@@ -70,26 +70,35 @@ class ArrayJoin(MatchJoin):
                 self.ring.put(found, row, weight)
 
     @cached_property
-    def _sides(self) -> list[dict[str, Pair]]:
+    def sides(self) -> list[dict[str, Pair]]:
         """Each comparison, of columns and then of timestamps, seen from each of its occurrences."""
         return [_sides(atom) for atom in (*self.joins, *self.times)]
 
     def _counted(self, query: Query, sources: Sequence[Source]) -> Iterator[tuple[Row, Weight]]:
         """(answer row, weight) of every combination, each row once."""
         asked = frozenset(query.projected)
-        raw = [self._columns(asked, streams, list(matches)) for streams, matches in sources]
+        raw = [self.columns(asked, streams, list(matches)) for streams, matches in sources]
         # Timestamps have an order of their own: they meet no other values.
-        times, _ = _ranked(c for columns in raw for slot, c in columns.items() if self._timely(slot))
-        ranks, values = _ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
-        found: Matched | None = None
-        bound = frozenset[str]()
+        times, _ = ranked(c for columns in raw for slot, c in columns.items() if self._timely(slot))
+        ranks, values = ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
+        matched = []
         for (streams, matches), columns in zip(sources, raw, strict=True):
             codes = {s: _codes(c, times if self._timely(s) else ranks) for s, c in columns.items()}
             codes.update(self._cells(streams, matches))
-            here = Matched(codes, _weights([match.weight for match in matches]))
+            matched.append((streams, Matched(codes, weights_of([match.weight for match in matches]))))
+        yield from self.combined(query, matched, values)
+
+    def combined(
+        self, query: Query, sources: Sequence[tuple[frozenset[str], Matched]], values: Sequence[Any]
+    ) -> Iterator[tuple[Row, Weight]]:
+        """(answer row, weight) of every combination, each row once; ``values`` are by rank."""
+        asked = frozenset(query.projected)
+        found: Matched | None = None
+        bound = frozenset[str]()
+        for streams, here in sources:
             bound |= streams
             kept = self._later(asked, bound)
-            found = _grouped(here, kept) if found is None else self._joined(found, here, kept)
+            found = grouped(here, kept) if found is None else self._joined(found, here, kept)
             if not len(found.weights):
                 return
         assert found is not None
@@ -98,7 +107,7 @@ class ArrayJoin(MatchJoin):
         for index, count in enumerate(found.weights.tolist()):
             yield tuple(column[index] for column in rows), self.ring.multiply(self.ring.one, count)
 
-    def _columns(
+    def columns(
         self, asked: Iterable[Attribute], streams: frozenset[str], matches: list[Match]
     ) -> dict[Slot, list[Any]]:
         """The values of matches by slot."""
@@ -107,7 +116,7 @@ class ArrayJoin(MatchJoin):
             for a in asked
             if a.occurrence in streams
         }
-        for number, sides in enumerate(self._sides):
+        for number, sides in enumerate(self.sides):
             mine = [alias for alias in sides if alias in streams]
             if len(mine) == 1:
                 (alias,) = mine
@@ -129,7 +138,7 @@ class ArrayJoin(MatchJoin):
     def _later(self, asked: Iterable[Attribute], bound: frozenset[str]) -> set[Slot]:
         """What is still asked for once these occurrences are joined."""
         kept: set[Slot] = {(a.occurrence, a) for a in asked if a.occurrence in bound}
-        for number, sides in enumerate(self._sides):
+        for number, sides in enumerate(self.sides):
             inside = [alias for alias in sides if alias in bound]
             if len(inside) == 1:
                 kept.add((inside[0], number))
@@ -141,15 +150,15 @@ class ArrayJoin(MatchJoin):
         exact = _exact(left.weights, right.weights)
         left, right = Matched(left.columns, exact(left.weights)), Matched(right.columns, exact(right.weights))
         if not kept & set(right.columns):
-            return _grouped(_summed(left, right, tests), kept)
+            return grouped(_summed(left, right, tests), kept)
         if not kept & set(left.columns):
             turned = [_turned(test) for test in tests]
-            return _grouped(_summed(right, left, turned), kept)
-        return _grouped(_paired(left, right, tests), kept)
+            return grouped(_summed(right, left, turned), kept)
+        return grouped(_paired(left, right, tests), kept)
 
     def _tests(self, left: Matched, right: Matched) -> list[_Test]:
         found = []
-        for number, sides in enumerate(self._sides):
+        for number, sides in enumerate(self.sides):
             for alias, (_, op, other) in sides.items():
                 one, partner = (alias, number), (other.occurrence, number)
                 if one in left.columns and partner in right.columns:
@@ -312,7 +321,7 @@ def _paired(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
     return Matched({**a.columns, **b.columns}, a.weights * b.weights)
 
 
-def _grouped(found: Matched, kept: set[Slot]) -> Matched:
+def grouped(found: Matched, kept: Collection[Slot]) -> Matched:
     """Only some columns; rows that are then equal become one."""
     columns = {slot: codes for slot, codes in found.columns.items() if slot in kept}
     if not len(found.weights):
@@ -327,7 +336,8 @@ def _grouped(found: Matched, kept: set[Slot]) -> Matched:
     return Matched({slot: codes[starts] for slot, codes in sorted_columns.items()}, weights)
 
 
-def _weights(found: Sequence[int]) -> NDArray[Any]:
+def weights_of(found: Sequence[int]) -> NDArray[Any]:
+    """Weights as an array: machine integers where these hold their sum, else Python's."""
     return np.array(found, np.int64 if sum(found) < 2**62 else object)
 
 
@@ -366,7 +376,7 @@ def _stamps(atom: Join, alias: str, matches: Sequence[Match]) -> list[Any]:
     return [ANY if stamp is None else stamp + by for stamp in stamps]
 
 
-def _ranked(columns: Iterable[list[Any]]) -> tuple[dict[Any, int], list[Any]]:
+def ranked(columns: Iterable[list[Any]]) -> tuple[dict[Any, int], list[Any]]:
     """The rank of every value that occurs, and the values by rank; one order a family of types."""
     present = set[Any]().union(*columns)
     present -= {None, ANY}

@@ -31,7 +31,7 @@ from streambound.query.partitions import (
 )
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import PlannedPart, planned_parts
-from streambound.tasks.joint import Joint, SegmentJoint, WindowJoint, joint_name, joint_of
+from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, WindowCoGroup, cogroup_name, cogroup_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import Reading, Task
@@ -62,7 +62,7 @@ class Missing:
 class Job:
     """A query to be evaluated: its plan, what it reads, and what is kept out.
 
-    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``joint`` the
+    ``verdict`` is that of ``check``; without a ``plan`` the query is not evaluated. With ``cogroup`` the
     partitions are summarised over all streams together.
     """
 
@@ -76,7 +76,7 @@ class Job:
     partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     chosen: Range = field(default_factory=Range)
-    joint: SegmentJoint | WindowJoint | None = None
+    cogroup: SegmentCoGroup | WindowCoGroup | None = None
 
     def gone(self, partition: str) -> bool:
         """Whether a partition is asked for, but no longer there."""
@@ -204,8 +204,8 @@ def prepare(
     if growing:
         return Job(name, sql, verdict, plan, one_key(statement), static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
-    joint = joint_of(plan)
-    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, joint)
+    cogroup = cogroup_of(plan)
+    return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, cogroup)
 
 
 def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
@@ -318,9 +318,9 @@ def _partitions(
     return key, partitions, tuple(missing)
 
 
-def joints_of(jobs: Iterable[Job]) -> dict[str, Joint]:
+def cogroups_of(jobs: Iterable[Job]) -> dict[str, CoGroup]:
     """What is done with partitions of all streams of a query together, by the name of the reading."""
-    return {joint_name(job.name): Joint(job.name, job.joint) for job in jobs if job.joint is not None}
+    return {cogroup_name(job.name): CoGroup(job.name, job.cogroup) for job in jobs if job.cogroup is not None}
 
 
 def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, Reading]:
@@ -332,7 +332,7 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
         assert job.plan is not None
-        if job.joint is not None:
+        if job.cogroup is not None:
             continue
         for relation in _relations(job.plan.statement, static=False):
             about[relation.name] = (relation, job.key)

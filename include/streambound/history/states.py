@@ -1,7 +1,7 @@
 """The bytes of what a query keeps, as checkpoints hold them: of one partition, and of all up to a boundary.
 
 A segment is ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that keeps
-nothing. A state is as its engine writes it (``synopsis.timed_serial``), where the final answer is kept with
+nothing. A state is as its engine writes it (``synopsis.state_codec``), where the final answer is kept with
 ``"total": [[row, count], ...]``. Equal contents have equal bytes.
 
 Laws: ``tables_of(segment(tables))`` equals ``tables``; ``total_of(json.loads(with_total(state, total)))``

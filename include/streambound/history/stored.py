@@ -18,13 +18,13 @@ from streambound.errors import DataError, PlanError
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
-from streambound.history.united import United
+from streambound.history.statement import StatementEvaluation
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.statement import planned_parts
 from streambound.tasks.engine import Engine, opened
 from streambound.tasks.plans import StatementPlan, statement_plan
@@ -151,7 +151,7 @@ class Reading:
 
     def __init__(self, query: Stored) -> None:
         self.query = query
-        self.evaluation = United(query.plan, query.static)
+        self.evaluation = StatementEvaluation(query.plan, query.static)
         self.rows = 0
 
     @property

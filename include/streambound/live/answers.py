@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ import pyarrow as pa
 from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.durable import flushed
 from streambound.errors import StorageError
-from streambound.evaluation.events import Answer, answers
+from streambound.evaluation.events import in_order, refuse_overflow
+from streambound.live.step import uncollected
 from streambound.query.statement import Statement
-from streambound.query.values import Type
+from streambound.query.values import Family, Type
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import decoded
 from streambound.tasks import emit
 
@@ -163,12 +166,12 @@ def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portion
         CountOverflow: a multiplicity has more than 38 digits.
     """
     found: dict[Any, dict[tuple[Any, ...], int]] = {}
-    for marker, row, count in chain.from_iterable(map(json.loads, portions)):
-        found.setdefault(marker, {})[decoded(row)] = count
     schema = live_schema(query, timed)
-    listed = [one for at in sorted(found, key=_in_time) for one in answers(query, at, found[at])]
-    table = _table(query, schema, timed, listed)
-    batches = table.to_batches(GROUP)
+    with uncollected():
+        for marker, row, count in chain.from_iterable(map(json.loads, portions)):
+            found.setdefault(marker, {})[decoded(row)] = count
+        listed = [(at, row, n) for at in sorted(found, key=_in_time) for row, n in in_order(found[at])]
+        batches = _table(query, schema, timed, listed).to_batches(GROUP)
     # A digest of rows is of use where histories are compared.
     return emit.write_answers(epoch_path(folder, epoch), schema, batches, known=emit.Digest())[1]
 
@@ -178,10 +181,32 @@ def _in_time(marker: int | None) -> tuple[bool, int]:
     return (marker is not None, marker or 0)
 
 
-def _table(query: Statement, schema: pa.Schema, timed: bool, listed: Sequence[Answer]) -> pa.Table:
-    table = emit.answer_table(query, listed)
-    if not timed:
-        return table
-    at, kind = len(schema) - 2, marker_type(query)
-    moments = [None if one.marker is None else kind.decode(one.marker) for one in listed]
-    return table.add_column(at, schema.field(at), pa.array(moments, schema.field(at).type))
+def _table(
+    query: Statement, schema: pa.Schema, timed: bool, listed: Sequence[tuple[Any, Row, int]]
+) -> pa.Table:
+    """Encoded answers (marker, row, multiplicity) as they are written, column by column."""
+    if not listed:
+        return schema.empty_table()
+    markers, rows, counts = zip(*listed, strict=True)
+    refuse_overflow(query, counts)
+    columns = [
+        (kind, values) for (_, kind), values in zip(query.outputs, zip(*rows, strict=True), strict=True)
+    ]
+    if timed:
+        columns.append((marker_type(query), markers))
+    arrays = [_array(*column, field.type) for column, field in zip(columns, schema, strict=False)]
+    arrays.append(pa.array(_each(Decimal, counts), emit.COUNTS))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(kind: Type, values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
+    if kind.family is Family.TIMESTAMP:
+        # Microseconds, as they are encoded.
+        return pa.array(values, pa.int64()).cast(wanted)
+    return pa.array(_each(kind.decode, values), wanted)
+
+
+def _each(made: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    """What is made of each value, of equal ones once: few of many answers are different."""
+    known = {value: made(value) for value in set(values)}
+    return [known[value] for value in values]

@@ -6,9 +6,11 @@ no order in which files come, may matter here.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -16,12 +18,12 @@ from typing import Any
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.history.united import live_evaluation
+from streambound.history.statement import live_evaluation
 from streambound.live.entries import Entries, entries_of, state_of
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
-from streambound.synopsis.match_join import Row
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
 
@@ -100,6 +102,19 @@ class Beginning:
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python's search for cycles is off: a micro-batch makes none, and over its many small rows the search
+    takes longer than all else."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Step:

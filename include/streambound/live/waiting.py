@@ -15,8 +15,8 @@ from typing import Any
 
 from streambound.synopsis.serial import canonical, compact_text
 
-# Carried columns with their multiplicity, by their text: equal ones are one.
-Rows = dict[str, tuple[list[Any], int]]
+# Carried columns with their multiplicity; equal ones are put together when they are counted or given away.
+Rows = list[tuple[list[Any], int]]
 # What the names of its entries begin with.
 PREFIX = '["waiting",'
 
@@ -46,11 +46,9 @@ class Waiting:
         """
         crowded = None
         for moment, columns, count in rows:
-            held = self.rows.setdefault((moment, alias), {})
-            # Python's own text is made several times faster than JSON's.
-            text = repr(columns)
-            held[text] = columns, count + (held[text][1] if text in held else 0)
-            if crowded is None and most is not None and _more(held, text, most):
+            held = self.rows.setdefault((moment, alias), [])
+            held.append((columns, count))
+            if crowded is None and most is not None and _more(held, most):
                 crowded = moment
         return crowded
 
@@ -66,26 +64,38 @@ class Waiting:
         done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
         found: dict[str, list[Any]] = {}
         for moment, alias in done:
-            rows = self.rows.pop((moment, alias))
-            found.setdefault(alias, []).extend([moment, *rows[text]] for text in sorted(rows))
+            rows = _merged(self.rows.pop((moment, alias)))
+            found.setdefault(alias, []).extend([moment, columns, count] for columns, count in rows)
         moments = list(dict.fromkeys(moment for moment, _ in done))
         return moments, {alias: canonical(rows) for alias, rows in found.items()}
 
     @property
     def count(self) -> int:
         """Different tuples that wait."""
-        return sum(map(len, self.rows.values()))
+        return sum(len(_merged(rows)) for rows in self.rows.values())
 
     def entries(self) -> Iterator[tuple[str, str]]:
         """An entry for each tuple that waits."""
         for (moment, alias), rows in self.rows.items():
-            for columns, count in rows.values():
+            for columns, count in _merged(rows):
                 yield compact_text(["waiting", moment, alias, columns]), str(count)
 
 
-def _more(held: Rows, last: str, most: int) -> bool:
+def _merged(rows: Rows) -> Rows:
+    """The same rows, each once, in an order that does not depend on theirs."""
+    if len(rows) == 1:
+        return rows
+    found: dict[str, tuple[list[Any], int]] = {}
+    for columns, count in rows:
+        # Python's own text is made several times faster than JSON's.
+        text = repr(columns)
+        found[text] = columns, count + (found[text][1] if text in found else 0)
+    return [found[text] for text in sorted(found)]
+
+
+def _more(rows: Rows, most: int) -> bool:
     """Whether there are more than so many tuples, of which most often there is one alone."""
-    return (held[last][1] if len(held) == 1 else sum(count for _, count in held.values())) > most
+    return (rows[0][1] if len(rows) == 1 else sum(count for _, count in rows)) > most
 
 
 def waiting_of(

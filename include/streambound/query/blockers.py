@@ -73,16 +73,15 @@ def kind_of(join: exp.Join) -> str:
 
 def semi_join(node: exp.Expr) -> exp.Expr | None:
     """The query of [NOT] EXISTS and [NOT] IN (SELECT ...), if a condition is one."""
-    inner = node
+    inner: exp.Expr = node
     while isinstance(inner, (exp.Not, exp.Paren)):
         inner = inner.this
+    found: exp.Expr | None = None
     if isinstance(inner, exp.Exists):
-        found: exp.Expr = inner.this
-        return found.this if isinstance(found, exp.Subquery) else found
-    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-        found = inner.args["query"]
-        return found.this if isinstance(found, exp.Subquery) else found
-    return None
+        found = inner.this
+    elif isinstance(inner, exp.In):
+        found = inner.args.get("query")
+    return found.this if isinstance(found, exp.Subquery) else found
 
 
 def semi_join_words(node: exp.Expr) -> tuple[bool, exp.Expr | None]:
@@ -95,22 +94,23 @@ def semi_join_words(node: exp.Expr) -> tuple[bool, exp.Expr | None]:
 
 
 def aggregates(node: exp.Expr) -> bool:
-    """Whether an expression has an aggregate that is no window function, nor within one."""
-    return any(map(aggregates_here, node.walk()))
+    """Whether an expression has an aggregate that is no window function; those of sub-queries aside."""
+    return any(
+        aggregates_here(part)
+        for part in node.walk()
+        if (query := part.find_ancestor(exp.Query)) is None or query is node.find_ancestor(exp.Query)
+    )
 
 
 def aggregates_here(node: exp.Expr) -> bool:
     """Whether a node is an aggregate over a group: not one over a window."""
-    if not is_aggregate(node) or node.find_ancestor(exp.Select, exp.Subquery) is not _query_of(node):
+    if not is_aggregate(node):
         return False
-    parent, inner = node.parent, node
+    inner: exp.Expr | None = node
+    parent = node.parent
     while isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
         parent, inner = parent.parent, parent
     return not (isinstance(parent, exp.Window) and parent.this is inner)
-
-
-def _query_of(node: exp.Expr) -> exp.Expr | None:
-    return node.find_ancestor(exp.Select, exp.Subquery)
 
 
 def of_expression(

@@ -453,7 +453,16 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
         counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
         return whole and counted and isinstance(one, exp.Column)
     if isinstance(node, exp.Cast):
-        return isinstance(node.this, exp.Column) and len(columns) == 1 and _casts_onto(node.to, columns[0])
+        inner = node.this
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if len(columns) != 1:
+            return False
+        if isinstance(inner, exp.Column):
+            return _casts_onto(node.to, columns[0])
+        # Functions that make strings, or what is not known, are taken to make any.
+        text = replace(columns[0], type=STRING, domain=None)
+        return _onto(inner, STRING, columns) and _casts_onto(node.to, text)
     if isinstance(node, exp.Extract):
         parts = _CLOCK if columns[0].type.family is Family.TIMESTAMP else _CALENDAR
         dated = columns[0].type.family in (Family.TIMESTAMP, Family.DATE)

@@ -98,7 +98,9 @@ def _times(statement: Statement) -> dict[int, int]:
 def _keys(blocks: tuple[Block, ...]) -> tuple[int, ...]:
     """The columns of the answers that tell the rows of a changing table apart."""
     block = blocks[0]
-    keys = range(block.then.keys) if isinstance(block.then, Grouping) else ()
+    keys: tuple[int, ...] = ()
+    if isinstance(block.then, Grouping):
+        keys = tuple(range(block.then.keys))
     if isinstance(block.then, Ranking):
         keys = block.then.partition
     return tuple(number for number, position in _shown(block) if position in keys)

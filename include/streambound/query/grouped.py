@@ -278,10 +278,9 @@ class _Group:
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""
+        found = self._names.window_part(node, [*self._windows, *self._sessions])
         if self._sessions and self._names.session_of(node) is not None:
-            found = (self._sessions[0], False)
-        else:
-            found = self._names.window_part(node, [*self._windows, *self._sessions])
+            found = self._sessions[0], False
         if found is None:
             return None
         window, end = found

@@ -111,7 +111,9 @@ def with_top_one(select: exp.Select) -> exp.Select:
         made.meta.update(node.meta)
         return made
 
-    return select.transform(of) if select.args.get("group") is not None else select
+    made = select.transform(of) if select.args.get("group") is not None else select
+    assert isinstance(made, exp.Select)
+    return made
 
 
 class Inliner:
@@ -535,7 +537,7 @@ class Inliner:
         names = Names(self, [source])
         names.sides, names.ons = [""], [[]]
         names.sources = [self._readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
-        stamp = window.stamp or names.stamp(window.node)
+        stamp = window.stamp if window.stamp is not None else names.stamp(window.node)
         made = []
         for rows in names.sources[0].blocks:
             parts = []
@@ -745,7 +747,7 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         """A SELECT of joins and filters: as many rows as there are unions in FROM."""
         blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
-        groups = [block.parts for block in blocks] or [None]
+        groups: list[tuple[Part, ...] | None] = [block.parts for block in blocks] or [None]
         made = []
         for group in groups:
             chosen = (
@@ -889,7 +891,6 @@ class Inliner:
 
         def of(node: exp.Expr) -> exp.Expr:
             plain_node = isinstance(node, exp.Column) and not is_word(node)
-            inside = node.find_ancestor(exp.Window) if node.parent is not None else None
             whole = isinstance(node.parent, exp.Window) and node.arg_key == "this"
             if (
                 (blockers.aggregates_here(node) and not whole)
@@ -900,11 +901,10 @@ class Inliner:
                 if key not in numbers:
                     numbers[key] = len(inner)
                     inner.append((f"c{len(inner)}", f"c{len(inner)}", node.copy()))
-                made = exp.column(exp.to_identifier(f"c{numbers[key]}", quoted=True))
+                made: exp.Expr = exp.column(exp.to_identifier(f"c{numbers[key]}", quoted=True))
                 if (span := span_of(node)) is not None:
                     made.meta["span"] = span
                 return made
-            del inside
             made = node.copy()
             for name, given in node.args.items():
                 if isinstance(given, exp.Expr):
@@ -943,7 +943,6 @@ class Inliner:
             return ()
         asked, items = Asked(names), names.items(select)
         stamp = names.stamp(over)
-        assert stamp is not None
         keys = [*(over.args.get("partition_by") or []), window.value(False, over, stamp)]
         partition = tuple(n for key in keys for n in asked.spread(key))
         shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
@@ -1005,7 +1004,7 @@ class Inliner:
             return ()
         offset = node.args.get("offset")
         first = offset.expression if offset is not None else None
-        if first is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
+        if offset is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
             self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
             return ()
         most = int(count.name) + (0 if first is None else int(first.name))

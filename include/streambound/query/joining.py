@@ -200,6 +200,18 @@ def _mirrored(node: exp.Expr, mine: set[str]) -> type[exp.Expr]:
     return type(node) if over and over <= mine else _MIRRORED[type(node)]
 
 
+def sought_after(partners: Sequence[Partners]) -> list[Partners] | None:
+    """Partners without those that a row with a missing side cannot have; None if it must have one of them."""
+    kept = []
+    for one in partners:
+        conditions = without_nulls(one.conditions)
+        if conditions is not None:
+            kept.append(replace(one, conditions=tuple(conditions)))
+        elif not one.negated:
+            return None
+    return kept
+
+
 def without_nulls(conditions: Sequence[exp.Expr]) -> list[exp.Expr] | None:
     """Conditions without those that the columns of a missing side make true; None if they make one false."""
     kept = []

@@ -15,7 +15,7 @@ from streambound.query.clock import is_clock, with_clock
 from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.differences import band, microseconds, plain
-from streambound.query.joining import alternatives, without_nulls
+from streambound.query.joining import alternatives, sought_after, without_nulls
 from streambound.query.parts import (
     Item,
     Part,
@@ -115,9 +115,7 @@ class Names:
                 shown |= set() if found is None else {found}
         return len(shown) == len(source.names or ())
 
-    def parts(
-        self, items: Sequence[exp.Expr], where: Sequence[exp.Expr], of: tuple[Part, ...]
-    ) -> list[tuple[tuple[exp.Expr, ...], Part]]:
+    def parts(self, items: Sequence[exp.Expr], where: Sequence[exp.Expr], of: tuple[Part, ...]) -> list[Part]:
         """Parts with one part in place of each source: several where a side of an outer join may be missing.
 
         Each shows the items in its columns, which have no names; WHERE is given as conjuncts.
@@ -133,10 +131,11 @@ class Names:
                 conditions.append(self.condition(found.of(condition)))
             values = tuple(self._at_once(found.of(item)) for item in items)
             kept = without_nulls(conditions)
-            if kept is None:
+            sought = sought_after(partners)
+            if kept is None or sought is None:
                 continue
             columns = tuple(Item("", "", value) for value in values)
-            made.append(Part(joined.tables, tuple(kept), columns, tuple(partners), joined.latest))
+            made.append(Part(joined.tables, tuple(kept), columns, tuple(sought), joined.latest))
         return made
 
     def _at_once(self, node: exp.Expr) -> exp.Expr:
@@ -147,7 +146,7 @@ class Names:
         def of(part: exp.Expr) -> exp.Expr:
             return exp.Literal.string(blockers.words(part, self.inliner.text)) if is_clock(part) else part
 
-        made = exp.Paren(this=node.copy()).transform(of).this
+        made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
         while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
             made = made.this
         return made
@@ -229,7 +228,7 @@ class Names:
                 known = [len(part.columns) - 1]
             yield _numbered(at[0], known[0], column)
 
-    def stamp(self, node: exp.Expr) -> exp.Expr | None:
+    def stamp(self, node: exp.Expr) -> exp.Expr:
         """The application timestamp that windows are of where none is named: that of the first source.
 
         Raises:

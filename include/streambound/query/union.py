@@ -102,7 +102,7 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
 def _finished(done: Done, base: Query) -> Operator:
     """What is done to rows, with the names and types of what is shown."""
     taken: set[str] = set()
-    shown = []
+    shown: list[Shown] = []
     for item in done.shown:
         positions, numbers = outputs_in(item.value), values_in(item.value)
         bare = item.value

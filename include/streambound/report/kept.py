@@ -13,7 +13,7 @@ from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Cell, MatchSynopsis, Plan, Remembered, StreamSynopsis, Window
+from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
 EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
@@ -170,7 +170,7 @@ def _filters(query: Query, synopses: tuple[StreamSynopsis, ...]) -> dict[str, st
     return {s.alias: conditions for s in synopses if (conditions := filters_text(query, s))}
 
 
-def _of_stream(query: Query, synopsis: MatchSynopsis) -> Kept:
+def _of_stream(query: Query, synopsis: TablePlan) -> Kept:
     tables = tuple(_table(query, cell) for cell in synopsis.cells)
     (alias,) = synopsis.streams
     return Kept(What.TUPLES, synopsis.streams, alias, units_text(synopsis.units), tables=tables)
@@ -228,7 +228,7 @@ def _span(query: Query, alias: str, length: int) -> str:
     return str(dt.timedelta(microseconds=length))
 
 
-def _of_matches(plan: Plan, synopsis: MatchSynopsis) -> Kept:
+def _of_matches(plan: Plan, synopsis: TablePlan) -> Kept:
     others = tuple(alias for alias in plan.clock.streams if alias not in synopsis.streams)
     what = "tuples of" if len(synopsis.streams) == 1 else "partial matches of"
     notes = tuple(

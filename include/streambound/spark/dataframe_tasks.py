@@ -34,8 +34,8 @@ from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.synopsis.plan import StreamSynopsis
+from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE, failed
-from streambound.tasks.joint import Joint
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Reading, Summary, Task
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def by_spark(reading: Reading | Joint) -> bool:
+def by_spark(reading: Reading | CoGroup) -> bool:
     """Whether Spark reads one of the streams."""
     return bool(sources_of(reading))
 
 
-def sources_of(reading: Reading | Joint) -> tuple[Source, ...]:
+def sources_of(reading: Reading | CoGroup) -> tuple[Source, ...]:
     """The streams that only Spark reads."""
     found: list[Source] = []
     for relation, columns, synopses in _streams(reading):
@@ -62,7 +62,7 @@ def sources_of(reading: Reading | Joint) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
+def _streams(reading: Reading | CoGroup) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
     if isinstance(reading, Reading):
         columns = sorted({name for reader in reading.readers for name in reader.columns})
         yield reading.relation, columns, [reader.synopsis for reader in reading.readers]
@@ -72,7 +72,7 @@ def _streams(reading: Reading | Joint) -> Iterator[tuple[Relation, list[str], li
 
 
 def run_dataframe_tasks(
-    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | Joint], memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | CoGroup], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
 
@@ -94,7 +94,7 @@ def run_dataframe_tasks(
 
 
 def _read(
-    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading | Joint, memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading | CoGroup, memory_mb: int
 ) -> list[Summary]:
     sources = sources_of(reading)
     with spark_jobs():
@@ -145,7 +145,7 @@ def _parts(task: Task, stream: str) -> Iterator[Partition]:
 
 
 def _mapper(
-    tasks: Mapping[str, Task], name: str, reading: Reading | Joint, memory_mb: int
+    tasks: Mapping[str, Task], name: str, reading: Reading | CoGroup, memory_mb: int
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     sources = sources_of(reading)
 
@@ -171,7 +171,7 @@ def _mapper(
 
 
 def _unasked(
-    tasks: Mapping[str, Task], part: str, reading: Reading | Joint, sources: Sequence[Source]
+    tasks: Mapping[str, Task], part: str, reading: Reading | CoGroup, sources: Sequence[Source]
 ) -> Iterator[Summary]:
     """What is said of rows whose partition is none of the tasks'."""
     error = DataError(

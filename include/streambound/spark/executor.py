@@ -15,8 +15,8 @@ from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
+from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE
-from streambound.tasks.joint import Joint
 from streambound.tasks.summarise import Reading, Summary, Task
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class SparkExecutor:
         """What lists histories, whoever reads them (see ``frames.listing``)."""
         return listing(self.session, staging(held, folder))
 
-    def scans(self, reading: Reading | Joint) -> bool:
+    def scans(self, reading: Reading | CoGroup) -> bool:
         """Whether only Spark reads one of the streams: it does so anew in each job."""
         return by_spark(reading)
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading | Joint],
+        readings: Mapping[str, Reading | CoGroup],
         progress: Progress,
         memory_mb: int,
         *,

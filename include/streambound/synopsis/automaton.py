@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from streambound.query.conditions import holds
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, Source
 from streambound.synopsis.plan import Split, Streams
+from streambound.synopsis.row_join import Match, Matches, Source
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.state import ANY, Bucket, Layout, Values
 

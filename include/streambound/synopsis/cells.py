@@ -16,9 +16,9 @@ from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.system import differences
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Op
+from streambound.synopsis.facts import Facts, fails_in, holds_in
 from streambound.synopsis.groups import UP, single_group
 from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
-from streambound.synopsis.known import Known, fails_in, holds_in
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair
 from streambound.synopsis.splits import Split, cut, halves, splits
 
@@ -86,7 +86,7 @@ class Looked:
 class CellPlanner:
     """Plans the cells of one occurrence."""
 
-    facts: Known
+    facts: Facts
     alias: str
     cuts: frozenset[Condition] = frozenset()
     looked: Looked = field(default_factory=Looked, compare=False)

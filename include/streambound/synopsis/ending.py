@@ -47,9 +47,9 @@ class EndingPlan:
         first = {o.relation.name: o for o in reversed(self.query.arriving)}
         return tuple(_held(self.query, occurrence) for occurrence in first.values())
 
-    def extreme(self, alias: str) -> bool:
+    def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
-        return False
+        return None
 
     @property
     def ends(self) -> dict[int, int]:
@@ -192,4 +192,6 @@ def static_name(occurrence: Occurrence) -> str:
 
 def widened_row(row: Mapping[str, Any], shadows: tuple[Shadow, ...]) -> dict[str, Any]:
     """A tuple with the columns that hold its timestamp."""
+    if not shadows:
+        return dict(row)
     return {**row, **{shadow_name(name, shift): row[name] + shift for name, shift in shadows}}

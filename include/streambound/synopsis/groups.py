@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from streambound.constraints.closure import Closure
 from streambound.query.model import Attribute, Op
-from streambound.synopsis.known import Known
+from streambound.synopsis.facts import Facts
 from streambound.synopsis.plan import Extremum, Keep, Pair
 
 UP = (Op.LT, Op.LE)
 
 
-def single_group(facts: Known, closure: Closure, pairs: list[Pair]) -> Extremum | None:
+def single_group(facts: Facts, closure: Closure, pairs: list[Pair]) -> Extremum | None:
     """The extremum that serves all pairs, if all columns wait for the same partners."""
     upward = pairs[0][1] in UP
     if any((op in UP) is not upward for _, op, _ in pairs):
@@ -34,7 +34,7 @@ def single_group(facts: Known, closure: Closure, pairs: list[Pair]) -> Extremum 
     return _shifted(facts, keep, pairs, strict)
 
 
-def _shifted(facts: Known, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
+def _shifted(facts: Facts, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
     attributes = tuple(sorted(strict))
     steps = {facts.query.column(a).type.step for own, _, other in pairs for a in (own, other)}
     step = next(iter(steps))

@@ -9,11 +9,11 @@ from dataclasses import replace
 from streambound.constraints.closure import Closure
 from streambound.query.model import Attribute, Op
 from streambound.query.values import Value
-from streambound.synopsis.known import Known
+from streambound.synopsis.facts import Facts
 from streambound.synopsis.plan import Key, Pair
 
 
-def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | None:
+def exact_key(facts: Facts, closure: Closure, attribute: Attribute) -> Key | None:
     """The column itself as a key, if it has finitely many values in ``closure``; else None.
 
     A column that no condition names may be NULL, which is one more value.
@@ -26,7 +26,7 @@ def exact_key(facts: Known, closure: Closure, attribute: Attribute) -> Key | Non
     return Key(attribute, size + nullable)
 
 
-def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
+def _count(facts: Facts, closure: Closure, attribute: Attribute) -> int | None:
     if (values := facts.finite_values(attribute, closure)) is not None:
         return len(values)
     upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.step(attribute)
@@ -38,7 +38,7 @@ def _count(facts: Known, closure: Closure, attribute: Attribute) -> int | None:
 
 
 def apart_key(
-    facts: Known, closure: Closure, attribute: Attribute, others: Iterable[Attribute]
+    facts: Facts, closure: Closure, attribute: Attribute, others: Iterable[Attribute]
 ) -> Key | None:
     """A column's position among the values of static or other finite columns; None if one is neither."""
     points: set[Value] = set()
@@ -51,7 +51,7 @@ def apart_key(
 
 
 def listed_values(
-    facts: Known, closure: Closure, attribute: Attribute, other: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, other: Attribute
 ) -> Sequence[Value] | None:
     """The values of a column that another is compared with, if they are few enough to list."""
     if facts.query.is_static(other):
@@ -61,7 +61,7 @@ def listed_values(
     return facts.grid(attribute, other, closure)
 
 
-def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
     """A column that is compared with other streams' columns, by the classes that they tell apart."""
     if facts.finite_values(attribute, closure) is not None:
         return exact_key(facts, closure, attribute)
@@ -73,7 +73,7 @@ def partner_key(facts: Known, closure: Closure, attribute: Attribute, pairs: lis
     return exact if found is None or exact is None or exact.size < found.size else found
 
 
-def _clipped(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+def _clipped(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
     step = facts.step(attribute)
     assert step is not None
     lows = [_threshold_low(closure, pair, step) for pair in pairs]
@@ -90,7 +90,7 @@ def _clipped(facts: Known, closure: Closure, attribute: Attribute, pairs: list[P
     return Key(attribute, size, _end(facts, attribute, low), _end(facts, attribute, high), alike)
 
 
-def _end(facts: Known, attribute: Attribute, number: int | None) -> Value | None:
+def _end(facts: Facts, attribute: Attribute, number: int | None) -> Value | None:
     if number is None:
         return None
     value = facts.facts.space.value(facts.facts.space.family(attribute), number)
@@ -125,7 +125,7 @@ def _threshold_high(closure: Closure, pair: Pair, step: int) -> int | None:
     )
 
 
-def _dense_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
+def _dense_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
     if _count(facts, closure, attribute) == 1:
         return exact_key(facts, closure, attribute)
     points: set[Value] = set()
@@ -138,7 +138,7 @@ def _dense_key(facts: Known, closure: Closure, attribute: Attribute, pairs: list
 
 
 def _partner_points(
-    facts: Known, closure: Closure, attribute: Attribute, other: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, other: Attribute
 ) -> list[Value] | None:
     """The values around which a partner can tell two values of a column apart; None if infinitely many."""
     space, family = facts.facts.space, facts.facts.space.family(other)
@@ -153,7 +153,7 @@ def _partner_points(
     return None
 
 
-def _stepped(facts: Known, closure: Closure, attribute: Attribute, points: list[Value]) -> Key:
+def _stepped(facts: Facts, closure: Closure, attribute: Attribute, points: list[Value]) -> Key:
     space, family = facts.facts.space, facts.facts.space.family(attribute)
     lower, upper = closure.lower(attribute), closure.upper(attribute)
     first, last = 0, 2 * len(points)

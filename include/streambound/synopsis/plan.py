@@ -166,7 +166,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class MatchSynopsis:
+class TablePlan:
     """What is kept of the partial matches of a set of streams.
 
     ``ages`` has for some of the streams how many of their last timestamps are told apart, and for
@@ -264,7 +264,7 @@ class Plan:
     clock: Clock
     joins: tuple[Join, ...] = ()
     streams: tuple[StreamSynopsis, ...] = ()
-    synopses: tuple[MatchSynopsis, ...] = ()
+    synopses: tuple[TablePlan, ...] = ()
     answers: tuple[Split, ...] = ()
     windows: tuple[Window, ...] = ()
     remembered: Remembered | None = None
@@ -313,22 +313,23 @@ class Plan:
         remembered = [] if self.remembered is None else self.remembered.rated
         return held + [(relation, rows, most) for (relation, _, rows), most in remembered]
 
-    def extreme(self, alias: str) -> bool:
-        """Whether the first and the last of some tuples of a stream that differ in time alone stand for all.
+    def extreme(self, alias: str) -> int | None:
+        """For how long before the end of a batch all tuples of a stream are needed, beside the first and the
+        last of those that differ in time alone; None if all are.
 
-        So it is where answers are asked for at the end of a batch of many timestamps: a match with another of
-        them is one with the first too if the stream only precedes others, with the last if it only follows.
+        Where answers are asked for at the end of a batch of many timestamps these two stand for all: a match
+        with another is one with the first if the stream only precedes others, with the last if it only
+        follows. What is held, or told apart by its timestamp, is needed as it is.
         """
         own = [order for order in self.clock.orders if alias in (order.early, order.late)]
         sides = {order.early == alias for order in own}
-        told = any(alias == stream for synopsis in self.synopses for stream, _, _ in synopsis.ages)
         projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
-        return (
-            self.query.ring.idempotent
-            and not (projected or told or self.clock.hold(alias) > 0)
-            and len(sides) < 2
-            and all(order.op is not Op.NE for order in own)
-        )
+        if not self.query.ring.idempotent or projected or len(sides) > 1:
+            return None
+        if any(order.op is Op.NE for order in own):
+            return None
+        ages = (margin for s in self.synopses for stream, _, margin in s.ages if stream == alias)
+        return max(self.clock.hold(alias), *ages, 0)
 
     @property
     def tables(self) -> int:

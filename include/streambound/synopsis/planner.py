@@ -13,9 +13,9 @@ from streambound.query.model import Kind, Query
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import EndingPlan, ending_plan, ends
-from streambound.synopsis.known import Known, known
-from streambound.synopsis.plan import Cell, Condition, MatchSynopsis, Plan, Split
-from streambound.synopsis.timed_planner import StaticValues, stream_synopsis, timed_plan
+from streambound.synopsis.facts import Facts, facts_of
+from streambound.synopsis.plan import Cell, Condition, Plan, Split, TablePlan
+from streambound.synopsis.table_planner import StaticValues, stream_synopsis, timed_plan
 
 AnyPlan = Plan | EndingPlan
 
@@ -69,7 +69,7 @@ def not_planned(query: Query) -> str | None:
 def _plan(query: Query, static_values: StaticValues | None) -> Plan:
     query = folded(query)
     clock = Clock(tuple(o.alias for o in query.streams), ())
-    facts = known(query, static_values)
+    facts = facts_of(query, static_values)
     if facts is None:
         return Plan(query, clock, empty=True)
     if len(clock.streams) == 1 and not query.ring.idempotent:
@@ -77,13 +77,13 @@ def _plan(query: Query, static_values: StaticValues | None) -> Plan:
     try:
         return _of_tables(facts, clock, _agreed(facts))
     except PlanError:
-        facts = known(query, static_values, choices=True)
+        facts = facts_of(query, static_values, choices=True)
         if facts is None:
             raise
         return _of_tables(facts, clock, _agreed(facts))
 
 
-def _of_tables(facts: Known, clock: Clock, cells: dict[str, tuple[Cell, ...]]) -> Plan:
+def _of_tables(facts: Facts, clock: Clock, cells: dict[str, tuple[Cell, ...]]) -> Plan:
     """The plan that keeps tables of single streams."""
     streams = clock.composites
     return Plan(
@@ -92,14 +92,13 @@ def _of_tables(facts: Known, clock: Clock, cells: dict[str, tuple[Cell, ...]]) -
         joins=facts.joins,
         streams=tuple(stream_synopsis(facts, alias, cells.get(alias, ())) for alias in clock.streams),
         synopses=tuple(
-            MatchSynopsis((alias,), own, (), (Split((frozenset((alias,)),), ()),))
-            for alias, own in cells.items()
+            TablePlan((alias,), own, (), (Split((frozenset((alias,)),), ()),)) for alias, own in cells.items()
         ),
         answers=tuple(Split((new,), tuple(kept for kept in streams if kept != new)) for new in streams),
     )
 
 
-def _agreed(facts: Known) -> dict[str, tuple[Cell, ...]]:
+def _agreed(facts: Facts) -> dict[str, tuple[Cell, ...]]:
     """Cells by stream, cut wherever a context of another stream asks for it."""
     cuts: frozenset[Condition] = frozenset()
     while True:

@@ -7,6 +7,10 @@ the first segment and the others in the second, and between the two every time c
 between two batches is what a summary of all that came before says of the sets that a plan keeps.
 
 A stream that completes every match may project anything: its projected columns are further keys.
+
+Where timestamps are compared with offsets, time is *virtual*: that of a tuple is its timestamp and the delay
+of its stream (see ``clock``), if in virtual time no offset is left. Tuples whose virtual time has not come
+are held as they came, and so a partition has a *head*, which may meet held ones, and a *tail*, to be held.
 """
 
 from __future__ import annotations
@@ -17,14 +21,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import prod
+from typing import Any
 
 from streambound.errors import DataError, PlanError
-from streambound.query.model import Attribute
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, standing
-from streambound.synopsis.plan import Key, MatchSynopsis, Plan, Split, Streams
+from streambound.query.model import Attribute, Join, Op
+from streambound.synopsis.clock import Clock
+from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, standing
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed_planner import splits_of, tables_of
+from streambound.synopsis.state_codec import HeldRow, dumped_rows, loaded_rows
+from streambound.synopsis.table_planner import splits_of, tables_of
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
 PRODUCTS_PLANNED = 500_000
@@ -34,6 +41,7 @@ PRODUCTS_PLANNED = 500_000
 class SegmentPlan:
     """How segments are summarised for a plan.
 
+    ``plan`` is that in virtual time, ``real`` the one in the time of timestamps, whose states are kept.
     ``last`` is the stream that completes every match, None if there is none, and ``outputs`` are its
     projected columns. ``tables`` say how the partial matches of each set are told apart; where a set has
     the last stream, ``profiles`` say so apart from the outputs.
@@ -42,14 +50,39 @@ class SegmentPlan:
     plan: Plan
     last: str | None
     outputs: tuple[Attribute, ...]
-    profiles: tuple[MatchSynopsis, ...]
+    profiles: tuple[TablePlan, ...]
+    real: Plan
 
     @cached_property
-    def tables(self) -> dict[Streams, MatchSynopsis]:
+    def delays(self) -> Mapping[str, int]:
+        """How much later than its timestamp the virtual time of a tuple is, by stream."""
+        found = _delays(self.real)
+        assert found is not None
+        return found
+
+    @cached_property
+    def aged(self) -> Mapping[str, TablePlan]:
+        """The tables that tell recent tuples apart by their timestamps, by stream."""
+        return {s.streams[0]: s for s in self.real.synopses if s.ages}
+
+    def enters(self, alias: str, moment: int, until: int) -> bool:
+        """Whether a tuple of a moment enters the tables up to a moment."""
+        if alias in self.aged:
+            ((_, _, margin),) = self.aged[alias].ages
+            return moment <= until - margin
+        return moment + self.delays[alias] <= until
+
+    @property
+    def delay(self) -> int:
+        """The longest of them."""
+        return max(self.delays.values())
+
+    @cached_property
+    def tables(self) -> dict[Streams, TablePlan]:
         """By set of streams, small sets first."""
         return {frozenset(s.streams): self._whole(s) for s in self.profiles}
 
-    def _whole(self, profile: MatchSynopsis) -> MatchSynopsis:
+    def _whole(self, profile: TablePlan) -> TablePlan:
         if self.last not in profile.streams:
             return profile
         exact = tuple(Key(attribute, 1) for attribute in self.outputs)
@@ -60,9 +93,9 @@ class SegmentPlan:
         return replace(profile, cells=tuple(cells))
 
     @cached_property
-    def join(self) -> MatchJoin:
+    def join(self) -> RowJoin:
         """The conditions between streams."""
-        return MatchJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
+        return RowJoin(self.plan.query.ring, self.plan.joins, self.plan.clock.conditions)
 
     def parts(self, split: Split) -> tuple[Streams, ...]:
         """The new streams of a split, in sets that time links."""
@@ -84,6 +117,7 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     if unserved(plan) is not None:
         return None
     last = next((alias for alias in plan.clock.streams if plan.clock.completes(alias)), None)
+    real, plan = plan, _virtual(plan)
     query, clock = plan.query, plan.clock
     outputs = tuple(dict.fromkeys(a for a in query.projected if a.occurrence == last))
     rest = replace(query, select=tuple(o for o in query.select if o.term not in outputs))
@@ -95,7 +129,7 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     except PlanError:
         return None
     profiles = tuple({**made, **kept}[streams] for streams in sets)
-    return SegmentPlan(plan, last, outputs, profiles) if _small(profiles) else None
+    return SegmentPlan(plan, last, outputs, profiles, real) if _small(profiles) else None
 
 
 def unserved(plan: Plan) -> str | None:
@@ -109,13 +143,92 @@ def unserved(plan: Plan) -> str | None:
         return "it is duplicate-eliminating"
     if query.statics:
         return "it reads static relations"
-    if plan.windows or any(clock.delays.values()) or any(s.ages for s in plan.synopses):
-        return "its timestamps are compared with an offset"
     if any(len(composite) > 1 for composite in clock.composites):
-        return "streams have the same timestamp"
+        return "streams precede each other"
+    if _delays(plan) is None:
+        return "its timestamps are compared with offsets that no delays make up for"
     if any(query.is_timestamp(a) for a in query.projected):
         return "a timestamp is projected"
     return None
+
+
+def _delays(plan: Plan) -> Mapping[str, int] | None:
+    """Delays of streams that make up for all offsets, and of which states say which tuples they hold up."""
+    clock = plan.clock
+    held = {alias: clock.hold(alias) for alias in clock.streams}
+    aged = {alias for s in plan.synopses for alias, _, _ in s.ages}
+    if not aged and all(_in_virtual_time(held, condition) for condition in clock.conditions):
+        return held
+    found = _potential(clock)
+    if found is None or not all(_in_virtual_time(found, condition) for condition in clock.conditions):
+        return None
+    fits = (
+        _told_by_age(plan, alias, delay) if alias in aged else delay == held[alias]
+        for alias, delay in found.items()
+    )
+    return found if all(fits) else None
+
+
+def _potential(clock: Clock) -> dict[str, int] | None:
+    """Delays under which no offset is left, the least of linked streams being 0; None if there are none."""
+    found: dict[str, int] = {}
+    for streams in clock.components(frozenset(clock.streams)):
+        start = min(streams)
+        part, pending = {start: 0}, [start]
+        while pending:
+            here = pending.pop()
+            for order in clock.orders:
+                if here in (order.early, order.late):
+                    other = order.late if order.early == here else order.early
+                    by = order.offset if order.early == here else -order.offset
+                    if other not in part:
+                        part[other] = part[here] + by
+                        pending.append(other)
+                    elif part[other] != part[here] + by:
+                        return None
+        least = min(part.values())
+        found.update((alias, delay - least) for alias, delay in part.items())
+    return found
+
+
+def _told_by_age(plan: Plan, alias: str, delay: int) -> bool:
+    """Whether a table of the stream alone has what a delay holds up, by timestamp and as good as it came."""
+    tables = [s for s in plan.synopses if any(alias == of for of, _, _ in s.ages)]
+    if [s.streams for s in tables] != [(alias,)] or len(tables[0].cells) != 1 or plan.clock.hold(alias):
+        return False
+    ((_, _, margin),), (cell,) = tables[0].ages, tables[0].cells
+    carried = next(s.carried for s in plan.streams if s.alias == alias)
+    # Where the last of them enters a tick earlier, no other stream may have to precede this one.
+    early = all(order.early == alias for order in plan.clock.orders if alias in (order.early, order.late))
+    fits = margin == delay or (margin == delay - 1 and early)
+    return fits and {key.attribute for key in cell.keys} == set(carried)
+
+
+def _in_virtual_time(delays: Mapping[str, int], condition: Join) -> Join | None:
+    """A time condition in virtual time; None if an offset is left."""
+    left = condition.offset + delays[condition.left.occurrence] - delays[condition.right.occurrence]
+    # Of whole numbers x < y + 1 is x <= y.
+    op = _BY_ONE.get((condition.op, left), condition.op if left == 0 else None)
+    return None if op is None else replace(condition, op=op, offset=0, offset_text="")
+
+
+_BY_ONE = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1): Op.GT}
+
+
+def _virtual(plan: Plan) -> Plan:
+    """A plan in virtual time."""
+    clock, delays = plan.clock, _delays(plan) or {}
+    found = {condition: _in_virtual_time(delays, condition) for condition in clock.conditions}
+    conditions = tuple(condition for condition in found.values() if condition is not None)
+    where = tuple((found.get(atom) or atom) if isinstance(atom, Join) else atom for atom in plan.query.where)
+    query = replace(plan.query, where=where)
+    return replace(
+        plan,
+        query=query,
+        clock=replace(clock, conditions=conditions),
+        windows=(),
+        synopses=tuple(replace(synopsis, ages=()) for synopsis in plan.synopses),
+    )
 
 
 def _sets(plan: Plan) -> list[Streams]:
@@ -131,7 +244,7 @@ def _sets(plan: Plan) -> list[Streams]:
     return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
 
 
-def _small(profiles: tuple[MatchSynopsis, ...]) -> bool:
+def _small(profiles: tuple[TablePlan, ...]) -> bool:
     """Whether classes are of single values, and their products few."""
     if any(key.points is not None for s in profiles for cell in s.cells for key in cell.keys):
         return False
@@ -147,12 +260,14 @@ class Segment:
     """The summary of a segment of time.
 
     ``first`` is its first timestamp with a tuple that counts and a stream that has one, ``until`` the last
-    timestamp; both are None if no tuple counts.
+    timestamp; both are None if no tuple counts. ``head`` and ``tail`` are tuples that are not in ``tables``.
     """
 
     tables: dict[Streams, Table] = field(default_factory=dict)
     first: tuple[int, str] | None = None
     until: int | None = None
+    head: Mapping[str, list[HeldRow]] = field(default_factory=dict)
+    tail: Mapping[str, list[HeldRow]] = field(default_factory=dict)
 
 
 def empty_segment(plan: SegmentPlan) -> Segment:
@@ -161,7 +276,7 @@ def empty_segment(plan: SegmentPlan) -> Segment:
 
 
 def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
-    """The summary of two neighbouring segments, the earlier one first.
+    """The summary of two neighbouring segments without heads and tails, the earlier one first.
 
     Law: associative, and the summary of the two segments as one.
     """
@@ -198,7 +313,7 @@ def sources(
 
 def dump_segment(segment: Segment) -> bytes:
     """The canonical bytes of a summary: equal ones have equal bytes."""
-    document = {
+    document: dict[str, Any] = {
         "first": segment.first,
         "until": segment.until,
         "tables": [
@@ -207,6 +322,8 @@ def dump_segment(segment: Segment) -> bytes:
             if table.counts
         ],
     }
+    if segment.head or segment.tail:
+        document |= {"head": dumped_rows(segment.head), "tail": dumped_rows(segment.tail)}
     return canonical(document)
 
 
@@ -227,6 +344,7 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
             streams = frozenset(names)
             cells, ring = plan.tables[streams].cells, plan.plan.query.ring
             found.tables[streams] = table_of(cells, ring, " + ".join(names), table)
+        found.head, found.tail = (loaded_rows(document.get(name, [])) for name in ("head", "tail"))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
     return found

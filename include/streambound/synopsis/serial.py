@@ -74,6 +74,9 @@ def row_text(values: Iterable[Any]) -> str:
 
 def plain(value: Any) -> Any:
     """An encoded value as JSON holds it."""
+    # Most values are these, and asking an abstract class is slow.
+    if type(value) is int or type(value) is str:
+        return value
     if isinstance(value, tuple):
         return {"t": [plain(one) for one in value]}
     if isinstance(value, NotANumber):

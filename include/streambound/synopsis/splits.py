@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.query.model import Attribute, Op
-from streambound.synopsis.known import Known
+from streambound.synopsis.facts import Facts
 from streambound.synopsis.plan import Condition
 
 
@@ -24,7 +24,7 @@ class Split:
     finite: bool
 
 
-def splits(facts: Known, closure: Closure, attribute: Attribute) -> list[Split]:
+def splits(facts: Facts, closure: Closure, attribute: Attribute) -> list[Split]:
     """The parts of a cell by one column's position among the bounds around it; empty if there are none."""
     edges = _edges(facts, closure, attribute)
     if not edges:
@@ -37,7 +37,7 @@ def splits(facts: Known, closure: Closure, attribute: Attribute) -> list[Split]:
     return parts if len(parts) > 1 else []
 
 
-def halves(facts: Known, closure: Closure, attribute: Attribute) -> list[tuple[Split, Split]]:
+def halves(facts: Facts, closure: Closure, attribute: Attribute) -> list[tuple[Split, Split]]:
     """The ways to cut a column's range in two at one of the bounds around it."""
     found = []
     for edge in _edges(facts, closure, attribute):
@@ -49,7 +49,7 @@ def halves(facts: Known, closure: Closure, attribute: Attribute) -> list[tuple[S
     return found
 
 
-def cut(facts: Known, closure: Closure, condition: Condition) -> list[Split]:
+def cut(facts: Facts, closure: Closure, condition: Condition) -> list[Split]:
     """The part of a cell where a condition holds and the part where it does not, if there are both."""
     attribute = condition.attribute
     edge = facts.facts.space.embed(facts.facts.space.family(attribute), condition.value)
@@ -75,7 +75,7 @@ def _intervals(edges: list[int], discrete: bool) -> list[tuple[_Edge, _Edge]]:
     return [below, *points, *gaps, above]
 
 
-def _part(facts: Known, closure: Closure, attribute: Attribute, floor: _Edge, ceiling: _Edge) -> Split | None:
+def _part(facts: Facts, closure: Closure, attribute: Attribute, floor: _Edge, ceiling: _Edge) -> Split | None:
     space, family = facts.facts.space, facts.facts.space.family(attribute)
     literals: list[Difference] = []
     conditions: list[Condition] = []
@@ -95,7 +95,7 @@ def _part(facts: Known, closure: Closure, attribute: Attribute, floor: _Edge, ce
     return Split(narrowed, tuple(conditions), finite)
 
 
-def _edges(facts: Known, closure: Closure, attribute: Attribute) -> list[int]:
+def _edges(facts: Facts, closure: Closure, attribute: Attribute) -> list[int]:
     edges: set[int] = set()
     for other in facts.linked(attribute):
         for bound in (closure.lower(other), closure.upper(other)):

@@ -10,7 +10,7 @@ from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.synopsis.planner import AnyPlan, plan_of
-from streambound.synopsis.timed_planner import StaticValues
+from streambound.synopsis.table_planner import StaticValues
 
 
 def bounded_parts(statement: Statement) -> tuple[Part, ...]:

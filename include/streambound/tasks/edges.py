@@ -118,7 +118,7 @@ def _early(part: WindowPart, alias: str) -> exp.Expr:
 
 
 def _late(part: WindowPart, alias: str) -> exp.Expr:
-    """That a tuple is held after its partition (see ``timed_state.Held.drop``)."""
+    """That a tuple is held after its partition (see ``engine_state.Held.drop``)."""
     stamp, until = ordered.column(part.stamp(alias), part.table(alias)), ordered.column(UNTIL, BOUNDS)
     return exp.GT(this=exp.Add(this=stamp, expression=_number(part.plan.clock.hold(alias))), expression=until)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import fingerprint, united
@@ -57,19 +58,31 @@ class StatementPlan:
     @property
     def stateless(self) -> bool:
         """Whether tasks write the answers, and nothing is kept."""
-        return len(self.parts) == 1 and self.parts[0].plan.stateless
+        return len(self.parts) == 1 and self.parts[0].plan.stateless and not self.checked
+
+    @cached_property
+    def checked(self) -> Mapping[str, Relation]:
+        """The streams of which no answer needs a tuple, by the key of their shares.
+
+        They are read all the same: that they need not be may rest on the catalog's promises about them.
+        """
+        read = {relation.name for part in self.parts for relation in part.shares.values()}
+        found = {o.relation.name: o.relation for o in self.statement.arriving}
+        return {f"checked {name}": relation for name, relation in found.items() if name not in read}
 
     @property
     def shares(self) -> dict[str, Relation]:
-        """The stream of each share that is taken of a partition; an always empty answer takes none."""
-        return {key: relation for part in self.parts for key, relation in part.shares.items()}
+        """The stream of each share that is taken of a partition."""
+        found = {key: relation for part in self.parts for key, relation in part.shares.items()}
+        return {**found, **self.checked}
 
     def fingerprint(self, static: Static) -> str:
         """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
         found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
-        if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs:
+        if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
             return found[0][2]
-        return united(found, [(name, kind.name) for name, kind in self.statement.outputs])
+        checked = ((relation, self.statement.columns(relation.name)) for relation in self.checked.values())
+        return united(found, [(name, kind.name) for name, kind in self.statement.outputs], checked)
 
 
 def _fingerprint(part: PartPlan, static: Static) -> str:

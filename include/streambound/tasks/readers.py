@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.query.model import Query, Relation
+from streambound.query.model import Attribute, Query, Relation
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import emit, engine
+from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.statements import (
     cell_statement,
@@ -36,7 +37,7 @@ class Reader:
     Without ``answers`` (a folder) there is one statement for each of ``cells``; with it one that computes
     the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
     one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
-    parts, one that computes its answer rows.
+    parts, one that computes its answer rows. ``by_key``: the statements give counts by the values of keys.
     """
 
     query: Query
@@ -50,6 +51,7 @@ class Reader:
     outputs: emit.Outputs = ()
     timed: bool = False
     counted: bool = False
+    by_key: bool = False
 
 
 def statement_readers(
@@ -68,7 +70,22 @@ def statement_readers(
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
             found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
-    return found
+    return [*found, *_checking(plan)]
+
+
+def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
+    """Readers of what no part needs: they have only the catalog's promises checked."""
+    for key, relation in plan.checked.items():
+        query, alias = next(
+            (s.base, o.alias)
+            for s in plan.statement.selections
+            for o in s.base.occurrences
+            if o.relation.name == relation.name
+        )
+        columns = tuple(sorted(plan.statement.columns(relation.name)))
+        whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
+        reader = Reader(query, key, columns, whole, ())
+        yield relation.name, replace(reader, columns=_read(plan.statement, reader))
 
 
 def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
@@ -92,9 +109,7 @@ def readers_of(
         markers: see ``statement_readers``.
     """
     if not isinstance(plan, Plan) or plan.timed:
-        return [
-            timed_reader(plan.query, s, extreme=not markers and plan.extreme(s.alias)) for s in plan.streams
-        ]
+        return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
     query, found, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
@@ -112,15 +127,20 @@ def readers_of(
             statics=tuple(statics) if plan.stateless else (),
             answers=str(answers) if plan.stateless and not counted else None,
             counted=counted,
+            by_key=counts_only(plan),
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))
     return found
 
 
-def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: bool = False) -> tuple[str, Reader]:
+def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: int | None = None) -> tuple[str, Reader]:
     """(stream, reader) of an occurrence whose tuples are wanted by time; ``extreme`` as in ``Plan``."""
     relation = query.occurrence(synopsis.alias).relation
-    made = (extreme_statement if extreme else relation_statement)(query, synopsis)
+    made = (
+        relation_statement(query, synopsis)
+        if extreme is None
+        else extreme_statement(query, synopsis, extreme)
+    )
     mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
     carried = {a.column for a in synopsis.carried}
     return relation.name, Reader(

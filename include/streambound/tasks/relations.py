@@ -16,10 +16,10 @@ from typing import Any
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
-from streambound.synopsis.match_join import Match, Row
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Match, Row
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
-from streambound.synopsis.timed_serial import HeldRow
+from streambound.synopsis.state_codec import HeldRow
 from streambound.tasks.ordered import encoded
 
 
@@ -86,8 +86,8 @@ def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     found: dict[int, dict[str, list[Match]]] = {}
-    for alias, data in given.items():
-        for moment, row, count in json.loads(data):
+    for alias in carried.keys() & given.keys():
+        for moment, row, count in json.loads(given[alias]):
             values = dict(zip(carried[alias], map(value_of, row), strict=True))
             batch = found.setdefault(moment, {name: [] for name in carried})
             batch[alias].append(Match(values, {alias: moment}, count))

@@ -6,22 +6,27 @@ and put together (Chinese remainders), so they are exact whatever their size.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
-from streambound.synopsis.match_join import Match
 from streambound.synopsis.plan import Streams
+from streambound.synopsis.row_join import Match
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
 from streambound.synopsis.state import Layout
-from streambound.tasks.codes import Share
-from streambound.tasks.steps import take
+from streambound.synopsis.state_codec import HeldRow
+from streambound.tasks.encoding import Encoder, Share
+from streambound.tasks.kernels import take
+from streambound.tasks.ordered import encoded
 
 Numbers = NDArray[np.int64]
 # Counts of completed matches held at once: 128 megabytes.
@@ -37,6 +42,63 @@ def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
     if run is not None:
         for target, count in run.counts():
             _put(found, target, count)
+    return found
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """The tuples of an occurrence that count: timestamps, and the carried columns in ordered form."""
+
+    moments: Numbers
+    columns: Sequence[pa.Array]
+
+    def some(self, chosen: NDArray[np.bool_]) -> Arriving:
+        """Some of them."""
+        mask = pa.array(chosen)
+        return Arriving(self.moments[chosen], [column.filter(mask) for column in self.columns])
+
+    def rows(self) -> list[HeldRow]:
+        """Equal ones once, as states hold them."""
+        columns = [map(encoded, column.to_pylist()) for column in self.columns]
+        found = Counter(zip(*columns, self.moments.tolist(), strict=True))
+        return [(*row, count) for row, count in found.items()]
+
+
+def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
+    """The summary of a partition, with what of it has to meet held tuples and what is to be held.
+
+    Args:
+        plan: how it is summarised.
+        arriving: the tuples of the occurrences of which there are any files.
+    """
+    # In the order of the plan, whatever that of the files; at equal timestamps its first stream is named.
+    here = {s.alias: arriving[s.alias] for s in plan.plan.streams if s.alias in arriving}
+    ends = [
+        (int(one.moments.min()), int(one.moments.max()), alias)
+        for alias, one in here.items()
+        if len(one.moments)
+    ]
+    if not ends:
+        return empty_segment(plan)
+    first, _, alias = min(ends, key=itemgetter(0))
+    until = max(last for _, last, _ in ends)
+    shares: dict[str, Share] = {}
+    head, tail = dict[str, list[HeldRow]](), dict[str, list[HeldRow]]()
+    for name in (s.alias for s in plan.plan.streams):
+        coder, one = Encoder(plan, name), here.get(name)
+        if one is None:
+            shares[name] = coder.nothing
+            continue
+        moments = one.moments + plan.delays[name]
+        if plan.delay:
+            late = moments > until
+            early = ~late & (moments < first + plan.delay)
+            head[name], tail[name] = one.some(early).rows(), one.some(late).rows()
+            inside = ~(late | early)
+            one, moments = one.some(inside), moments[inside]
+        shares[name] = coder.share(moments, one.columns)
+    found = summarised(plan, shares)
+    found.first, found.until, found.head, found.tail = (first, alias), until, head, tail
     return found
 
 

@@ -25,6 +25,7 @@ TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
 PART = "streambound part"
 COUNT = "n"
+END = "streambound end"
 
 Named = tuple[str, exp.Expr]
 
@@ -55,8 +56,9 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
     select = _few(select, cell, len(groups))
-    if cell.unequal:
-        # Which entries the others serve depends on the order in which they come, where several sets would do.
+    if cell.unequal or not _ends(build, cell):
+        # Which entries the others serve depends on the order in which they come, where several sets would do;
+        # and columns are stored as they come.
         select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
     return Statement(select, tuple(build.lookups))
 
@@ -143,25 +145,35 @@ def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     return _counting(query, synopsis, lambda columns: _grouped(columns, []))
 
 
-def extreme_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
-    """The same, but of tuples that differ in time alone the first and the last, each with number 1."""
-    return _counting(query, synopsis, _extreme)
+def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Statement:
+    """The same, but of tuples that differ in time alone the first and the last, each with number 1.
 
-
-def _extreme(columns: list[Named]) -> exp.Select:
-    part, (name, moment), *rest = columns
-    first, last = exp.Min(this=moment), exp.Max(this=moment)
-    missing = exp.LT(this=exp.Count(this=moment), expression=exp.Count(this=exp.Star()))
-    moments = (
-        exp.Case()
-        .when(missing, exp.Array(expressions=[exp.null()]))
-        .when(exp.EQ(this=first, expression=last), exp.Array(expressions=[first]))
-        .else_(exp.Array(expressions=[first, last]))
-    )
-    found = _selected([part, (name, exp.Anonymous(this="UNNEST", expressions=[moments])), *rest])
-    found = found.select(exp.alias_(exp.Literal.number(1), COUNT, quoted=True))
+    Of the ``last`` stretch of time before the end of a partition all moments are given.
+    """
+    made = tuple_statement(query, synopsis)
+    part, moment, *rest = (ordered.column(str(e.alias), TUPLES) for e in made.select.expressions)
+    first, end = exp.Min(this=moment), exp.Max(this=moment.copy())
+    ends: exp.Expr = exp.Array(expressions=[first, end])
+    source = made.select
+    if last:
+        own, when = (e.this for e in made.select.expressions[:2])
+        latest = exp.Window(this=exp.Max(this=when.copy()), partition_by=[own.copy()])
+        source = source.select(exp.alias_(latest, END, quoted=True))
+        edge = exp.Sub(this=ordered.column(END, TUPLES), expression=exp.Literal.number(last))
+        late = exp.Filter(
+            this=exp.Anonymous(this="LIST", expressions=[moment.copy()]),
+            expression=exp.Where(this=exp.GT(this=moment.copy(), expression=edge)),
+        )
+        ends = exp.Anonymous(this="LIST_CONCAT", expressions=[ends, late])
+    missing = exp.LT(this=exp.Count(this=moment.copy()), expression=exp.Count(this=exp.Star()))
+    different = exp.Anonymous(this="LIST_DISTINCT", expressions=[ends])
+    moments = exp.case().when(missing, exp.Array(expressions=[exp.null()])).else_(different)
+    columns = [("p", part), ("t", exp.Anonymous(this="UNNEST", expressions=[moments]))]
+    columns += [(f"c{i}", column) for i, column in enumerate(rest)]
+    select = _selected([*columns, (COUNT, exp.Literal.number(1))])
+    select = select.from_(exp.alias_(source.subquery(), TUPLES, table=True, quoted=True))
     places = [1, *range(3, len(columns) + 1)]
-    return found.group_by(*(exp.Literal.number(place) for place in places))
+    return Statement(select.group_by(*(exp.Literal.number(place) for place in places)), made.lookups)
 
 
 def tuple_statement(query: Query, synopsis: StreamSynopsis) -> Statement:

@@ -29,6 +29,7 @@ from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
 from streambound.tasks import emit
+from streambound.tasks.counts import columns_by_part, dump_counts
 from streambound.tasks.engine import Engine, translated
 from streambound.tasks.ordered import encoded
 from streambound.tasks.promises import faults as promise_faults
@@ -191,6 +192,9 @@ def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
     if reader.counted:
         _define_statics(session, reader)
         return counted(session.rows(reader.statements[0]), parts)
+    if reader.by_key:
+        tables = [columns_by_part(session.table(made), parts) for made in reader.statements]
+        return [dump_counts(cells) for cells in zip(*tables, strict=True)]
     return [dumps(table) for table in summary_tables(session, reader, parts)]
 
 

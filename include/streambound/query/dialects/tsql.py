@@ -25,7 +25,8 @@ class Azure(TSQL):
             "OVER": frozenset(),
         }
 
-        _duration: exp.Interval | None = None
+        # What LIMIT DURATION says within the OVER that is being read.
+        _durations: tuple[exp.Interval, ...] = ()
 
         def _several_follow(self) -> bool:
             return self._curr.text.upper() in ("SELECT", "WITH")
@@ -46,19 +47,22 @@ class Azure(TSQL):
             if self._match_text_seq("LIMIT", "DURATION"):
                 given = [token.text for token in self._skip_parenthesis() if token.text not in "(),"]
                 if len(given) == 2 and given[1].isdigit():
-                    self._duration = exp.Interval(this=exp.Literal.number(given[1]), unit=exp.var(given[0]))
+                    length = exp.Interval(this=exp.Literal.number(given[1]), unit=exp.var(given[0]))
+                    self._durations = (length,)
             if self._match_text_seq("WHEN"):
                 self._parse_disjunction()
             return found
 
         def _parse_window(self, *args: Any, **options: Any) -> Any:
-            outer, self._duration = self._duration, None
+            outer, self._durations = self._durations, ()
             found = super()._parse_window(*args, **options)
-            if isinstance(found, exp.Window) and self._duration is not None:
-                # Of so long before the row, in the order of time.
-                spec = {"kind": "RANGE", "start": self._duration, "start_side": "PRECEDING"}
-                found.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
-            self._duration = outer
+            mine: tuple[exp.Interval, ...] = self._durations
+            if isinstance(found, exp.Window):
+                for duration in mine:
+                    # Of so long before the row, in the order of time.
+                    spec = {"kind": "RANGE", "start": duration, "start_side": "PRECEDING"}
+                    found.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
+            self._durations = outer
             return found
 
         def _parse_table_clause(self, table: exp.Expr) -> bool:

@@ -12,9 +12,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from streambound.errors import StreamboundError
-from streambound.live.step import Beginning, New, Step
+from streambound.live.step import Beginning, New, Step, uncollected
 from streambound.spark.live.reading import arrival_of
-from streambound.synopsis.serial import compact_text, plain
+from streambound.synopsis.serial import row_text
 from streambound.tasks.summarise import error_text
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ class LiveProcessor(StatefulProcessor):
             return
         before = {name: held for (name,), (held,) in self.state.iterator()}
         try:
-            step = Step(self.beginning, before)
-            new = step.take(map(arrival_of, found))
+            with uncollected():
+                step = Step(self.beginning, before)
+                new = step.take(map(arrival_of, found))
+                after = step.entries()
         except StreamboundError as error:
             yield Row(kind=ERROR, body=error_text(error))
             return
-        self._store(before, step.entries())
+        self._store(before, after)
         yield from (Row(kind=ANSWERS, body=text) for text in _portions(new))
         yield Row(kind=TOLD, body=json.dumps(asdict(step.told)))
 
@@ -68,9 +70,7 @@ class LiveProcessor(StatefulProcessor):
 def _portions(new: New) -> Iterator[str]:
     """Answer rows as JSON, ``[[marker, [value, ...], multiplicity], ...]``."""
     listed = (
-        [marker, [plain(value) for value in row], count]
-        for marker, rows in new
-        for row, count in rows.items()
+        f"[{'null' if at is None else at},{row_text(row)},{n}]" for at, rows in new for row, n in rows.items()
     )
     while portion := list(islice(listed, PORTION)):
-        yield compact_text(portion)
+        yield f"[{','.join(portion)}]"

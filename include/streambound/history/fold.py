@@ -18,21 +18,21 @@ from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
 from streambound.history import states
+from streambound.history.actions import Action
 from streambound.history.answer import HistoryAnswer
-from streambound.history.book import Book
+from streambound.history.checkpoints import Checkpoints
 from streambound.history.distinct import distinct_rows
-from streambound.history.k_memory import KMemory
-from streambound.history.needs import Need
+from streambound.history.k_memory import MemoryEvaluation
+from streambound.history.partition_summary import Segment
 from streambound.history.prepare import Job, Missing
-from streambound.history.shares import Segment
-from streambound.history.united import history_evaluation
+from streambound.history.statement import history_evaluation
 from streambound.query.parquet import write_table
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
 
 
-class Walk:
+class Fold:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
     Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
@@ -40,11 +40,11 @@ class Walk:
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
-    def __init__(self, job: Job, book: Book, rows_read: int = 0, publish: bool = True) -> None:
+    def __init__(self, job: Job, book: Checkpoints, rows_read: int = 0, publish: bool = True) -> None:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
         self.statement = job.plan.statement
-        self.evaluation = history_evaluation(self.plan, job.static, job.joint)
+        self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
         self.digest = emit.Digest()
         self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
@@ -213,7 +213,7 @@ class Walk:
             answer_count=self.digest.count if done else 0,
             partitions=tuple(self.book.covered),
             missing_partitions=self._missing(),
-            read_partitions=tuple(self.book.needs.partitions(Need.READ, Need.COMPARE)),
+            read_partitions=tuple(self.book.needs.partitions(Action.READ, Action.COMPARE)),
             started_after=self._started_after(),
             late=self.book.late,
             streams=tuple(job.partitions),
@@ -225,7 +225,7 @@ class Walk:
 
     def _memory(self) -> Mapping[str, Any] | None:
         """How complete the answer of an unbounded query is."""
-        if not isinstance(self.evaluation, KMemory):
+        if not isinstance(self.evaluation, MemoryEvaluation):
             return None
         self._restore()
         return self.evaluation.report()

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
-from streambound.synopsis.match_join import Match, Matches, MatchJoin, Source, excluded, with_new
-from streambound.synopsis.plan import MatchSynopsis, Plan, Split, Streams
+from streambound.synopsis.plan import Plan, Split, Streams, TablePlan
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, excluded, with_new
 from streambound.synopsis.state import Bucket, Table
 
 Ages = tuple[int | None, ...]
@@ -27,7 +28,7 @@ MONOTONE = (Op.LT, Op.LE, Op.GT, Op.GE)
 class Slices:
     """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
 
-    synopsis: MatchSynopsis
+    synopsis: TablePlan
     ring: Ring
     tables: dict[Ages, Table] = field(default_factory=dict)
     standing: Matches = field(default_factory=Matches)
@@ -45,6 +46,10 @@ class Slices:
         self.tables.update(tables)
         for table in tables.values():
             table.changed.update(dict.fromkeys(table.buckets))
+
+    def empty(self) -> Table:
+        """A table of nothing."""
+        return Table(self.synopsis.cells, self.ring)
 
     def merge(self, new: Table) -> Matches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
@@ -102,7 +107,7 @@ class Held:
     those that arrived at ``moment``.
     """
 
-    def __init__(self, plan: Plan, join: MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: RowJoin) -> None:
         self.plan, self.join = plan, join
         self.older = {alias: Matches() for alias in plan.clock.streams}
         self.new = {alias: Matches() for alias in plan.clock.streams}
@@ -121,7 +126,7 @@ class Held:
         """Forget tuples of which no composite match can enter after virtual time ``now``."""
         for alias, older in self.older.items():
             if self.holds[alias] > 0:
-                older.put(self.moment, list(self.new[alias]))
+                older.put(self.moment, _alike(self.new[alias]))
             while older.groups and (at := next(iter(older.groups))) + self.holds[alias] <= now:
                 older.put(at, [])
         self.take({alias: [] for alias in self.new}, None)
@@ -192,10 +197,21 @@ class Held:
         return sum(len(matches) * self.widths.get(alias, 0) for alias, matches in self.older.items())
 
 
-class TimedState:
+def _alike(matches: Matches) -> list[Match]:
+    """Tuples of one stream and moment, equal ones as one of all their weight."""
+    found: dict[tuple[Any, ...], Match] = {}
+    for match in matches:
+        values = tuple(match.values.values())
+        known = found.get(values)
+        weight = match.weight if known is None else known.weight + match.weight
+        found[values] = match if known is None else Match(match.values, match.stamps, weight)
+    return list(found.values())
+
+
+class EngineState:
     """Tables and held tuples, and how time advances."""
 
-    def __init__(self, plan: Plan, join: type[MatchJoin] = MatchJoin) -> None:
+    def __init__(self, plan: Plan, join: type[RowJoin] = RowJoin) -> None:
         self.plan = plan
         self.join = join(plan.query.ring, plan.joins, plan.clock.conditions, excluded(plan.synopses))
         self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
@@ -233,7 +249,7 @@ class TimedState:
             for match in found:
                 slices.add(match, moment)
 
-    def _made(self, synopsis: MatchSynopsis, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
+    def _made(self, synopsis: TablePlan, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
         """The partial matches of a set of streams that come about now."""
         for split in synopsis.splits:
             if all(composite in entering for composite in split.new):

@@ -17,21 +17,21 @@ from streambound.query.values import Value
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import ends
-from streambound.synopsis.fronts import FrontPlanner, points
+from streambound.synopsis.facts import Facts, facts_of
 from streambound.synopsis.keys import exact_key
-from streambound.synopsis.known import Known, known
+from streambound.synopsis.merged import renamed, widened
 from streambound.synopsis.plan import (
     Cell,
     Key,
-    MatchSynopsis,
     Plan,
     Remembered,
     Split,
     Streams,
     StreamSynopsis,
+    TablePlan,
     Window,
 )
-from streambound.synopsis.wide import renamed, widened
+from streambound.synopsis.skyline import SkylinePlanner, points
 
 StaticValues = Mapping[Attribute, tuple[Value, ...]]
 # Columns that always equal another, which is a key.
@@ -54,7 +54,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
     """
     query = folded(query)
     clock = Clock(tuple(o.alias for o in query.streams), time_conditions(query))
-    facts = known(_without_time(query, clock), static_values)
+    facts = facts_of(_without_time(query, clock), static_values)
     remembered = Remembered() if query.ring.idempotent else None
     if facts is None or not system(query).satisfiable():
         return Plan(query, clock, remembered=remembered, empty=True)
@@ -82,13 +82,13 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
     )
 
 
-def tables_of(query: Query, clock: Clock, sets: Iterable[Streams]) -> tuple[MatchSynopsis, ...]:
+def tables_of(query: Query, clock: Clock, sets: Iterable[Streams]) -> tuple[TablePlan, ...]:
     """The tables of any sets of streams, whichever come first in time; without static relations.
 
     Raises:
         PlanError: one has no finite size.
     """
-    facts = known(_without_time(query, clock), {})
+    facts = facts_of(_without_time(query, clock), {})
     if facts is None:
         return ()
     planner = _Planner(query, facts, clock)
@@ -124,7 +124,7 @@ def _needed(clock: Clock, answers: tuple[Split, ...]) -> list[Streams]:
 class _Planner:
     """Lays out the tables of sets of streams."""
 
-    def __init__(self, query: Query, facts: Known, clock: Clock) -> None:
+    def __init__(self, query: Query, facts: Facts, clock: Clock) -> None:
         self.whole, self.facts, self.clock, self.query = query, facts, clock, facts.query
 
     @cached_property
@@ -132,14 +132,14 @@ class _Planner:
         """Whether the query is bounded even if no stream ended: several extrema rely on it."""
         return exact(self.whole).bounded and not ends(self.whole)
 
-    def synopsis(self, streams: Streams) -> MatchSynopsis:
+    def synopsis(self, streams: Streams) -> TablePlan:
         """The table of a closed set of streams.
 
         Raises:
             PlanError: none of finite size was found.
         """
         ages = (self._age(alias, streams) for alias in self.clock.streams if alias in streams)
-        return MatchSynopsis(
+        return TablePlan(
             streams=tuple(alias for alias in self.clock.streams if alias in streams),
             cells=tuple(dict.fromkeys(self._cells(streams))),
             ages=tuple(age for age in ages if age[1] > 0),
@@ -154,7 +154,7 @@ class _Planner:
     def _cells(self, streams: Streams) -> Iterator[Cell]:
         outside = [c for c in self.clock.composites if not c <= streams]
         wide = widened(self.query, self.facts.joins, [streams, *outside])
-        facts = known(wide.query, self.facts.static_values, wide.evaluated)
+        facts = facts_of(wide.query, self.facts.static_values, wide.evaluated)
         if facts is None:
             return
         alias = wide.alias(streams)
@@ -163,7 +163,7 @@ class _Planner:
         except PlanError:
             if not self.query.ring.idempotent or len(streams) < 2 or not self.bounded:
                 raise
-            cells = FrontPlanner(facts, alias).cells()
+            cells = SkylinePlanner(facts, alias).cells()
         for cell in cells:
             keys, same = _distinct_keys(facts, cell.keys)
             found = wide.original(replace(cell, keys=keys))
@@ -195,7 +195,7 @@ def _exact(key: Key) -> bool:
     return key.points is None and key.low is None and key.high is None
 
 
-def _distinct_keys(facts: Known, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], Same]:
+def _distinct_keys(facts: Facts, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], Same]:
     """Keys without those that always equal another, and which those are."""
     kept: list[Key] = []
     same: list[tuple[Attribute, Attribute]] = []
@@ -216,7 +216,7 @@ def _ticks(query: Query, alias: str, length: int) -> int:
     return -(-max(0, length) // step)
 
 
-def _windows(facts: Known, clock: Clock) -> Iterator[Window]:
+def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
     query = facts.query
     for alias in clock.streams:
         hold = clock.hold(alias)
@@ -235,7 +235,7 @@ def _most(query: Query, alias: str, ticks: int) -> int | None:
     return relation.rate.most(ticks, Space(query).tick(Attribute(alias, relation.timestamp)))
 
 
-def _remembered(facts: Known, clock: Clock, static_values: StaticValues, linger: int) -> Remembered:
+def _remembered(facts: Facts, clock: Clock, static_values: StaticValues, linger: int) -> Remembered:
     """The answer rows that may come again."""
     query = facts.query
     last = [a for a in query.projected if query.is_timestamp(a)]
@@ -267,7 +267,7 @@ def _remembered(facts: Known, clock: Clock, static_values: StaticValues, linger:
     return Remembered(number, rows, most)
 
 
-def _values(facts: Known, static_values: StaticValues, attribute: Attribute) -> int | None:
+def _values(facts: Facts, static_values: StaticValues, attribute: Attribute) -> int | None:
     """The number of values of a projected column; None if there is none."""
     query = facts.query
     if query.occurrence(attribute.occurrence).relation.kind is Kind.STATIC:
@@ -276,7 +276,7 @@ def _values(facts: Known, static_values: StaticValues, attribute: Attribute) -> 
     return None if key is None else key.size
 
 
-def stream_synopsis(facts: Known, alias: str, cells: tuple[Cell, ...] = ()) -> StreamSynopsis:
+def stream_synopsis(facts: Facts, alias: str, cells: tuple[Cell, ...] = ()) -> StreamSynopsis:
     """What counts of an occurrence of which there may be a table with such cells."""
     query = facts.query
     joined = {own for own, _, _ in facts.joined(alias)}

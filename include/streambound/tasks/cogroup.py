@@ -1,8 +1,8 @@
 """What a task does for a query whose partitions are summarised over all its streams together.
 
-The tuples of a partition meet in one task as arrays, and leave it as a summary: tables (``SegmentJoint``), or
-what lies at its edges (``WindowJoint``). With it goes a digest of what counted of each occurrence, by which
-rewritten files with the same rows are told.
+The tuples of a partition meet in one task as arrays, and leave it as a summary: tables (``SegmentCoGroup``),
+or what lies at its edges (``WindowCoGroup``). With it goes a digest of what counted of each occurrence, by
+which rewritten files with the same rows are told.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import engine
-from streambound.tasks.codes import Coder, Share, content_of
+from streambound.tasks.counts import columns_by_part
 from streambound.tasks.edges import dump_edges, summaries
+from streambound.tasks.encoding import content_of, moments_of
 from streambound.tasks.engine import Engine
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.promises import faults, promised
-from streambound.tasks.segments import summarised
+from streambound.tasks.segments import Arriving, partitioned
 from streambound.tasks.statements import tuple_statement
 from streambound.tasks.summarise import Summary, Task
 from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement, window_plan
 
 # What stands for all occurrences together in the segment of a partition; no alias is empty.
-JOINT = ""
+COGROUP = ""
 
 
 class Summarising(Protocol):
@@ -68,7 +69,7 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True)
-class Joint:
+class CoGroup:
     """A query whose partitions are summarised as a whole."""
 
     query: str
@@ -88,93 +89,78 @@ class Joint:
         return [synopsis for relation, synopsis in self.plan.occurrences.values() if relation.name == stream]
 
 
-def joint_name(query: str) -> str:
+def cogroup_name(query: str) -> str:
     """The name under which a query is read; no stream is called so."""
     return f"{query}: all streams"
 
 
-def summarise_joint(session: Engine, joint: Joint, batch: Sequence[Task]) -> Iterator[Summary]:
+def summarise_cogroup(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions; what fails together is tried one by one."""
     try:
-        yield from list(_summaries(session, joint, batch))
+        yield from list(_summaries(session, cogroup, batch))
     except StreamboundError as error:
         if len(batch) > 1:
             for task in batch:
-                yield from summarise_joint(session, joint, [task])
+                yield from summarise_cogroup(session, cogroup, [task])
             return
         (task,) = batch
         for stream, _ in task.shares:
-            for key in joint.keys(stream):
-                yield Summary(joint.query, key, stream, task.partition, error=error)
+            for key in cogroup.keys(stream):
+                yield Summary(cogroup.query, key, stream, task.partition, error=error)
 
 
-def _summaries(session: Engine, joint: Joint, batch: Sequence[Task]) -> Iterator[Summary]:
-    made = joint.plan.begin(session, len(batch))
+def _summaries(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
+    made = cogroup.plan.begin(session, len(batch))
     rows: list[dict[str, int]] = [{} for _ in batch]
-    for stream, relation in joint.relations.items():
+    for stream, relation in cogroup.relations.items():
         there = [number for number, task in enumerate(batch) if stream in task.streams]
         if not there:
             continue
         try:
-            found = _read(session, joint, relation, [batch[number] for number in there], there, made)
+            found = _read(session, cogroup, relation, [batch[number] for number in there], there, made)
         except StreamboundError as error:
             raise error.about(f"stream {stream}, partition {batch[there[0]].partition}") from None
         for number, count in zip(there, found, strict=True):
             rows[number][stream] = count
     for number, (task, summary) in enumerate(zip(batch, made.summaries(), strict=True)):
         shares = [
-            Summary(joint.query, key, stream, task.partition, rows[number][stream], content.encode())
+            Summary(cogroup.query, key, stream, task.partition, rows[number][stream], content.encode())
             for stream in task.streams
-            for key in joint.keys(stream)
+            for key in cogroup.keys(stream)
             for content in (json.dumps(made.content(key, number)),)
         ]
         yield from shares
-        yield replace(shares[0], alias=JOINT, table=summary)
+        yield replace(shares[0], alias=COGROUP, table=summary)
 
 
 def _read(
     session: Engine,
-    joint: Joint,
+    cogroup: CoGroup,
     relation: Relation,
     tasks: Sequence[Task],
     numbers: Sequence[int],
     made: Summarising,
 ) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
-    columns = sorted(joint.plan.columns(relation.name))
+    columns = sorted(cogroup.plan.columns(relation.name))
     files = [dict(task.shares)[relation.name] for task in tasks]
     heads = [footers(relation, columns, mine) for mine in files]
     for fault in (fault for head in heads for fault in head.faults.values()):
         raise fault
     require_alike(relation, heads)
-    keys, checked = joint.keys(relation.name), promised(relation, columns)
+    keys, checked = cogroup.keys(relation.name), promised(relation, columns)
     with session.tuples(relation, columns, files, copied=len(keys) + checked > 1):
         broken = faults(session, relation, columns, files)
         for task, wrong in zip(tasks, broken, strict=True):
             for error in wrong.values():
                 raise error.about(f"stream {relation.name}, partition {task.partition}")
         for key in keys:
-            made.take(key, session.table(joint.plan.statement(key)), numbers)
+            made.take(key, session.table(cogroup.plan.statement(key)), numbers)
     return [head.rows for head in heads]
 
 
-def _parts(table: pa.Table, parts: int) -> Iterator[list[pa.Array]]:
-    """The columns of each partition, from rows whose first column is the partition's number."""
-    columns = [column.combine_chunks() for column in table.columns]
-    if parts == 1:
-        yield columns[1:]
-        return
-    numbers = columns[0].to_numpy(zero_copy_only=False)
-    if (numbers[1:] < numbers[:-1]).any():
-        order = np.argsort(numbers, kind="stable")
-        numbers, columns = numbers[order], [column.take(pa.array(order)) for column in columns]
-    edges = np.searchsorted(numbers, np.arange(parts + 1))
-    for part in range(parts):
-        yield [column.slice(edges[part], edges[part + 1] - edges[part]) for column in columns[1:]]
-
-
 @dataclass(frozen=True)
-class SegmentJoint:
+class SegmentCoGroup:
     """Tables of partial matches (see ``synopsis.segments``)."""
 
     segments: SegmentPlan
@@ -196,32 +182,29 @@ class SegmentJoint:
 
     def begin(self, session: Engine, parts: int) -> Summarising:
         """Begin with so many partitions."""
-        return _Segments(self.segments, [{} for _ in range(parts)])
+        return _Segments(self.segments, [{} for _ in range(parts)], {})
 
 
 @dataclass
 class _Segments:
     plan: SegmentPlan
-    shares: list[dict[str, Share]]
+    arriving: list[dict[str, Arriving]]
+    contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        coder = Coder(self.plan, key)
-        for part, (moments, *own) in zip(parts, _parts(table, len(parts)), strict=True):
-            self.shares[part][key] = coder.share(moments, own)
+        for part, (moments, *own) in zip(parts, columns_by_part(table, len(parts)), strict=True):
+            self.arriving[part][key] = Arriving(moments_of(moments), own)
+            self.contents[key, part] = content_of([moments, *own])
 
     def content(self, key: str, part: int) -> str:
-        return self.shares[part][key].content
+        return self.contents[key, part]
 
     def summaries(self) -> list[bytes]:
-        # In the order of the plan, whatever that of the files.
-        aliases = [s.alias for s in self.plan.plan.streams]
-        none = {alias: Coder(self.plan, alias).nothing for alias in aliases}
-        inside = ({alias: share.get(alias, none[alias]) for alias in aliases} for share in self.shares)
-        return [dump_segment(summarised(self.plan, shares)) for shares in inside]
+        return [dump_segment(partitioned(self.plan, arriving)) for arriving in self.arriving]
 
 
 @dataclass(frozen=True)
-class WindowJoint:
+class WindowCoGroup:
     """What lies inside partitions and at their edges (see ``windows``)."""
 
     windows: WindowPlan
@@ -262,7 +245,7 @@ class _Windows:
     contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        for number, columns in zip(parts, _parts(table, len(parts)), strict=True):
+        for number, columns in zip(parts, columns_by_part(table, len(parts)), strict=True):
             self.contents[key, number] = content_of(columns)
         numbers = np.array(parts, np.int64)[table.column(0).to_numpy()]
         self.tables[key] = table.set_column(0, table.column_names[0], pa.array(numbers))
@@ -274,13 +257,15 @@ class _Windows:
         return [dump_edges(found) for found in summaries(self.plan, self.session, self.tables, self.parts)]
 
 
-def joint_of(plan: StatementPlan) -> SegmentJoint | WindowJoint | None:
+def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
+    if plan.checked:
+        return None
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
     if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
-        return SegmentJoint(segments)
+        return SegmentCoGroup(segments)
     windows = window_plan(plan)
-    return None if windows is None else WindowJoint(windows)
+    return None if windows is None else WindowCoGroup(windows)
 
 
 def _mentioned(query: Query, stream: str) -> set[str]:

@@ -1,6 +1,6 @@
 """The checkpoints of one job while it is evaluated: which boundaries still hold, and what is to be committed.
 
-Reading is decided by the identities of input files (``needs``), evaluating by the chain of what the plan
+Reading is decided by the identities of input files (``actions``), evaluating by the chain of what the plan
 keeps of them: a partition that was written again with the same rows is read once more, and changes nothing.
 Without a table no checkpoints are kept: everything is read and evaluated.
 """
@@ -20,9 +20,9 @@ from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
 from streambound.history import states
-from streambound.history.needs import Need, Needs, read_all
+from streambound.history.actions import Action, Actions, read_all
+from streambound.history.partition_summary import Segment, changed, irretrievable, segment_of
 from streambound.history.prepare import Job
-from streambound.history.shares import Segment, changed, irretrievable, segment_of
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
@@ -37,7 +37,7 @@ class Damaged(Exception):
     """A checkpoint that is needed turned out to be damaged: the book is to be opened again without it."""
 
 
-class Book:
+class Checkpoints:
     """The checkpoints of one job.
 
     Args:
@@ -76,9 +76,9 @@ class Book:
         self.faults += [*table.faults, *self._look()]
         boundary = max((n for n, row in self.rows.items() if row.scope == scope), default=None)
         quarantined = () if recompute else table.late
-        self.needs = Needs(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
+        self.needs = Actions(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
         if self.plan.stateless:
-            self.unsettle(self.needs.partitions(Need.READ))
+            self.unsettle(self.needs.partitions(Action.READ))
 
     @property
     def outdated(self) -> bool:
@@ -115,7 +115,7 @@ class Book:
     @property
     def covered(self) -> list[str]:
         """The partitions that the answers rest on, in order: also those of streams that need not be read."""
-        out = set(self.needs.partitions(Need.OUT)) - set(self.names)
+        out = set(self.needs.partitions(Action.OUT)) - set(self.names)
         return [name for name in self.job.names if name not in out]
 
     @property
@@ -136,10 +136,10 @@ class Book:
         if not streams:
             return None
         row = self.rows.get(partition)
-        known = {s for s in streams if self.needs[s, partition] is Need.KNOWN}
+        known = {s for s in streams if self.needs[s, partition] is Action.KNOWN}
         if row is not None and known == set(streams) == set(row.inputs):
             return self._as_before(row, row.inputs)
-        if self.job.joint is not None:
+        if self.job.cogroup is not None:
             return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
         inputs = {
@@ -149,7 +149,7 @@ class Book:
             (stream,) = streams
             return self._answered(partition, stream, inputs[stream], read[stream])
         tables = {x.alias: x.table for found in read.values() for x in found if x.table is not None}
-        if row is not None and (known or any(self.needs[s, partition] is Need.COMPARE for s in streams)):
+        if row is not None and (known or any(self.needs[s, partition] is Action.COMPARE for s in streams)):
             self._from_checkpoint(row, streams, inputs, tables)
         return segment_of(partition, inputs, tables)
 
@@ -165,7 +165,7 @@ class Book:
         tables = {x.alias: x.table for x in summaries if x.table is not None}
         inputs = {s: Input(self.needs.identities[s, partition], rows[s]) for s in streams if s in rows}
         needs = {s: self.needs[s, partition] for s in streams}
-        compared = [s for s in streams if needs[s] is Need.COMPARE]
+        compared = [s for s in streams if needs[s] is Action.COMPARE]
         if row is not None and compared:
             before = states.tables_of(self._blob(partition, "segment"))
             for stream in compared:
@@ -174,7 +174,7 @@ class Book:
         replaced = [s for s in streams if self.needs.replaced(s, partition)]
         if row is None or not replaced:
             return segment_of(partition, inputs, tables)
-        if set(row.inputs) != set(streams) or Need.READ in needs.values():
+        if set(row.inputs) != set(streams) or Action.READ in needs.values():
             raise irretrievable(partition, replaced)
         mine = {s: one if s in replaced else inputs.get(s, one) for s, one in row.inputs.items()}
         return self._as_before(row, mine)
@@ -191,9 +191,9 @@ class Book:
         before = states.tables_of(self._blob(row.partition, "segment"))
         for stream in streams:
             need, old = self.needs[stream, row.partition], row.inputs.get(stream)
-            if need is Need.READ or old is None:
+            if need is Action.READ or old is None:
                 continue
-            if need is Need.COMPARE:
+            if need is Action.COMPARE:
                 if not changed(self.plan, stream, (old, before), (inputs[stream], tables)):
                     continue
                 self._quarantine(stream, row.partition)
@@ -205,7 +205,7 @@ class Book:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
         kept = states.answered_segment(answered)
         row = self.rows.get(partition)
-        if self.needs[stream, partition] is Need.COMPARE and row is not None:
+        if self.needs[stream, partition] is Action.COMPARE and row is not None:
             old = row.inputs[stream]
             if (old.rows, row.segment_digest) != (found.rows, digest(kept)):
                 self._quarantine(stream, partition)

@@ -14,7 +14,7 @@ from typing import Any
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Ring, Weight
-from streambound.synopsis.plan import Condition, MatchSynopsis, Pair
+from streambound.synopsis.plan import Condition, Pair, TablePlan
 from streambound.synopsis.state import ANY, Bucket, Table, Values, op_between, passes
 
 Row = tuple[Any, ...]
@@ -193,7 +193,7 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
 Place = tuple[str, int | None]
 
 
-def excluded(synopses: Sequence[MatchSynopsis]) -> frozenset[tuple[Place, Place]]:
+def excluded(synopses: Sequence[TablePlan]) -> frozenset[tuple[Place, Place]]:
     """Pairs of cells, both ways, of which one's context excludes the other."""
     pairs: set[tuple[Place, Place]] = set()
     for one in synopses:
@@ -229,7 +229,7 @@ def project(query: Query, owners: Owners) -> Row:
 
 
 @dataclass(frozen=True)
-class MatchJoin:
+class RowJoin:
     """The conditions between streams: of columns, and of timestamps, and cells that are never joined."""
 
     ring: Ring
@@ -304,7 +304,7 @@ class MatchJoin:
 class _Conditions:
     """What is asked of the matches of some streams, given those of the streams ``bound`` before."""
 
-    def __init__(self, join: MatchJoin, streams: frozenset[str], bound: frozenset[str]) -> None:
+    def __init__(self, join: RowJoin, streams: frozenset[str], bound: frozenset[str]) -> None:
         self.streams, self.bound = streams, bound
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
         self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)

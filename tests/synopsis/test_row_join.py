@@ -13,9 +13,9 @@ from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches
 from streambound.evaluation.onepass import OnePass
 from streambound.query.model import Attribute
-from streambound.synopsis.match_join import Match, Matches
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of
+from streambound.synopsis.row_join import Match, Matches
 
 A, B = Attribute("S", "A"), Attribute("S", "B")
 

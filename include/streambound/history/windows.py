@@ -21,8 +21,9 @@ from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import Step
-from streambound.synopsis.timed_serial import HeldRow, dump_held, load_held
+from streambound.synopsis.state_codec import HeldRow, dump_held, load_held
 from streambound.tasks import emit, engine, ordered
+from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.edges import (
     FOUND,
     Edges,
@@ -34,7 +35,6 @@ from streambound.tasks.edges import (
     require_near,
 )
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.joint import JOINT
 from streambound.tasks.relations import rows_of
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import (
@@ -96,13 +96,16 @@ class _PartState:
                 self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
 
 
-class Windowed:
+class WindowEvaluation:
     """Partitions that follow each other in time, each by its edges (see ``evaluations.Evaluation``)."""
 
     def __init__(self, plan: WindowPlan) -> None:
         self.plan = plan
         self.total: states.Total | None = None
         self.parts = {part.label: _PartState(part) for part in plan.parts}
+        # Each is asked of every partition, and made as text once.
+        self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
+        self._sum = query_of(added_up(plan, ordered.table(FOUND)))
         self.order = Order()
         self.peak_units = 0
 
@@ -122,7 +125,7 @@ class Windowed:
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        edges = load_edges(given[JOINT])
+        edges = load_edges(given[COGROUP])
         self._follow(partition, edges.moments)
         with opened() as session:
             found = {label: self._across(session, state, edges) for label, state in self.parts.items()}
@@ -198,7 +201,7 @@ class Windowed:
             with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
                 tables = [session.table(query_of(first_answered(plan, ordered.table(FOUND)))).cast(schema)]
         with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
-            return session.table(query_of(added_up(plan, ordered.table(FOUND)))).cast(schema)
+            return session.table(self._sum).cast(schema)
 
     def _follow(self, partition: str, found: Mapping[str, Moments]) -> None:
         moments = []
@@ -218,11 +221,12 @@ class Windowed:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.held[alias], True), _marked(heads[alias], False)]
                 known.enter_context(session.known(name, pa.concat_tables(tuples)))
-            return answer_rows(part.plan.query, self.plan.statement, session.table(query_of(across(part))))
+            found = session.table(self._across_edge[part.label])
+            return answer_rows(part.plan.query, self.plan.statement, found)
 
     def _new(self, session: Engine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
         """The answers inside a partition and across its edge, without rows that were answered before."""
-        inside, plan = edges.answers, self.plan
+        inside = edges.answers
         assert inside is not None
         schema = inside.schema
         added, removed = schema.empty_table(), schema.empty_table()
@@ -230,7 +234,7 @@ class Windowed:
             known.enter_context(session.known(INSIDE, inside))
             if across:
                 with session.known(FOUND, pa.concat_tables(across)):
-                    added = _added_up(session, plan, FOUND)
+                    added = self._added_up(session)
             known_rows = [state.answered for state in self.parts.values() if state.answered is not None]
             if known_rows:
                 before = pa.concat_tables(known_rows)
@@ -245,9 +249,14 @@ class Windowed:
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
         with session.known(FOUND, _numbered(both, 0)):
-            table = _added_up(session, plan, FOUND)
+            table = self._added_up(session)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
+
+    def _added_up(self, session: Engine) -> pa.Table:
+        """Rows of one partition in canonical order, equal ones as one."""
+        found = session.table(self._sum).drop_columns([PART])
+        return found.cast(emit.answer_schema(self.plan.statement.outputs))
 
     def dump(self) -> bytes:
         """The tuples that are held and the rows that were answered, of each part."""
@@ -299,12 +308,6 @@ def _numbered(table: pa.Table, number: int) -> pa.Table:
 
 def _marked(table: pa.Table, held: bool) -> pa.Table:
     return table.append_column(HELD, pa.array([held] * len(table), pa.bool_()))
-
-
-def _added_up(session: Engine, plan: WindowPlan, table: str) -> pa.Table:
-    """Rows of one partition in canonical order, equal ones as one."""
-    found = session.table(query_of(added_up(plan, ordered.table(table)))).drop_columns([PART])
-    return found.cast(emit.answer_schema(plan.statement.outputs))
 
 
 def _rows(session: Engine, text: str, schema: pa.Schema) -> pa.Table:

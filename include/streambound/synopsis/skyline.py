@@ -16,9 +16,9 @@ from streambound.errors import PlanError
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.cells import CellPlanner, Draft
 from streambound.synopsis.clock import Clock
+from streambound.synopsis.facts import Facts
 from streambound.synopsis.groups import UP, leader, single_group
 from streambound.synopsis.keys import exact_key
-from streambound.synopsis.known import Known
 from streambound.synopsis.plan import Cell, Extremum, Pair
 from streambound.synopsis.splits import Split, splits
 
@@ -26,7 +26,7 @@ from streambound.synopsis.splits import Split, splits
 CELLS_LIMIT = 2_000
 
 
-class FrontPlanner(CellPlanner):
+class SkylinePlanner(CellPlanner):
     """Plans cells with as many extrema as there are sets of partners."""
 
     def _eliminating(self, draft: Draft) -> list[Cell] | None:
@@ -62,7 +62,7 @@ class FrontPlanner(CellPlanner):
         return cells
 
 
-def extrema(facts: Known, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
+def extrema(facts: Facts, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
     """One extremum for each set of columns that wait for the same partners in the same direction."""
     owners, targets = [p[0] for p in pairs], [p[2] for p in pairs]
     waiting: dict[tuple[bool, Attribute], set[Attribute]] = {}
@@ -81,7 +81,7 @@ def extrema(facts: Known, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
     return sorted(found, key=str)
 
 
-def points(facts: Known, clock: Clock, streams: frozenset[str]) -> int:
+def points(facts: Facts, clock: Clock, streams: frozenset[str]) -> int:
     """How many partial matches may be kept side by side under one key.
 
     One in every branch, so at most as many as the columns compared inside the set have classes; for
@@ -97,7 +97,7 @@ def points(facts: Known, clock: Clock, streams: frozenset[str]) -> int:
     return prod(_classes(facts, a) for a in sorted(columns)) * single
 
 
-def _classes(facts: Known, attribute: Attribute) -> int:
+def _classes(facts: Facts, attribute: Attribute) -> int:
     """The zones of a column, and its values between them."""
     key = exact_key(facts, facts.alone, attribute)
     if key is not None:

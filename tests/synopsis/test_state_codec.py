@@ -17,11 +17,11 @@ from streambound.evaluation.events import Batch, batches, encode_static
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.synopsis.match_join import Match
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Match
 from streambound.synopsis.state import accepts
-from streambound.synopsis.timed_planner import timed_plan
-from streambound.synopsis.timed_serial import load_state
+from streambound.synopsis.state_codec import load_state
+from streambound.synopsis.table_planner import timed_plan
 
 MIXES = [(), ("double", "decimal(3,1)", "int"), ("string", "boolean")]
 

@@ -16,56 +16,61 @@ from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
-from streambound.history.ending import Ending
-from streambound.history.evaluations import Compact, Evaluation, Filtered, PartEvaluation, Step
-from streambound.history.k_memory import KMemory
-from streambound.history.segmented import Segmented
-from streambound.history.windowed import Windowed
+from streambound.history.counts import CountEvaluation
+from streambound.history.ending import EndingEvaluation
+from streambound.history.evaluations import Evaluation, FilterEvaluation, PartEvaluation, PlanEvaluation, Step
+from streambound.history.k_memory import MemoryEvaluation
+from streambound.history.segments import SegmentEvaluation
+from streambound.history.windows import WindowEvaluation
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.match_join import Row
-from streambound.tasks.joint import SegmentJoint, WindowJoint, joint_of
+from streambound.synopsis.row_join import Row
+from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup, cogroup_of
+from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
 
 def history_evaluation(
-    plan: StatementPlan, static: Static, joint: SegmentJoint | WindowJoint | None
-) -> Evaluation | Windowed:
-    """The evaluation of a statement over partitions, at the beginning; ``joint`` is how these are read."""
-    if isinstance(joint, SegmentJoint):
-        return Segmented(joint.segments)
-    if isinstance(joint, WindowJoint):
-        return Windowed(joint.windows)
+    plan: StatementPlan, static: Static, cogroup: SegmentCoGroup | WindowCoGroup | None
+) -> Evaluation | WindowEvaluation:
+    """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
+    if isinstance(cogroup, SegmentCoGroup):
+        return SegmentEvaluation(cogroup.segments)
+    if isinstance(cogroup, WindowCoGroup):
+        return WindowEvaluation(cogroup.windows)
     return statement_evaluation(plan, static)
 
 
-def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | Windowed:
+def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation:
     """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
-    joint = joint_of(plan)
-    if isinstance(joint, SegmentJoint) and joint.segments.last is None:
-        # Nothing tells the moment at which a match is complete.
-        joint = None
-    return history_evaluation(plan, static, joint)
+    cogroup = cogroup_of(plan)
+    if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
+        # Nothing tells the moment at which a match is complete, or virtual time does not.
+        cogroup = None
+    return history_evaluation(plan, static, cogroup)
 
 
 def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     """The evaluation of a statement, at the beginning."""
     if len(plan.parts) == 1:
-        return _evaluation(plan.parts[0], static, Order(), alone=True)
-    return United(plan, static)
+        (part,) = plan.parts
+        return _evaluation(part, static, Order(), alone=plan.stateless or not part.plan.stateless)
+    return StatementEvaluation(plan, static)
 
 
 def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> PartEvaluation:
     plan = part.plan
     if isinstance(plan, MemoryPlan):
-        return KMemory(plan, order)
+        return MemoryEvaluation(plan, order)
     if isinstance(plan, EndingPlan):
-        return Ending(plan, static, order)
+        return EndingEvaluation(plan, static, order)
     if plan.stateless and not alone:
-        return Filtered(plan)
-    return Compact(plan, static, order, totalled=alone)
+        return FilterEvaluation(plan)
+    if counts_only(plan):
+        return CountEvaluation(plan, static, order, totalled=alone)
+    return PlanEvaluation(plan, static, order, totalled=alone)
 
 
-class United:
+class StatementEvaluation:
     """The parts of a statement; its final answer is the sum of the partitions' answers."""
 
     total: states.Total | None = None

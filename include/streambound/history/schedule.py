@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import TypeVar
 
-from streambound.history.book import Book
-from streambound.history.needs import Need
+from streambound.history.actions import Action
+from streambound.history.checkpoints import Checkpoints
 from streambound.query.partitions import Partition
-from streambound.tasks.joint import joint_name
+from streambound.tasks.cogroup import cogroup_name
 from streambound.tasks.summarise import Task
 
 # Summaries of about three times as many partitions at most are in the driver's memory at once.
@@ -39,7 +39,7 @@ class Step:
     tasks: tuple[Task, ...]
 
 
-def steps(books: Mapping[str, Book]) -> list[Step]:
+def steps(books: Mapping[str, Checkpoints]) -> list[Step]:
     """All partitions of all jobs, in order of their keys and names."""
     queries: dict[tuple[str, str], list[str]] = {}
     for name, book in books.items():
@@ -61,15 +61,15 @@ def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
     return found
 
 
-def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
+def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]]:
     parts: dict[tuple[str, str, str], Partition] = {}
-    needs: dict[tuple[str, str, str], dict[str, Need]] = {}
-    apart = {name: book for name, book in books.items() if book.job.joint is None}
+    needs: dict[tuple[str, str, str], dict[str, Action]] = {}
+    apart = {name: book for name, book in books.items() if book.job.cogroup is None}
     for name, book in apart.items():
         for stream in book.needs.relations:
             for part in book.job.partitions[stream]:
                 need = book.needs[stream, part.name]
-                if need in (Need.READ, Need.COMPARE):
+                if need in (Action.READ, Action.COMPARE):
                     at = (book.job.key or "", part.name, stream)
                     parts[at] = part
                     needs.setdefault(at, {})[name] = need
@@ -77,26 +77,26 @@ def _reads(books: Mapping[str, Book]) -> dict[tuple[str, str], list[Task]]:
     for at, wanted in needs.items():
         found.setdefault(at[:2], []).append(_task(at[2], parts[at], wanted))
     for name, book in books.items():
-        if book.job.joint is not None:
+        if book.job.cogroup is not None:
             for partition in book.names:
                 if task := _joint_task(name, book, partition):
                     found.setdefault((book.job.key or "", partition), []).append(task)
     return found
 
 
-def _joint_task(name: str, book: Book, partition: str) -> Task | None:
+def _joint_task(name: str, book: Checkpoints, partition: str) -> Task | None:
     """A partition of all streams of a query, if any has to be read."""
     streams = book.needs.together(partition)
     if not streams:
         return None
     shares = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
     files = tuple(file for _, mine in shares for file in mine)
-    return Task(joint_name(name), partition, files, _size(files), frozenset((name,)), shares=shares)
+    return Task(cogroup_name(name), partition, files, _size(files), frozenset((name,)), shares=shares)
 
 
-def _task(stream: str, part: Partition, wanted: Mapping[str, Need]) -> Task:
+def _task(stream: str, part: Partition, wanted: Mapping[str, Action]) -> Task:
     files = _files(part)
-    aside = frozenset(query for query, need in wanted.items() if need is Need.COMPARE)
+    aside = frozenset(query for query, need in wanted.items() if need is Action.COMPARE)
     return Task(stream, part.name, files, _size(files), frozenset(wanted), aside)
 
 

@@ -17,7 +17,7 @@ from streambound.query.model import Relation
 from streambound.query.partitions import Partition
 
 
-class Need(Enum):
+class Action(Enum):
     """What is to be done with a stream's share of a partition."""
 
     KNOWN = "its checkpoint says what the plan keeps of it"
@@ -26,7 +26,7 @@ class Need(Enum):
     OUT = "it is in quarantine, and was never part of the answers"
 
 
-class Needs:
+class Actions:
     """The needs of one job, decided when it is made.
 
     Args:
@@ -55,7 +55,6 @@ class Needs:
     ) -> None:
         assert job.plan is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
-        # An always empty answer needs no stream to be read.
         self.relations = {relation.name: relation for relation in job.plan.shares.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
@@ -70,11 +69,11 @@ class Needs:
 
         self._streams: dict[str, list[str]] = {}
         for (stream, partition), need in sorted(self._found.items()):
-            if need is not Need.OUT:
+            if need is not Action.OUT:
                 self._streams.setdefault(partition, []).append(stream)
         self.names = sorted(self._streams)
 
-    def __getitem__(self, at: tuple[str, str]) -> Need:
+    def __getitem__(self, at: tuple[str, str]) -> Action:
         return self._found[at]
 
     def together(self, partition: str) -> list[str]:
@@ -85,7 +84,7 @@ class Needs:
         streams = self.streams(partition)
         row = self.rows.get(partition)
         needs = {self._found[stream, partition] for stream in streams}
-        if needs == {Need.KNOWN} and row is not None and set(row.inputs) == set(streams):
+        if needs == {Action.KNOWN} and row is not None and set(row.inputs) == set(streams):
             return []
         return [stream for stream in streams if not self.replaced(stream, partition)]
 
@@ -98,29 +97,29 @@ class Needs:
         """The streams of which a partition is evaluated."""
         return self._streams.get(partition, [])
 
-    def partitions(self, *needs: Need) -> list[str]:
+    def partitions(self, *needs: Action) -> list[str]:
         """The partitions of which a stream's share has one of these needs, in order."""
         return sorted({name for (_, name), need in self._found.items() if need in needs})
 
-    def _need(self, relation: Relation, part: Partition) -> Need:
+    def _need(self, relation: Relation, part: Partition) -> Action:
         at = (relation.name, part.name)
         now = self.identities[at] = part.content or identity(part.files)
         row = self.rows.get(part.name)
         before = None if row is None else row.inputs.get(relation.name)
         if row is not None and not self._usable(row):
-            return Need.READ
+            return Action.READ
         if before is not None and before.identity == now:
-            return Need.KNOWN
+            return Action.KNOWN
         known = self._before.get(at)
         if known is not None and known.identity == now and known.earlier == (before is not None):
             self.late[at] = known
-            return Need.OUT if before is None else Need.KNOWN
+            return Action.OUT if before is None else Action.KNOWN
         if lateness.too_late(relation, part.name, self.boundary) is None or (before is None and self.lossy):
-            return Need.READ
+            return Action.READ
         if before is not None:
-            return Need.COMPARE
+            return Action.COMPARE
         self.quarantine(relation.name, part, earlier=False)
-        return Need.OUT
+        return Action.OUT
 
     def quarantine(self, stream: str, part: Partition, earlier: bool) -> None:
         """Keep a partition that is too late, and say so.
@@ -136,6 +135,6 @@ class Needs:
         self.late[stream, part.name] = Late(stream, part.name, now, by, allowed, str(kept), earlier)
 
 
-def read_all(job: Job) -> Needs:
+def read_all(job: Job) -> Actions:
     """The needs where nothing is checkpointed."""
-    return Needs(job, {}, None, lambda row: False, False, ())
+    return Actions(job, {}, None, lambda row: False, False, ())

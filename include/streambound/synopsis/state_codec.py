@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.synopsis.match_join import Match, MatchJoin, Row
+from streambound.synopsis.engine_state import Ages, EngineState, Slices
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import Match, Matches, Row, RowJoin
 from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.timed_state import Ages, Slices, TimedState
 
 # The values of a held tuple's carried columns, its moment, and how many there are.
 HeldRow = tuple[Any, ...]
@@ -28,12 +28,17 @@ HeldRow = tuple[Any, ...]
 Answered = dict[Row, int | None]
 
 
-def dump_state(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
+def dump_state(state: EngineState, answered: Mapping[Row, int | None]) -> bytes:
     """The canonical bytes of a state between two batches, with the rows that were answered."""
     named = sorted(("+".join(s.synopsis.streams), s.tables) for s in state.tables.values())
     tables = [f"[{compact_text(name)},[{','.join(_slices(tables))}]]" for name, tables in named]
+    return _dumped(state.now, tables, held_rows(state), answered)
+
+
+def held_rows(state: EngineState) -> dict[str, list[HeldRow]]:
+    """The rows that are held of each stream."""
     carried = {s.alias: s.carried for s in state.plan.streams}
-    held = {
+    return {
         alias: [
             (*(match.values[a] for a in carried[alias]), at, match.weight)
             for at, matches in older.groups.items()
@@ -41,7 +46,19 @@ def dump_state(state: TimedState, answered: Mapping[Row, int | None]) -> bytes:
         ]
         for alias, older in state.held.older.items()
     }
-    return _dumped(state.now, tables, held, answered)
+
+
+def hold(state: EngineState, held: Mapping[str, Iterable[HeldRow]]) -> None:
+    """Hold these rows of each stream, and no others of it."""
+    carried = {s.alias: s.carried for s in state.plan.streams}
+    for alias, rows in held.items():
+        groups: dict[int, list[Match]] = {}
+        for *values, at, weight in rows:
+            values_by = dict(zip(carried[alias], values, strict=True))
+            groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
+        state.held.older[alias] = Matches()
+        for at, matches in sorted(groups.items()):
+            state.held.older[alias].put(at, matches)
 
 
 def dump_held(
@@ -60,10 +77,20 @@ def _dumped(
     parts = {
         "now": compact_text(now),
         "tables": f"[{','.join(tables)}]",
-        "held": compact_text([[alias, _rows(rows)] for alias, rows in sorted(held.items())]),
+        "held": compact_text(dumped_rows(held)),
         "answered": compact_text(_rows([*row, until] for row, until in answered.items())),
     }
     return f"{{{','.join(f'{compact_text(name)}:{text}' for name, text in parts.items())}}}".encode()
+
+
+def dumped_rows(held: Mapping[str, Iterable[HeldRow]]) -> list[Any]:
+    """Rows by stream as JSON holds them, sorted."""
+    return [[alias, _rows(rows)] for alias, rows in sorted(held.items())]
+
+
+def loaded_rows(document: Any) -> dict[str, list[HeldRow]]:
+    """The rows in such a document."""
+    return {alias: [tuple(map(value_of, row)) for row in rows] for alias, rows in document}
 
 
 def _slices(tables: Mapping[Ages, Table]) -> list[str]:
@@ -75,26 +102,19 @@ def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 
-def load_state(plan: Plan, document: Any, join: type[MatchJoin] = MatchJoin) -> tuple[TimedState, Answered]:
+def load_state(plan: Plan, document: Any, join: type[RowJoin] = RowJoin) -> tuple[EngineState, Answered]:
     """The state in what canonical bytes hold as JSON, and the rows that were answered.
 
     Raises:
         DataError: it is no state of this plan.
     """
-    state = TimedState(plan, join)
-    carried = {s.alias: s.carried for s in plan.streams}
+    state = EngineState(plan, join)
     named = {"+".join(s.synopsis.streams): s for s in state.tables.values()}
     with _readable(plan):
         for name, tables in document["tables"]:
             _fill(named[name], tables)
         state.now, held, answered = _loaded(document)
-        for alias, rows in held.items():
-            groups: dict[int, list[Match]] = {}
-            for *values, at, weight in rows:
-                values_by = dict(zip(carried[alias], values, strict=True))
-                groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
-            for at, matches in sorted(groups.items()):
-                state.held.older[alias].put(at, matches)
+        hold(state, held)
     return state, answered
 
 
@@ -117,7 +137,7 @@ def _readable(plan: Plan) -> Iterator[None]:
 
 
 def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
-    held = {alias: [tuple(map(value_of, row)) for row in rows] for alias, rows in document["held"]}
+    held = loaded_rows(document["held"])
     answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
     return document["now"], held, answered
 

@@ -26,8 +26,8 @@ from streambound.synopsis.plan import Condition, Key
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.serial import plain
 from streambound.synopsis.state import Values, class_of
+from streambound.tasks.kernels import absorb, total
 from streambound.tasks.ordered import encoded
-from streambound.tasks.steps import absorb, total
 
 Numbers = NDArray[np.int64]
 # Integers in a range of this size are numbered by a table, others by hashing.
@@ -46,8 +46,8 @@ class Column:
 class Share:
     """The tuples of one occurrence in a segment that can be part of a match, in order of time.
 
-    ``codes`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
-    columns. ``moments`` has the timestamps of all tuples that count.
+    ``encoding`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
+    columns. ``moments`` has the virtual times of all tuples that count.
     """
 
     moments: Numbers
@@ -56,11 +56,10 @@ class Share:
     profiles: list[Values]
     outputs: Numbers
     rows: list[tuple[Any, ...]]
-    content: str
 
 
 @dataclass(frozen=True)
-class Coder:
+class Encoder:
     """How the tuples of one occurrence are numbered."""
 
     plan: SegmentPlan
@@ -80,15 +79,13 @@ class Coder:
     def _told(self) -> dict[Attribute, _Told]:
         return {a: _told(self.plan, a) for a in self.carried}
 
-    def share(self, moments: pa.Array, columns: Sequence[pa.Array]) -> Share:
-        """The tuples of a segment.
-
-        Raises:
-            DataError: a tuple has no timestamp.
-        """
-        times = moments_of(moments)
-        given = {self.stamp: moments, **dict(zip(self.carried, columns, strict=True))}
-        content = _content(times, [_hashable(array) for array in columns])
+    def share(self, moments: Numbers, columns: Sequence[pa.Array]) -> Share:
+        """The tuples of a segment, by their virtual times."""
+        times = moments
+        given = {
+            self.stamp: pa.array(moments),
+            **dict(zip(self.carried, columns, strict=True)),
+        }
         told = [self._told[a].numbered(given[a]) for a in self.carried]
         codes, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
@@ -98,15 +95,13 @@ class Coder:
         if not _ordered(times):
             order = np.argsort(times, kind="stable")
             times, codes, outputs = times[order], codes[order], outputs[order]
-        return Share(
-            moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows, content
-        )
+        return Share(moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows)
 
     @property
     def nothing(self) -> Share:
         """No tuples at all."""
         none = np.zeros(0, np.int64)
-        return Share(none, none, none, [], none, [], _content(none, ()))
+        return Share(none, none, none, [], none, [])
 
     @property
     def _outputs(self) -> tuple[Attribute, ...]:
@@ -214,9 +209,9 @@ def _combined(columns: Sequence[Column], size: int) -> tuple[Numbers, list[tuple
     numbers, rows = first.numbers, [(value,) for value in first.values]
     for column in others:
         width = max(1, len(column.values))
-        joint = _numbered(pa.array(numbers * width + column.numbers))
-        numbers = joint.numbers
-        rows = [(*rows[pair // width], column.values[pair % width]) for pair in joint.values]
+        cogroup = _numbered(pa.array(numbers * width + column.numbers))
+        numbers = cogroup.numbers
+        rows = [(*rows[pair // width], column.values[pair % width]) for pair in cogroup.values]
     return numbers, rows
 
 
@@ -253,14 +248,7 @@ def moments_of(moments: pa.Array) -> Numbers:
 
 def content_of(columns: Sequence[pa.Array]) -> str:
     """A digest of tuples as a bag, whatever their order; from their columns in ordered form."""
-    dates = [c.cast(pa.int32()) if pa.types.is_date(c.type) else c for c in columns]
-    first, *others = (_hashable(column) for column in dates)
-    return _content(first, others)
-
-
-def _content(times: Numbers, columns: Sequence[Numbers]) -> str:
-    """A digest of the tuples as a bag, whatever their order."""
-    found = np.zeros(len(times), np.uint64)
-    for column in (times, *columns):
-        absorb(found, column)
-    return f"{len(times)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        absorb(found, _hashable(column.cast(pa.int32()) if pa.types.is_date(column.type) else column))
+    return f"{len(found)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"

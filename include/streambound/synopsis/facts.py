@@ -25,7 +25,7 @@ GRID_LIMIT = 10_000
 
 
 @dataclass(frozen=True)
-class Known:
+class Facts:
     """A query's facts, split into what holds of each stream alone and what joins streams.
 
     ``local`` is the closure of local conditions and declared domains, ``alone`` adds derived bounds;
@@ -198,12 +198,12 @@ def _inside(value: int, attribute: Attribute, closure: Closure) -> bool:
     return under and (lower is None or value > lower[0] or (value == lower[0] and not lower[1]))
 
 
-def known(
+def facts_of(
     query: Query,
     static_values: Mapping[Attribute, tuple[Value, ...]] | None = None,
     joins: Collection[Join] | None = None,
     choices: bool = False,
-) -> Known | None:
+) -> Facts | None:
     """The facts of a query; None if no tuples can ever meet its conditions together.
 
     ``joins``, if given, are the comparisons between columns that are evaluated. The others follow from
@@ -224,7 +224,7 @@ def known(
     alone = local.assume(_bounds(facts.closure, query))
     if alone is None:
         return None
-    return Known(facts, local, alone, _joins(facts, alone, atoms), values)
+    return Facts(facts, local, alone, _joins(facts, alone, atoms), values)
 
 
 def _local(facts: System, atoms: Iterable[Atom]) -> Closure:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.history.waves import AHEAD, WAVE, WAVES, WORTH, Step, ahead, tasks_of, wave_size, waves
+from streambound.history.schedule import AHEAD, WAVE, WAVES, WORTH, Step, ahead, tasks_of, wave_size, waves
 from streambound.tasks.summarise import Task
 
 

@@ -1,0 +1,248 @@
+"""The state of a query with time conditions from one partition to the next, by summaries of partitions.
+
+It is the state of ``evaluation.onepass``, byte for byte; what a partition adds to it and to the answers
+follows from tables whose size does not depend on the partition's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from streambound.evaluation.order import Order
+from streambound.history.evaluations import PlanEvaluation, Step
+from streambound.history.matches import ArrayJoin
+from streambound.query.model import Attribute
+from streambound.synopsis.plan import Streams, TablePlan
+from streambound.synopsis.row_join import Matches, Row, project, standing
+from streambound.synopsis.segments import (
+    Segment,
+    SegmentPlan,
+    empty_segment,
+    load_segment,
+    made,
+    sources,
+    with_moments,
+)
+from streambound.synopsis.state import Table
+from streambound.synopsis.state_codec import HeldRow, held_rows, hold
+from streambound.tasks import ordered
+from streambound.tasks.cogroup import COGROUP
+from streambound.tasks.encoding import Encoder, Share
+from streambound.tasks.relations import rows_of
+from streambound.tasks.segments import EXACT, Completed, completed, summarised
+
+
+class SegmentEvaluation(PlanEvaluation):
+    """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
+
+    def __init__(self, segments: SegmentPlan) -> None:
+        super().__init__(segments.real, {}, Order())
+        self.segments = segments
+        self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, segments.plan.clock.conditions)
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.engine.order.latest
+
+    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition, from its summary.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        segment = load_segment(self.segments, given[COGROUP])
+        if segment.first is None or segment.until is None:
+            return {}
+        state, until = self.engine.state, segment.until
+        self._follow(partition, segment.first, until)
+
+        def enters(alias: str, row: HeldRow) -> bool:
+            return self.segments.enters(alias, row[-2], until)
+
+        held = self._held()
+        # Of the matches with tuples that are held, those of tuples held before are no new answers.
+        known = self._completed(_standing(self._summary(held)))
+        came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
+        before, waits = _split(came, enters)
+        after, late = _split(segment.tail, enters)
+        found = self._enter(until, self._summary(before))
+        for part in (segment, self._summary(after)):
+            _add(found, self._enter(until, part))
+        waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
+        self._hold(waiting)
+        _add(found, self._completed(_standing(self._summary(waiting))))
+        for row, count in known.items():
+            found[row] -= count
+        state.now = until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        return {row: count for row, count in found.items() if count}
+
+    def _held(self) -> dict[str, list[HeldRow]]:
+        """The tuples that have not entered: held as they came, or told apart by their timestamps."""
+        found = held_rows(self.engine.state)
+        for alias, synopsis in self.segments.aged.items():
+            places = _places(self.segments, alias, synopsis)
+            found[alias] = [
+                (*(key[place] for place in places), stamp, count)
+                for (stamp,), table in self.engine.state.tables[frozenset((alias,))].tables.items()
+                if stamp is not None
+                for (_, key), count in table.counts.items()
+            ]
+        return found
+
+    def _hold(self, waiting: Mapping[str, list[HeldRow]]) -> None:
+        """Have these tuples, and no others, that have not entered in virtual time."""
+        hold(self.engine.state, {a: rows for a, rows in waiting.items() if a not in self.segments.aged})
+        for alias, synopsis in self.segments.aged.items():
+            tables = self.engine.state.tables[frozenset((alias,))].tables
+            for ages in [ages for ages in tables if ages != (None,)]:
+                del tables[ages]
+            carried = _carried(self.segments, alias)
+            for *values, stamp, count in waiting[alias]:
+                if (stamp,) not in tables:
+                    tables[stamp,] = Table(synopsis.cells, self.plan.query.ring)
+                tables[stamp,].add(dict(zip(carried, values, strict=True)), count)
+
+    def _summary(self, held: Mapping[str, list[HeldRow]]) -> Segment:
+        """The summary of some tuples in virtual time."""
+        if not any(held.values()):
+            return empty_segment(self.segments)
+        return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in held.items()})
+
+    def _completed(self, inside: Mapping[Streams, Matches]) -> dict[Row, int]:
+        """The matches that the tuples of a segment complete, after all that has entered the tables."""
+        found: dict[Row, int] = {}
+        if any(inside.values()):
+            before = self._before()
+            for split in self.plan.answers:
+                self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
+        return found
+
+    def _enter(self, until: int, segment: Segment) -> dict[Row, int]:
+        """Let the tuples of a segment enter the tables; returns the matches that they complete."""
+        inside = _standing(segment)
+        found = self._completed(inside)
+        self._add(until, self._before(), inside)
+        return found
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The new answers at each moment, from a relation an occurrence; all are computed at once.
+
+        Raises:
+            DataError: a tuple is not later than all of the partitions before.
+        """
+        marked = with_moments(self.segments)
+        rows = {s.alias: rows_of(given[s.alias]) if s.alias in given else [] for s in self.plan.streams}
+        shares = {alias: _share(marked, alias, tuples) for alias, tuples in rows.items()}
+        segment, apart = completed(self.segments, shares)
+        if segment.first is None or segment.until is None:
+            return
+        self._follow(partition, segment.first, segment.until)
+        by_match = {id(one.match): one for matches in apart.values() for one in matches}
+        inside = _standing(segment)
+        inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
+        before = self._before()
+        found: dict[Row, list[tuple[Completed, int]]] = {}
+        for split in self.plan.answers:
+            for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
+                last = by_match[id(owners[self.segments.last or ""])]
+                found.setdefault(project(self.plan.query, owners), []).append((last, weight))
+        self._add(segment.until, before, inside)
+        self.engine.state.now = segment.until
+        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        answers: dict[int, dict[Row, int]] = {}
+        for row, parts in found.items():
+            for moment, count in _added_up(parts):
+                answers.setdefault(moment, {})[row] = count
+        yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
+
+    def _before(self) -> dict[Streams, Matches]:
+        """What has entered the tables, of each set of streams."""
+        if self.segments.aged:
+            return {
+                streams: standing(table, table.buckets)
+                for streams, slices in self.engine.state.tables.items()
+                for table in [slices.tables.get((None,) * len(slices.synopsis.ages)) or slices.empty()]
+            }
+        return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
+
+    def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
+        moment, alias = first
+        relation = self.plan.query.occurrence(alias).relation
+        for at in (moment, until):
+            self.engine.order.follow(relation, at, partition)
+
+    def _add(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
+        tables = self.engine.state.tables.values()
+        # All from what was kept before: nothing of this partition is kept yet.
+        new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
+        for slices, matches in new:
+            for match in matches:
+                slices.add(match, until)
+
+
+def _carried(plan: SegmentPlan, alias: str) -> tuple[Attribute, ...]:
+    return next(s.carried for s in plan.real.streams if s.alias == alias)
+
+
+def _places(plan: SegmentPlan, alias: str, synopsis: TablePlan) -> list[int]:
+    """Where the carried columns are in the keys of a table."""
+    keys = [key.attribute for key in synopsis.cells[0].keys]
+    return [keys.index(attribute) for attribute in _carried(plan, alias)]
+
+
+def _split(
+    rows: Mapping[str, list[HeldRow]], chosen: Callable[[str, HeldRow], bool]
+) -> tuple[dict[str, list[HeldRow]], dict[str, list[HeldRow]]]:
+    """The rows for which something holds, and the others."""
+    some = {alias: [row for row in mine if chosen(alias, row)] for alias, mine in rows.items()}
+    return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
+
+
+def _standing(segment: Segment) -> dict[Streams, Matches]:
+    return {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+
+
+def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
+    for row, count in more.items():
+        found[row] = found.get(row, 0) + count
+
+
+def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
+    """The tuples of an occurrence as codes."""
+    coder, relation = Encoder(plan, alias), plan.plan.query.occurrence(alias).relation
+    if not tuples:
+        return coder.nothing
+    *columns, moments, counts = zip(*tuples, strict=True)
+    times = np.array(counts, np.int64)
+    kinds = [relation.column(attribute.column).type for attribute in coder.carried]
+    arrays = [
+        _outward(ordered.array_of(kind, column, ordered.arrow_type(kind)))
+        for kind, column in zip(kinds, columns, strict=True)
+    ]
+    each = pa.array(np.repeat(np.arange(len(tuples)), times))
+    stamps = np.repeat(np.array(moments, np.int64), times) + plan.delays[alias]
+    return coder.share(stamps, [array.take(each) for array in arrays])
+
+
+def _outward(array: pa.Array) -> pa.Array:
+    """A column as tasks number it: days are whole numbers."""
+    return array.cast(pa.int32()) if pa.types.is_date(array.type) else array
+
+
+def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:
+    """How many matches are complete at each moment, of some that stand for so many each."""
+    most = sum(int(one.counts.sum()) * weight for one, weight in parts)
+    kind = np.int64 if most < EXACT else object
+    moments = np.concatenate([one.moments for one, _ in parts])
+    counts = np.concatenate([one.counts.astype(kind) * weight for one, weight in parts])
+    order = np.argsort(moments, kind="stable")
+    starts = np.flatnonzero(np.diff(moments[order], prepend=moments[order][0] - 1))
+    yield from zip(
+        moments[order][starts].tolist(), np.add.reduceat(counts[order], starts).tolist(), strict=True
+    )
