@@ -70,6 +70,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
     "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
+    "imports": ["query"],
     "examination": ["query", "compiler", "approximate", "report"],
     "editor": [],
     "cli": [
@@ -84,7 +85,7 @@ ALLOWED: dict[str, list[str] | str] = {
             "checkpoint",
             "approximate",
         ),
-        *("history", "live", "spark", "report", "simulator", "examination", "editor"),
+        *("history", "live", "spark", "report", "simulator", "examination", "editor", "imports"),
     ],
     "__init__": ["api"],
 }

@@ -135,7 +135,7 @@ def published(query: Query | None) -> dict[str, Verdict]:
 
     if query is None or any(isinstance(atom, NullTest) for atom in query.where):
         return {}
-    if any(query.column(attribute).of for attribute in query.mentioned):
+    if any(query.column(a).of or query.column(a).cardinality for a in query.mentioned):
         return {}
     said = {}
     if arasu.applies(query):

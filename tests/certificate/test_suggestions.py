@@ -328,3 +328,38 @@ def test_what_waits_and_what_is_looked_up_can_be_bounded(sql: str, edit: str) ->
     report = check(sql, CATALOG)
     assert_rechecks(STREAMS, CATALOG, sql, report)
     assert any(edit in s.sql for s in report.suggestions)
+
+
+def test_what_was_observed_comes_after_what_is_written_and_says_so() -> None:
+    body = {
+        "columns": {"A": "int", "B": "int", "C": "string", "D": "double"},
+        "domains": {"B": {"max": 70}},
+        "observed": {
+            "A": {"min": 2_000, "max": 5_000, "different": 12, "nulls": 0},
+            "B": {"min": -3, "max": 9},
+            "C": {"values": ["x", "y"]},
+            "D": {"min": 0.5, "max": 1.5},
+        },
+    }
+    catalog = catalog_from_mapping({"S": body})
+
+    def changes(column: str) -> str:
+        return " ".join(s.change for s in check(f"SELECT DISTINCT {column} FROM S", catalog).suggestions)
+
+    assert "S.A BETWEEN 2000 AND 5000 (as observed: a promise only if you make it one)" in changes("A")
+    # The end that is lacking is the observed one; the declared one stands.
+    assert "S.B >= -3 (as observed" in changes("B")
+    assert "S.C IN ('x', 'y') (as observed" in changes("C")
+    # No list was observed of a dense column.
+    assert "(placeholder: put in your own values)" in changes("D")
+    written = check("SELECT DISTINCT A FROM S WHERE A > 1", catalog).suggestions[0].change
+    assert "S.A <= 5000 (as observed" in written
+
+
+def test_what_was_observed_bounds_nothing() -> None:
+    plain = {"columns": {"A": "int"}}
+    seen = {**plain, "observed": {"A": {"min": 0, "max": 3}}}
+    for sql in ("SELECT DISTINCT A FROM S", "SELECT 1 AS one FROM S, S T WHERE S.A = T.A"):
+        verdicts = [check(sql, catalog_from_mapping({"S": body})) for body in (plain, seen)]
+        assert [v.verdict for v in verdicts] == ["unbounded"] * 2
+        assert verdicts[0].reasons == verdicts[1].reasons

@@ -86,6 +86,7 @@ IGNORED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "another relation": lambda c: c.update(U={"columns": {"A": "int"}}),
     "order of columns": lambda c: c["T"].update(columns={"E": "int", "D": "int"}),
     "description": lambda c: c["S"].update(description="words"),
+    "what was observed": lambda c: c["S"].update(observed={"B": {"min": 1, "max": 2}}),
     "allowed lateness": lambda c: c["S"].update(allowed_lateness="3 days"),
     "place of the history": lambda c: c["S"]["history"].update(path="elsewhere"),
 }
@@ -95,6 +96,7 @@ COUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a domain": lambda c: c["S"]["domains"].update(B={"min": 0, "max": 99}),
     "NOT NULL of a mentioned column": lambda c: c["S"]["not_null"].append("B"),
     "type of a mentioned column": lambda c: c["S"]["columns"].update(B="decimal(9,0)"),
+    "a rate": lambda c: c["S"].update(rate={"rows": 9, "per": "hour"}),
     "the timestamp": lambda c: c["S"].pop("timestamp"),
 }
 

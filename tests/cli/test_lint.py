@@ -49,6 +49,10 @@ print(json.dumps(sorted(modules - set(sys.stdlib_module_names))))
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "streams.yml").write_text(CATALOG)
+    (tmp_path / "job.sql").write_text("CREATE TABLE S (A INT, B INT) WITH ('connector' = 'kafka');\n")
+    (tmp_path / "a.avsc").write_text(
+        '{"type": "record", "name": "S", "fields": [{"name": "A", "type": "int"}]}'
+    )
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / "bounded.sql").write_text(BOUNDED)
     (tmp_path / "queries" / "unbounded.sql").write_text(UNBOUNDED)
@@ -64,6 +68,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "check --catalog streams.yml --format sarif queries",
         "check --catalog streams.yml --criterion arasu queries",
         "explain --catalog streams.yml queries/bounded.sql",
+        "import flink job.sql --into more.yml",
+        "import avro a.avsc --check queries",
     ],
 )
 def test_only_the_base_dependencies_are_imported(folder: Path, arguments: str) -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests import seeded
 from tests.strategies import Case, static, timed_cases, timed_events
@@ -26,6 +26,7 @@ from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
 from streambound.evaluation.statement import statement_pass
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import Rate
 from streambound.query.parse import parse, statement
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
@@ -427,3 +428,73 @@ def test_a_union_that_forgets_only_some_rows_is_refused() -> None:
     catalog = catalog_from_mapping(paper_mapping("S", "T"))
     sql = "SELECT S.ts FROM S, T WHERE T.ts <= S.ts UNION SELECT S.A FROM S WHERE S.A IN (1, 2)"
     assert "some alternatives" in str(check(sql, catalog).unplanned)
+
+
+@st.composite
+def rated(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Streams of which some have a rate, and events that keep it."""
+    streams = paper_mapping("S", "T", "U")
+    for body in streams.values():
+        if draw(st.booleans()):
+            body["max_rows_per_timestamp"] = draw(st.integers(1, 4))
+        if "max_rows_per_timestamp" not in body or draw(st.booleans()):
+            body["rate"] = {"rows": draw(st.integers(1, 5)), "per": draw(st.integers(1, 7))}
+    start = draw(st.integers(-9, 9))
+    size = st.lists(st.integers(0, 2), max_size=5)
+    events, counts = [], Counter[Any]()
+    for ts in range(start, start + draw(st.integers(5, 25))):
+        for name, body in streams.items():
+            # Nearly as many as there may be: where few come, any bound holds.
+            for value in draw(size):
+                rate = body.get("rate", {"rows": 99, "per": 1})
+                at = [(name, ts, "one"), (name, ts // rate["per"], "interval")]
+                most = [body.get("max_rows_per_timestamp", 99), rate["rows"]]
+                if all(counts[key] < limit for key, limit in zip(at, most, strict=True)):
+                    counts.update(at)
+                    events.append({"stream": name, "A": value, "ts": ts})
+    return streams, events
+
+
+@pytest.mark.parametrize("sql", WINDOWS, ids=range(len(WINDOWS)))
+@settings(max_examples=25)
+@given(case=rated())
+def test_units_of_windows_hold_while_rates_do(
+    sql: str, case: tuple[dict[str, Any], list[dict[str, Any]]]
+) -> None:
+    streams, events = case
+    query = parse(sql, catalog_from_mapping(streams))
+    engine = one_pass(query, {})
+    arriving = list(batches(Statement.of(query), events))
+    assert list(engine.run(arriving)) == list(reference(Statement.of(query), arriving, {}))
+    assert engine.plan.units is not None and engine.peak_units <= engine.plan.units
+
+
+def test_the_rate_of_a_window_is_taken_where_it_is_less() -> None:
+    body: dict[str, Any] = {"columns": {"A": "int", "at": "timestamp"}, "timestamp": "at"}
+    sql = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.at <= T.at AND T.at <= S.at + INTERVAL 1 HOUR"
+
+    def units(**further: Any) -> int | None:
+        return check(sql, catalog_from_mapping({"S": {**body, **further}, "T": body})).units
+
+    # Two intervals, two values a tuple.
+    assert units(rate={"rows": 100, "per": "hour"}) == 2 * 100 * 2
+    # Of whole minutes an hour has 60, from any minute of an hour to one of the next.
+    minutes = {"granularity": "minute", "max_rows_per_timestamp": 2}
+    assert units(**minutes) == 240
+    assert units(**minutes, rate={"rows": 100, "per": "hour"}) == 240
+    assert units(**minutes, rate={"rows": 30, "per": "hour"}) == 120
+    assert units(**minutes, rate={"rows": 10, "per": "15 minutes"}) == 100
+    # A day is at most two of UTC.
+    assert units(rate={"rows": 100, "per": "day"}) == 400
+
+
+@given(rows=st.integers(1, 9), length=st.integers(1, 12), step=st.integers(1, 12), ticks=st.integers(1, 9))
+def test_the_most_rows_of_some_timestamps_are_those_of_the_worst_place(
+    rows: int, length: int, step: int, ticks: int
+) -> None:
+    places = range(0, step * length, step)
+    touched = (len({(place + step * i) // length for i in range(ticks)}) for place in places)
+    intervals = (len(range(place // length, (place + step * (ticks - 1)) // length + 1)) for place in places)
+    found = Rate(rows, length).most(ticks, step)
+    # Of intervals in which no timestamp lies nothing comes: the bound counts them where they are shorter.
+    assert rows * max(touched) <= found == rows * max(intervals)

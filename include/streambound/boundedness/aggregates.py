@@ -295,7 +295,7 @@ def _facts(selection: Selection, term: Attribute) -> Iterator[System]:
 def _finite(selection: Selection, term: Term) -> bool:
     if not isinstance(term, Attribute):
         return True
-    if selection.base.column(term).cardinality is not None:
+    if selection.base.numbered(term):
         return True
     return all(finite(Space(f.query), f.closure, term) for f in _facts(selection, term) if f.closure)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from streambound.boundedness.crossings import declared
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -61,7 +60,7 @@ def _asked(query: Query, join: AsOf) -> Iterator[Attribute]:
     assert facts.closure is not None
     space = Space(facts.query)
     for _, key in join.keys:
-        if not finite(space, facts.closure, key) and not declared(facts.query, key):
+        if not finite(space, facts.closure, key) and not query.numbered(key):
             yield key
     for atom in atoms_of(join.where):
         sides = {a.occurrence: a for a in atom.attributes}

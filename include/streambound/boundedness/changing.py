@@ -12,7 +12,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import pairwise
 
-from streambound.boundedness.crossings import declared
 from streambound.boundedness.verdict import Reason
 from streambound.constraints.space import Space
 from streambound.constraints.system import finite, system
@@ -62,7 +61,7 @@ def unbounded_keys(query: Query) -> Reason | None:
             message = f"{table.alias} is a table that changes without a declared key: every row of it is kept"
             return Reason("unbounded-versions", message, (), table.place)
     for key in keys:
-        if declared(query, key):
+        if query.numbered(key):
             continue
         if facts.closure is not None and not finite(Space(facts.query), facts.closure, key):
             message = f"{key.occurrence} holds the latest row of each key, and no condition bounds {key}"

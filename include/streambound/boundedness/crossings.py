@@ -74,53 +74,18 @@ def shared_zones(
 
 def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
     """The zones of an attribute, in order."""
-    kept, key = time.facts.kept, (attribute, time.finite)
+    kept, key = time.facts.kept, (attribute, time.finite, time.held)
     if key not in kept:
         kept[key] = dict.fromkeys(zones(time, attribute))
     found: dict[Zone, None] = kept[key]
     return found
 
 
-def declared(query: Query, attribute: Attribute) -> bool:
-    """Whether few different values of an attribute ever come, though nobody knows which."""
-    return query.column(attribute).cardinality is not None
-
-
-def few(time: TimeOrder, attribute: Attribute) -> bool:
-    """Whether few values of an attribute are ever kept: declared, or equal to such a one that came before."""
-    facts = time.facts
-    if declared(facts.query, attribute):
-        return True
-    if facts.closure is None:
-        return False
-    return any(
-        declared(facts.query, a)
-        and time.precedes(a.occurrence, attribute.occurrence)
-        and facts.closure.equates(a, attribute)
-        for a in facts.space.mates(attribute)
-    )
-
-
-def _decided(time: TimeOrder, one: Attribute, other: Attribute) -> bool:
-    """Whether a comparison costs nothing, since of one side few values come, and before those of the other.
-
-    Of an attribute with few values nobody knows which will come: what comes before them waits for any.
-    """
-    query = time.facts.query
-    mine, theirs = declared(query, one), declared(query, other)
-    if mine and theirs:
-        return True
-    early, late = (one, other) if mine else (other, one)
-    return (mine or theirs) and time.precedes(early.occurrence, late.occurrence)
-
-
 def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | None:
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
         return None
-    if _decided(time, low, high):
-        return None
-    kept, key = time.facts.kept, (low, high, time.finite)
+    kept, key = time.facts.kept, (low, high, time.finite, time.held)
     if key not in kept:
         kept[key] = tuple(shared_zones(time, low, high))
     return Crossing(low, high, kept[key]) if kept[key] else None
@@ -129,8 +94,6 @@ def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | No
 def unbounded_zone(time: TimeOrder, attribute: Attribute) -> Zone | None:
     """A zone that an attribute can lie in, so that it takes infinitely many values; else None."""
     if attribute.occurrence not in time.infinite:
-        return None
-    if few(time, attribute):
         return None
     if time.facts.query.is_time(attribute):
         return Zone(Family.TIME, None, None)
@@ -144,7 +107,6 @@ def unequal_crossings(time: TimeOrder) -> Iterator[tuple[Join, Crossing]]:
         if atom.op is not Op.NE:
             continue
         apart = not time.together(atom.left.occurrence, atom.right.occurrence)
-        apart = apart and not _decided(time, atom.left, atom.right)
         if apart and {atom.left, atom.right} <= infinite:
             for low, high in (atom.attributes, atom.attributes[::-1]):
                 order = (below(low, high),)

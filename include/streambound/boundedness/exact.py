@@ -78,20 +78,22 @@ def _decided(query: Query, facts: System, witnessed: bool) -> Verdict:
     time = TimeOrder(facts)
     if len(time.composites) < 2 and not query.ring.remembers:
         return Verdict(Outcome.BOUNDED, NAME, (Reason("filter", _at_once(time)),))
-    reasons = [
-        *projected_reasons(time),
-        *(_eliminating(time) if query.ring.idempotent else _preserving(time)),
-    ]
+    reasons = _obstructing(time)
     if not reasons:
         return _unobstructed(time)
     twice = repeated(query)
-    if twice and query.ring.idempotent and not witnessed and not filters_apart(query):
+    why = None
+    if twice and not witnessed and time.numbered:
+        why = "of few different values too few may be apart"
+    elif twice and not witnessed and query.ring.idempotent and not filters_apart(query):
         values = tuple(reason for reason in reasons if _remembered(query, reason))
         if values:
             return Verdict(Outcome.UNBOUNDED, NAME, values)
         if (family := unbounded_pair(facts)) is not None:
             return _by_family(family, twice, tuple(reasons))
-        message = f"{twice} occurs twice and one occurrence may be redundant; without that: "
+        why = "one occurrence may be redundant"
+    if why is not None:
+        message = f"{twice} occurs twice and {why}; without that: "
         unknown = replace(reasons[0], code="self-join", message=message + reasons[0].message)
         return Verdict(Outcome.UNKNOWN, NAME, (unknown,))
     return Verdict(Outcome.UNBOUNDED, NAME, tuple(reasons))
@@ -107,6 +109,24 @@ def _by_family(found: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdict:
         return Verdict(Outcome.UNBOUNDED, NAME, reasons)
     message = f"of the tuples of {twice} boundedly many are ever needed: each of the others is one too many"
     return Verdict(Outcome.BOUNDED, NAME, (Reason("irredundant-tuples", message),))
+
+
+def _obstructing(time: TimeOrder) -> list[Reason]:
+    """What fails the criterion; where columns have a declared number of values, at each stream by itself."""
+    told = _eliminating if time.facts.query.ring.idempotent else _preserving
+    if not time.numbered:
+        return [*projected_reasons(time), *told(time, None)]
+    further = (reason for alias in time.infinite for reason in told(time.beside(alias), alias))
+    found = (*projected_reasons(time), *further)
+    return list({(reason.code, frozenset(reason.attributes)): reason for reason in found}.values())
+
+
+def _waits(time: TimeOrder, held: str | None, crossing: Crossing) -> bool:
+    """Whether tuples of the stream that is held wait for the other side of a crossing; None: of any."""
+    sides = (crossing.low.occurrence, crossing.high.occurrence)
+    return held is None or any(
+        mine == held and other not in time.down(held) for mine, other in (sides, sides[::-1])
+    )
 
 
 def _at_once(time: TimeOrder) -> str:
@@ -128,8 +148,14 @@ def _unobstructed(time: TimeOrder) -> Verdict:
             "share streams that precede both: whether the condition on groups suffices is open"
         )
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message),))
-    waiting = crossings(time) if time.facts.query.ring.idempotent else []
+    waiting = _waiting(time) if time.facts.query.ring.idempotent else []
     return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", kept(time, waiting)),))
+
+
+def _waiting(time: TimeOrder) -> list[Crossing]:
+    """The comparisons that tuples of some stream wait for."""
+    beside = ((alias, time.beside(alias)) for alias in time.infinite)
+    return [c for alias, order in beside for c in crossings(order) if _waits(order, alias, c)]
 
 
 def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
@@ -196,7 +222,7 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
         seen.add(output.term)
         if timely and time.completes(output.term.occurrence):
             continue
-        if (zone := unbounded_zone(time, output.term)) is not None:
+        if (zone := unbounded_zone(time.beside(output.term.occurrence), output.term)) is not None:
             yield output, output.term, zone
 
 
@@ -216,16 +242,16 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
 
 
-def _preserving(time: TimeOrder) -> Iterator[Reason]:
+def _preserving(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts, reported = time.facts, set[frozenset[Attribute]]()
-    for crossing in _spanning_crossings(facts, crossings(time)):
+    for crossing in _spanning_crossings(facts, [c for c in crossings(time) if _waits(time, held, c)]):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
             yield _linked(facts, crossing)
     for atom, unequal in unequal_crossings(time):
         pair = frozenset(atom.attributes)
-        if pair not in reported:
+        if pair not in reported and _waits(time, held, unequal):
             reported.add(pair)
             ends = lacks(facts, unequal.zones[0], *atom.attributes)
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
@@ -267,15 +293,17 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     return Reason(code, message, (low, high), chain[0].place if chain else None, where)
 
 
-def _eliminating(time: TimeOrder) -> Iterator[Reason]:
+def _eliminating(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts = time.facts
     assert facts.closure is not None
     found = crossings(time)
-    equal = [c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high)]
+    equal = [
+        c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
+    ]
     if equal:
         yield from (_linked(facts, crossing) for crossing in _spanning_crossings(facts, equal))
         return
-    for alias in time.infinite:
+    for alias in time.infinite if held is None else (held,):
         pair = next(two_groups(facts, found, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from streambound.boundedness.as_of import versions, widened
 from streambound.boundedness.crossings import unequal_crossings
@@ -196,7 +196,8 @@ def _untimed_pair(selection: Selection, both: Verdict) -> Verdict | None:
             time.precedes(b, a) for a, b in combinations(time.infinite, 2)
         ):
             return None
-        for atom, _ in unequal_crossings(time):
+        beside = (unequal_crossings(time.beside(alias)) for alias in time.infinite)
+        for atom, _ in chain.from_iterable(beside):
             message = f"{atom} leaves a row without a match only while no other value came: each must be kept"
             reason = Reason("unbounded-disequality", message, atom.attributes, atom.place)
             return Verdict(Outcome.UNBOUNDED, NAME, (reason,))

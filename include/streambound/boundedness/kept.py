@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streambound.boundedness.crossings import Crossing, few
+from streambound.boundedness.crossings import Crossing, unbounded_zone
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import finite
 from streambound.constraints.time import TimeOrder
@@ -42,7 +42,8 @@ def _kept(time: TimeOrder, found: tuple[Crossing, ...], attribute: Attribute) ->
         return None
     if finite(facts.space, facts.closure, attribute):
         return _values(time, attribute)
-    if few(time, attribute):
+    beside = time.beside(attribute.occurrence)
+    if beside.held and unbounded_zone(beside, attribute) is None:
         return f"{attribute} has few different values, as is declared"
     sides = list(_extrema(found, attribute))
     if sides:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from streambound.boundedness.crossings import Crossing, declared
+from streambound.boundedness.crossings import Crossing
 from streambound.constraints.closure import Closure, Difference, below
 from streambound.constraints.system import System
 from streambound.constraints.zones import Zone
@@ -30,8 +30,8 @@ def two_groups(
     Each comes with zones in which it can hold.
     """
     found = list(found)
-    ups = [c for c in found if _leaves(facts, side, c.low, c.high)]
-    downs = [c for c in found if _leaves(facts, side, c.high, c.low)]
+    ups = [c for c in found if c.low.occurrence in side and c.high.occurrence not in side]
+    downs = [c for c in found if c.high.occurrence in side and c.low.occurrence not in side]
     own_ups = _tightest(facts, [c for c in ups if c.low.occurrence in own])
     own_downs = _tightest(facts, [c for c in downs if c.high.occurrence in own])
     ups, downs = _tightest(facts, ups), _tightest(facts, downs)
@@ -43,12 +43,6 @@ def two_groups(
                 )
             for second in against:
                 yield from _clash(facts, first, second, None)
-
-
-def _leaves(facts: System, side: Collection[str], mine: Attribute, theirs: Attribute) -> bool:
-    """Whether an attribute of the streams waits for one of others; one with few values is a key."""
-    inside = mine.occurrence in side and theirs.occurrence not in side
-    return inside and not declared(facts.query, mine)
 
 
 def _tightest(facts: System, found: list[Crossing]) -> list[Crossing]:

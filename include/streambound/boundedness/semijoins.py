@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, combinations
 
-from streambound.boundedness.crossings import crossings, declared, unequal_crossings
+from streambound.boundedness.crossings import crossings, unequal_crossings
 from streambound.boundedness.exact import NAME, exact, projected_reasons
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.system import system
@@ -33,41 +33,55 @@ def semijoin(query: Query, outer: frozenset[str]) -> Verdict:
     first = exact(replace(query, ring=BOOLEANS, select=()))
     if not first.bounded:
         return first
-    steps = [(c.low, c.high) for c in crossings(time)]
-    unequal = [(c.low, c.high) for _, c in unequal_crossings(time)]
-    both = [pair for a, b in steps for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
-    never = [pair for a, b in unequal for pair in ((a, b), (b, a)) if not declared(query, pair[0])]
     for alias in time.infinite:
         down = time.down(alias)
+        both, never = _leaving(time, down)
         if alias in outer:
-            mine = [(a, b) for a, b in both if a.occurrence in down and b.occurrence not in down]
-            mine += [(a, b) for a, b in never if a.occurrence == alias and b.occurrence not in down]
+            mine = [*both, *((a, b) for a, b in never if a.occurrence == alias)]
         elif any(o in outer for o in down):
-            mine = [(a, b) for a, b in both if a.occurrence == alias and b.occurrence not in down]
+            mine = [(a, b) for a, b in both if a.occurrence == alias]
         else:
             continue
         if mine:
             return Verdict(Outcome.UNBOUNDED, NAME, (_waiting(query, outer, *mine[0]),))
-    if _seen_values(time, outer, steps):
+    if _seen_values(time, outer):
         message = (
             "of a stream that comes after them rows have seen no value, the last one, or two: three counts"
         )
         return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
     for closed in _closed(time, outer):
-        for a, b in chain(both, never):
-            if a.occurrence in closed and b.occurrence not in closed:
-                message = f"{_OPEN}: {_waiting(query, outer, a, b).message}"
-                return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (a, b)),))
+        for a, b in chain.from_iterable(_leaving(time, closed)):
+            message = f"{_OPEN}: {_waiting(query, outer, a, b).message}"
+            return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (a, b)),))
     message = "rows that wait for a match are told apart by columns of finitely many values alone"
     return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", message),))
 
 
-def _seen_values(time: TimeOrder, outer: frozenset[str], steps: list[tuple[Attribute, Attribute]]) -> bool:
+_Pairs = list[tuple[Attribute, Attribute]]
+
+
+def _leaving(time: TimeOrder, streams: frozenset[str]) -> tuple[_Pairs, _Pairs]:
+    """Comparisons of some streams, where they are held, with others: those of an order, and ``<>``."""
+    held = time.holding(streams)
+    found = (crossings(held), [c for _, c in unequal_crossings(held)])
+    both, never = (
+        [
+            (a, b)
+            for c in some
+            for a, b in ((c.low, c.high), (c.high, c.low))
+            if a.occurrence in streams and b.occurrence not in streams
+        ]
+        for some in found
+    )
+    return both, never
+
+
+def _seen_values(time: TimeOrder, outer: frozenset[str]) -> bool:
     """Whether only one ``<>`` inside is compared, of a stream after the row and of one without time.
 
     A row that has seen one value has seen the last one, for a row that saw another before has seen two.
     """
-    if steps or len(outer) != 1 or len(time.infinite) != 3:
+    if crossings(time) or len(outer) != 1 or len(time.infinite) != 3:
         return False
     (row,) = outer
     after = [s for s in time.infinite if s != row and time.precedes(row, s)]

@@ -62,8 +62,7 @@ def _decided(statement: Statement) -> Decision:
     final = None if found.verdict.outcome is Outcome.UNKNOWN else found.verdict.outcome.value
     if final is not None and _takes_back(statement):
         final = "never-final"
-    few = any(c.cardinality is not None for o in statement.occurrences for c in o.relation.columns)
-    return replace(found, verdict=replace(found.verdict, final=final), operators=found.operators or few)
+    return replace(found, verdict=replace(found.verdict, final=final))
 
 
 def _takes_back(statement: Statement) -> bool:

@@ -20,11 +20,12 @@ from sqlglot import expressions as exp
 from streambound.boundedness.causes import TICKS, WINDOWS, window
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
-from streambound.certificate.ranges import Hints
+from streambound.certificate.ranges import Hints, Origin
 from streambound.query.model import Attribute, Domain, Kind, Query, Relation
 from streambound.query.values import Family, Type, Value
 
 PLACEHOLDER = "placeholder: put in your own"
+OBSERVED = "as observed: a promise only if you make it one"
 
 
 class Change(IntEnum):
@@ -89,27 +90,27 @@ def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attri
     low, high = _literal(kind, span.low), _literal(kind, span.high)
     ends = Domain(minimum=span.low, maximum=span.high)
     if not above:
-        yield _condition(hints, Change.BOUND, attribute, f"{name} <= {high}", span.known_high, ends)
+        yield _condition(hints, Change.BOUND, attribute, f"{name} <= {high}", span.from_high, ends)
     if not below:
-        yield _condition(hints, Change.BOUND, attribute, f"{name} >= {low}", span.known_low, ends)
+        yield _condition(hints, Change.BOUND, attribute, f"{name} >= {low}", span.from_low, ends)
     if not above and not below:
         text = f"{name} BETWEEN {low} AND {high}"
-        yield _condition(hints, Change.INTERVAL, attribute, text, span.known_low and span.known_high, ends)
+        yield _condition(hints, Change.INTERVAL, attribute, text, min(span.from_low, span.from_high), ends)
 
 
 def _list(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
-    values, declared = hints.listed(attribute, linked)
+    values, origin = hints.listed(attribute, linked)
     kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
     text = f"{name} IN ({', '.join(_literal(kind, value) for value in values)})"
-    yield _condition(hints, Change.LIST, attribute, text, declared, Domain(values=tuple(sorted(values))))
+    yield _condition(hints, Change.LIST, attribute, text, origin, Domain(values=tuple(sorted(values))))
 
 
 def _condition(
-    hints: Hints, change: Change, attribute: Attribute, text: str, known: bool, domain: Domain
+    hints: Hints, change: Change, attribute: Attribute, text: str, origin: Origin, domain: Domain
 ) -> Edit:
     what = {Change.LIST: "list the values of", Change.INTERVAL: "bound"}.get(change, "bound one side of")
     own = f"{PLACEHOLDER} {'values' if change is Change.LIST else 'numbers'}"
-    hint = "as the query or the catalog has it" if known else own
+    hint = {Origin.WRITTEN: "as the query or the catalog has it", Origin.OBSERVED: OBSERVED}.get(origin, own)
     words = f"{what} {attribute}: {text} ({hint})"
     return Edit(
         change,

@@ -90,6 +90,15 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     Raises:
         SearchLimit: a question of satisfiability needs too many steps.
     """
+    if not time.numbered:
+        yield from _of_time(time)
+        return
+    for alias in time.infinite:
+        # What is held beside a pivot has been seen: the pivot's values turn on either side of it.
+        yield from (found for found in _of_time(time.beside(alias)) if found.pivot == alias)
+
+
+def _of_time(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
     found = crossings(time)
     yield from _equalities(time, found)

@@ -1,8 +1,8 @@
 """Plausible values for a column that lacks a bound: what query and catalog say of it, or a placeholder.
 
 Taken, in this order: constants that the query compares the column with, its declared domain, the same of
-the columns that it is compared with, the domain of a column of its name, and last a round range that
-covers every constant of its type in the query.
+the columns that it is compared with, the domain of a column of its name, what was observed of these columns,
+and last a round range that covers every constant of its type in the query.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from fractions import Fraction
 
 from streambound.boundedness.verdict import Reason
@@ -26,14 +27,22 @@ WORDS = ("value1", "value2", "value3")
 LISTED = 9
 
 
+class Origin(IntEnum):
+    """Where a value is from, the best last: nowhere, rows that were counted once, query or catalog."""
+
+    PLACEHOLDER = 0
+    OBSERVED = 1
+    WRITTEN = 2
+
+
 @dataclass(frozen=True)
 class Range:
-    """Encoded ends for a discrete column, and which of them somebody wrote down somewhere."""
+    """Encoded ends for a discrete column, and where each is from."""
 
     low: Value
     high: Value
-    known_low: bool
-    known_high: bool
+    from_low: Origin
+    from_high: Origin
 
 
 @dataclass(frozen=True)
@@ -70,32 +79,40 @@ class Hints:
         """A range of a discrete column, ``linked`` being the columns that it is compared with."""
         kind = self.query.type_of(attribute)
         low, high = self._default(kind)
-        known_low = known_high = False
-        for lows, highs in self._sources(attribute, linked):
-            if lows and not known_low and min(lows) < high:
-                low, known_low = min(lows), True
-            if highs and not known_high and max(highs) > low:
-                high, known_high = max(highs), True
+        from_low = from_high = Origin.PLACEHOLDER
+        for (lows, highs), origin in self._sources(attribute, linked):
+            if lows and highs and not from_low and not from_high and min(lows) < max(highs):
+                low, high, from_low, from_high = min(lows), max(highs), origin, origin
+            if lows and not from_low and min(lows) < high:
+                low, from_low = min(lows), origin
+            if highs and not from_high and max(highs) > low:
+                high, from_high = max(highs), origin
         return Range(
             _nearest_value(kind, low, math.ceil),
             _nearest_value(kind, high, math.floor),
-            known_low,
-            known_high,
+            from_low,
+            from_high,
         )
 
-    def listed(self, attribute: Attribute, linked: Iterable[Attribute]) -> tuple[tuple[Value, ...], bool]:
-        """A few values of a dense column, and whether the catalog declares them."""
-        for column in self._columns(attribute, linked):
+    def listed(self, attribute: Attribute, linked: Iterable[Attribute]) -> tuple[tuple[Value, ...], Origin]:
+        """A few values of a dense column, and where they are from."""
+        columns = list(self._columns(attribute, linked))
+        for column in columns:
             if column.domain is not None and column.domain.values is not None:
-                return column.domain.values, True
-        return tuple(self._around(self.query.type_of(attribute)))[:LISTED], False
+                return column.domain.values, Origin.WRITTEN
+        for column in columns:
+            if column.observed is not None and column.observed.values is not None:
+                return column.observed.values, Origin.OBSERVED
+        return tuple(self._around(self.query.type_of(attribute)))[:LISTED], Origin.PLACEHOLDER
 
-    def _sources(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[Ends]:
-        family = self.query.type_of(attribute).family
-        yield self._ends([attribute])
-        yield self._ends([other for other in linked if self.query.type_of(other).family is family])
-        for column in self._columns(attribute, linked):
-            yield _domain_ends(column.domain)
+    def _sources(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[tuple[Ends, Origin]]:
+        family, linked = self.query.type_of(attribute).family, list(linked)
+        yield self._ends([attribute]), Origin.WRITTEN
+        alike = [other for other in linked if self.query.type_of(other).family is family]
+        yield self._ends(alike), Origin.WRITTEN
+        columns = list(self._columns(attribute, linked))
+        yield from ((_domain_ends(column.domain), Origin.WRITTEN) for column in columns)
+        yield from ((_domain_ends(column.observed), Origin.OBSERVED) for column in columns)
 
     def _ends(self, attributes: Iterable[Attribute]) -> Ends:
         lows, highs = list[Value](), list[Value]()

@@ -187,10 +187,11 @@ def _room(time: TimeOrder, size: int) -> int:
 def _built(
     time: TimeOrder, obstruction: Obstruction, wish: Wish, still: bool, dated: bool, size: int
 ) -> Witness | None:
+    time = time.beside(obstruction.pivot) if time.numbered else time
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
-    lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite]
+    lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite or a in time.held]
     numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
     if numbers is None:
         return None

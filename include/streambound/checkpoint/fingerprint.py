@@ -22,8 +22,9 @@ from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
 VERSION = 5
-# The user's own spelling: of constants, of offsets.
-_SPELLING = ("text", "offset_text")
+# The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
+# history is evaluated.
+_LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within")
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -74,7 +75,7 @@ def _described(thing: Any) -> Any:
         body = {
             f.name: _described(getattr(thing, f.name))
             for f in fields(thing)
-            if f.compare and f.name not in _SPELLING
+            if f.compare and f.name not in _LEFT_OUT
         }
         return [type(thing).__name__, body]
     if isinstance(thing, Mapping):
@@ -110,7 +111,9 @@ def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
     wanted = {*used.get(relation.name, ()), relation.timestamp}
     columns = [_described(column) for column in relation.columns if column.name in wanted]
     found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
-    promised = [relation.granularity, relation.max_rows_per_timestamp]
+    promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
+    if relation.rate is not None:
+        promised.append([relation.rate.rows, relation.rate.length])
     return [*found, promised] if any(promised) else found
 
 

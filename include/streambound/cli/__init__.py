@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 
 from streambound import settings
-from streambound.cli import cache, check, doctor, explain, lsp, run, state, witness
+from streambound.cli import cache, check, doctor, explain, import_, lsp, run, state, witness
 from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, lsp, doctor, run, state, witness, cache)
+COMMANDS = (check, explain, lsp, doctor, run, state, witness, cache, import_)
 # Packages of other extras than ``platform``.
 EXTRAS = {"pygls": "editor", "lsprotocol": "editor", "watchfiles": "editor"}
 

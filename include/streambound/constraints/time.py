@@ -9,7 +9,7 @@ streams and static relations precede every stream.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streambound.constraints.closure import Closure
@@ -21,11 +21,30 @@ from streambound.query.model import Attribute, Kind
 class TimeOrder:
     """The preorder on the occurrences of a satisfiable query.
 
-    ``split`` is the closure of the timestamps where their comparisons were split, else the query's.
+    ``split`` is the closure of the timestamps where their comparisons were split, else the query's. ``held``
+    are columns of infinite streams whose declared number of values is kept (see ``beside``): they lie like
+    those of finite streams, on either side of what is asked.
     """
 
     facts: System
     split: Closure | None = None
+    held: frozenset[Attribute] = frozenset()
+
+    @cached_property
+    def numbered(self) -> frozenset[Attribute]:
+        """The columns of infinite streams with a declared number of values."""
+        query = self.facts.query
+        return frozenset(a for a in query.mentioned if a.occurrence in self.infinite and query.numbered(a))
+
+    def beside(self, alias: str) -> TimeOrder:
+        """The order where a stream is held, and what precedes it: their numbered columns have been seen."""
+        return self.holding(self.down(alias))
+
+    def holding(self, streams: frozenset[str]) -> TimeOrder:
+        """The order where some streams are held: their numbered columns have been seen."""
+        if not self.numbered:
+            return self
+        return replace(self, held=frozenset(a for a in self.numbered if a.occurrence in streams))
 
     @cached_property
     def closure(self) -> Closure:

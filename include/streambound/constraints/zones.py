@@ -76,8 +76,9 @@ def zones(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
     attributes come first, then the zone with its cuts, which covers both.
     """
     mates = time.facts.space.mates(attribute)
-    # An attribute of a finite stream is a constant not known yet: either side of it is a zone.
-    unknown = tuple(a for a in mates if a.occurrence in time.finite)
+    # An attribute of a finite stream is a constant not known yet: either side of it is a zone. So is one of
+    # which a declared number of values is kept.
+    unknown = tuple(a for a in mates if a.occurrence in time.finite or a in time.held)
     for zone in _bases(time.facts, attribute):
         if not unknown:
             yield zone

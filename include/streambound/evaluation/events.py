@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
-from streambound.evaluation.promises import Rate, fault
+from streambound.evaluation.promises import Counts, fault
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
@@ -62,7 +62,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
     marker: Any = None
     written: Any = None
     held: dict[str, list[Encoded]] = {}
-    rates = {name: Rate(relation) for name, relation in relations.items()}
+    rates = {name: Counts(relation) for name, relation in relations.items()}
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
         if relation is None:

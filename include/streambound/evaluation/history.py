@@ -16,10 +16,18 @@ import pyarrow as pa
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
-from streambound.evaluation.promises import Rate
+from streambound.evaluation.promises import Counts, outside_day
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Listing, Partition, Range, choose_partitions, find_partitions
+from streambound.query.partitions import (
+    Listing,
+    Partition,
+    Range,
+    choose_partitions,
+    find_partitions,
+    partition_day,
+    refuse_uncounted,
+)
 from streambound.query.statement import Statement
 
 
@@ -40,6 +48,7 @@ def history_batches(
     Raises:
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
     """
+    refuse_uncounted(query)
     relations = {o.relation.name: _needed(query, o.relation) for o in query.arriving}
     chosen = Range(first, last)
     found = {
@@ -87,7 +96,7 @@ def _needed(query: Statement, relation: Relation) -> Relation:
     if stamp is None or query.reads_time(relation):
         return replace(relation, columns=columns)
     plain = (replace(c, domain=None) if c.name == stamp else c for c in columns)
-    return replace(relation, columns=tuple(plain), granularity=None, max_rows_per_timestamp=None)
+    return replace(relation, columns=tuple(plain)).unrated()
 
 
 class _Arrival(tuple[Any, str, Encoded]):
@@ -143,7 +152,8 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     Raises:
         DataError: a file is corrupt or does not fit the catalog, or a row breaks a promise of it.
     """
-    columns, rate = [column.name for column in relation.columns], Rate(relation)
+    columns, rate = [column.name for column in relation.columns], Counts(relation)
+    day = partition_day(relation, partition.files)
     _require_fitting(relation, tuple(map(str, partition.files)))
     for file in map(str, partition.files):
         with parquet_file(file) as parquet:
@@ -152,5 +162,9 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"
             encoded = encode(relation, row, where)
+            if day is not None and (
+                fault := outside_day(relation, day, encoded[str(relation.timestamp)], where)
+            ):
+                raise fault
             rate.take(encoded, where)
             yield encoded

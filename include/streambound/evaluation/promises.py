@@ -8,10 +8,11 @@ compares timestamps.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from streambound.errors import DataError, UnitsExceeded
-from streambound.query.model import Column, Domain, Relation
+from streambound.query.model import TICKS, Column, Domain, Rate, Relation
 from streambound.query.values import Value, shown
 
 
@@ -55,37 +56,104 @@ def fault(relation: Relation, column: Column, value: Value | None, where: str = 
     return None
 
 
-def too_many(relation: Relation, moment: Value, where: str = "") -> DataError:
-    """What is said of the first row that is one too many at its timestamp (encoded)."""
-    most, name = relation.max_rows_per_timestamp, str(relation.timestamp)
-    at = shown(relation.column(name).type.decode(moment))
+def too_many(relation: Relation, rate: Rate, moment: Value, where: str = "") -> DataError:
+    """What is said of the first row that is one too many at its timestamp (encoded), or in its interval."""
+    name = str(relation.timestamp)
+    at = f"{where}{': ' if where else ''}{relation.name}.{name}"
+    at += f" = {shown(relation.column(name).type.decode(moment))}"
+    if rate.per is None:
+        return DataError(
+            f"{at} is the timestamp of more rows than the catalog's max_rows_per_timestamp",
+            accepted=f"at most {rate.rows} rows at one timestamp",
+            fix="raise max_rows_per_timestamp in the catalog, mend the data, or exclude the partition",
+        )
     return DataError(
-        f"{where}{': ' if where else ''}{relation.name}.{name} = {at} is the timestamp of more rows than the"
-        " catalog's max_rows_per_timestamp",
-        accepted=f"at most {most} rows at one timestamp",
-        fix="raise max_rows_per_timestamp in the catalog, mend the data, or exclude the partition",
+        f"{at} lies in an interval of more rows than the catalog's rate",
+        accepted=f"at most {rate.rows} rows per {rate.per}, from each whole multiple of it to the next",
+        fix="raise the rate in the catalog, mend the data, or exclude the partition",
     )
 
 
-class Rate:
-    """Counts the rows of each timestamp of a relation, where the catalog says how many there may be."""
+def _outside_time(relation: Relation, column: Column, row: dict[str, Any], where: str) -> DataError | None:
+    """What is said of a second time that is before the row's own, or too long after it."""
+    value, stamp = row[column.name], row[str(relation.timestamp)]
+    if value is None or stamp <= value <= stamp + (column.within or 0):
+        return None
+    kind = column.type
+    found = f"{where}: {relation.name}.{column.name} = {shown(kind.decode(value))}"
+    return DataError(
+        f"{found} is not within what times promises",
+        accepted=f"{shown(kind.decode(stamp))} to {shown(kind.decode(stamp + (column.within or 0)))}",
+        fix="correct times in the catalog, or mend the data",
+    )
+
+
+def too_different(relation: Relation, column: Column, value: Value, where: str) -> DataError:
+    """What is said of the first value (encoded) that is one too many in its column."""
+    found = f"{where}: {relation.name}.{column.name} = {shown(column.type.decode(value))}"
+    return DataError(
+        f"{found} is one more different value than the catalog's cardinality",
+        accepted=f"at most {column.cardinality} different values",
+        fix="raise the cardinality in the catalog, or mend the data",
+    )
+
+
+def outside_day(
+    relation: Relation, day: str | None, moment: Value | None, where: str = ""
+) -> DataError | None:
+    """What is said of a timestamp (encoded) in the partition of another UTC day, where a rate is declared.
+
+    Args:
+        day: by which the partition is named; None where there are no such partitions.
+    """
+    if day is None or moment is None or relation.rate is None:
+        return None
+    kind = relation.column(str(relation.timestamp)).type
+    with suppress(DataError):
+        start = kind.encode(day)
+        if start is not None and start <= moment < start + TICKS["day"]:
+            return None
+    at = f"{where}{': ' if where else ''}{relation.name}.{relation.timestamp} = {shown(kind.decode(moment))}"
+    return DataError(
+        f"{at} lies in the partition of {day}, so the rate that the catalog declares cannot be counted",
+        accepted="timestamps of the UTC day that a partition is named by",
+        fix="write the partitions by the UTC day of the timestamp, or declare max_rows_per_timestamp instead",
+    )
+
+
+class Counts:
+    """Counts rows by time and different values, where the catalog says how many there may be."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
-        self.counts: Counter[Any] = Counter()
+        self.counts: tuple[tuple[Rate, Counter[Any]], ...] = tuple(
+            (rate, Counter()) for rate in relation.rates if relation.timestamp is not None
+        )
+        self.values: tuple[tuple[Column, int, set[Any]], ...] = tuple(
+            (column, column.cardinality, set())
+            for column in relation.columns
+            if column.cardinality is not None
+        )
 
     def take(self, row: dict[str, Any], where: str) -> None:
         """Count a row (encoded).
 
         Raises:
-            DataError: it is one too many at its timestamp.
+            DataError: it is one too many at its timestamp, or in its interval, or has one value too many.
         """
-        name, most = self.relation.timestamp, self.relation.max_rows_per_timestamp
-        if name is None or most is None:
-            return
-        self.counts[row[name]] += 1
-        if self.counts[row[name]] > most:
-            raise too_many(self.relation, row[name], where)
+        for column in self.relation.columns:
+            if column.within is not None and (error := _outside_time(self.relation, column, row, where)):
+                raise error
+        for column, most, seen in self.values:
+            if (value := row[column.name]) is not None:
+                seen.add(value)
+            if len(seen) > most:
+                raise too_different(self.relation, column, value, where)
+        for rate, counts in self.counts:
+            moment = row[str(self.relation.timestamp)]
+            counts[moment // rate.length] += 1
+            if counts[moment // rate.length] > rate.rows:
+                raise too_many(self.relation, rate, moment, where)
 
 
 def domain_text(column: Column) -> str:

@@ -22,7 +22,7 @@ from streambound.history.statement import StatementEvaluation
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
+from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.statement import planned_parts
@@ -94,6 +94,7 @@ def stored(
     relations = {o.relation.name: o.relation for o in statement.occurrences}
     files = {name: _files(folder, name) for name in relations}
     for relation in relations.values():
+        refuse_promises(statement, relation)
         _require_columns(statement, relation, files[relation.name])
     static = {
         o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))
@@ -135,7 +136,7 @@ def _as_read(statement: Statement, relation: Relation) -> Relation:
     """A relation with its timestamp only if the query reads it: tables have no order."""
     if statement.reads_time(relation):
         return relation
-    return replace(relation, timestamp=None, granularity=None, max_rows_per_timestamp=None)
+    return replace(relation, timestamp=None).unrated()
 
 
 def _require_columns(statement: Statement, relation: Relation, files: Sequence[Path]) -> None:
@@ -202,7 +203,7 @@ def _batches(file: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _require_rate(engine: Engine, relation: Relation, columns: Sequence[str], files: Sequence[str]) -> None:
     """Refuse a table with too many rows at a timestamp: rows of one are in batches of any of its files."""
     stamp = [name for name in columns if name == relation.timestamp]
-    if stamp and relation.max_rows_per_timestamp is not None:
+    if stamp and relation.rates:
         with engine.tuples(relation, stamp, [files], copied=False):
             _require(engine, relation, stamp, files)
 

@@ -17,7 +17,7 @@ from streambound import settings
 from streambound.checkpoint.boundary import Checkpoint, chained
 from streambound.checkpoint.inputs import identity
 from streambound.checkpoint.table import CheckpointTable, address_of
-from streambound.errors import DataError, QueryError, StorageError
+from streambound.errors import DataError, QueryError, StorageError, UnsupportedError
 from streambound.history.prepare import Job
 from streambound.live.step import Beginning
 from streambound.query.model import Relation
@@ -25,6 +25,24 @@ from streambound.query.partitions import Partition, history_folder, present_part
 from streambound.tasks import emit
 
 NOTE = "_live.json"
+
+
+def _refuse_rates(job: Job) -> None:
+    """Refuse rates: what files of one interval hold together would have to be known at a restart.
+
+    Raises:
+        UnsupportedError: naming the stream.
+    """
+    assert job.plan is not None
+    for relation in job.plan.shares.values():
+        if relation.rate is not None:
+            raise UnsupportedError(
+                f"the rate of {relation.name} is not counted over files that arrive, so it would be taken for"
+                " granted",
+                subject=job.name,
+                fix="declare max_rows_per_timestamp instead of rate, or evaluate history without --live",
+            )
+
 
 There = Mapping[str, Mapping[str, Partition]]
 
@@ -61,6 +79,7 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
         StorageError: the disk refuses.
     """
     assert job.plan is not None
+    _refuse_rates(job)
     mine = job.plan.fingerprint(job.static)
     sources = {name: r.live.format for name, r in relations_of(job).items() if r.live is not None}
     found = None if anew else _noted(folder / NOTE)

@@ -185,7 +185,7 @@ class Step:
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.
             moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
             if moment is not None:
-                raise too_many(relation, moment).about(arrival.file)
+                raise too_many(relation, relation.rates[0], moment).about(arrival.file)
         self.told = replace(self.told, late=self.told.late + sum(late.values()))
         moments, given = self.waiting.complete(ended)
         if not moments:

@@ -10,7 +10,11 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         columns: {departed_at: timestamp, origin: string, dep_delay: int}
         not_null: [origin]
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
+        cardinality: {tail: 20000}         # so many different values at most, nobody knows which
+        observed: {dep_delay: {min: -43, max: 1301}}      # no promise: numbers for suggestions
         max_rows_per_timestamp: 60         # in any partition or file
+        times: {expires: {after: departed_at, within: 1 day}}     # never before it, at most so long after
+        rate: {rows: 900, per: hour}       # in each hour of UTC; also 10 minutes, 60 (ticks)
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
         live: {format: kafka, options: {...}, value: {format: json}}      # see ``sources``
@@ -25,6 +29,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +37,7 @@ import yaml
 
 from streambound.errors import CatalogError, DataError, Place, meant
 from streambound.query.histories import history_of
-from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Relation
+from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Rate, Relation
 from streambound.query.sources import live_of
 from streambound.query.type_names import nested
 from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
@@ -49,9 +54,14 @@ RELATION_KEYS = (
     "live",
     "max_rows_per_timestamp",
     "not_null",
+    "observed",
     "primary_key",
+    "rate",
+    "times",
     "timestamp",
 )
+# What is counted of an observed column.
+COUNTED = ("different", "nulls")
 # Values that aliases may stand for, each as often as it is said: a few lines can say billions.
 ALIASED = 100_000
 # Bits of an integer that a file may hold; Python takes long to print one of many more.
@@ -191,28 +201,39 @@ def load_catalog(path: Path) -> Catalog:
     Raises:
         CatalogError: the file is missing, not YAML, or not a catalog.
     """
-    text = _read(path)
+    return catalog_of_text(read_text(path), str(path))
+
+
+def catalog_of_text(text: str, source: str) -> Catalog:
+    """The catalog that a text in YAML is.
+
+    Args:
+        source: the file that it is from, as messages name it.
+
+    Raises:
+        CatalogError: it is not YAML, or not a catalog.
+    """
     try:
         # _Loader is a SafeLoader.
         document = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        raise _yaml_error(path, text, error) from None
+        raise _yaml_error(source, text, error) from None
     except RecursionError:
         raise CatalogError(
-            "not valid YAML: nested too deeply", subject=str(path), accepted="streams, relations, columns"
+            "not valid YAML: nested too deeply", subject=source, accepted="streams, relations, columns"
         ) from None
     if not isinstance(document, Mapping) or set(document) != {"streams"}:
         keys = list(document) if isinstance(document, Mapping) else None
         raise CatalogError(
             f"the top level is {shown(document)}" if keys is None else f"the top level has {_listing(keys)}",
-            subject=str(path),
+            subject=source,
             accepted="one key, streams, with a mapping of names to relations",
             fix=None if not keys or "streams" in keys else meant(str(keys[0]), ["streams"]),
         )
     try:
-        return catalog_from_mapping(document["streams"], source=str(path))
+        return catalog_from_mapping(document["streams"], source=source)
     except CatalogError as error:
-        raise error.about(str(path)) from None
+        raise error.about(source) from None
 
 
 def _listing(keys: list[Any]) -> str:
@@ -221,9 +242,14 @@ def _listing(keys: list[Any]) -> str:
     return f"the keys {', '.join(told)}" if told else "no keys"
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a catalog file, with its own ends of lines.
+
+    Raises:
+        CatalogError: it is missing, or no text.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         problem, fix = f"not UTF-8 text: byte {error.start}", "save the file as UTF-8"
     except IsADirectoryError:
@@ -251,7 +277,7 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
     return Catalog(relations, source)
 
 
-def _yaml_error(path: Path, text: str, error: yaml.YAMLError) -> CatalogError:
+def _yaml_error(source: str, text: str, error: yaml.YAMLError) -> CatalogError:
     mark = getattr(error, "problem_mark", None)
     place = Place(mark.line + 1, mark.column + 1) if mark else None
     problem = getattr(error, "problem", None) or str(error)
@@ -259,7 +285,7 @@ def _yaml_error(path: Path, text: str, error: yaml.YAMLError) -> CatalogError:
     unmade = isinstance(error, yaml.constructor.ConstructorError)
     return CatalogError(
         problem if unmade else f"not valid YAML: {problem}",
-        subject=str(path),
+        subject=source,
         place=place,
         text=text,
         fix="correct or remove it" if unmade else "check the indentation and quotes at this place",
@@ -301,12 +327,22 @@ def _relation(name: str, body: Any) -> Relation:
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
     allowed = _duration(name, "allowed_lateness", described.get("allowed_lateness"))
-    different = _cardinality(name, types, described.get("cardinality"))
+    within = _times(name, types, timestamp, described.get("times"))
+    numbers = _cardinality(name, types, timestamp, described.get("cardinality"))
+    observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
     return Relation(
         name=name,
         kind=Kind(kind),
         columns=tuple(
-            Column(c, t, domains.get(c), c in nullable, cardinality=different.get(c))
+            Column(
+                c,
+                t,
+                domains.get(c),
+                c in nullable,
+                observed=observed.get(c),
+                cardinality=numbers.get(c),
+                within=within.get(c),
+            )
             for c, t in types.items()
         ),
         timestamp=timestamp,
@@ -318,6 +354,7 @@ def _relation(name: str, body: Any) -> Relation:
         live=live_of(name, described.get("live"), types, timestamp, allowed),
         primary_key=_primary_key(name, types, kind, described.get("primary_key")),
         opaque=opaque,
+        rate=_rate(name, described.get("rate"), None if timestamp is None else types[timestamp]),
     )
 
 
@@ -415,22 +452,6 @@ def _not_null(name: str, types: dict[str, Type], columns: Any) -> set[str]:
     return set(columns)
 
 
-def _cardinality(name: str, types: dict[str, Type], columns: Any) -> dict[str, int]:
-    """How many different values columns have at most, of those of which it is declared."""
-    if columns is None:
-        return {}
-    if not isinstance(columns, Mapping):
-        raise CatalogError(
-            f"stream {name}: cardinality is {shown(columns)}", accepted="a mapping of columns to numbers"
-        )
-    _refuse_unknown(name, "cardinality", [c for c in columns if c not in types], types)
-    return {
-        column: number
-        for column, most in columns.items()
-        if (number := _positive(name, most, f"cardinality of {column}")) is not None
-    }
-
-
 def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domain]:
     if domains is None:
         return {}
@@ -438,6 +459,77 @@ def _domains(name: str, types: dict[str, Type], domains: Any) -> dict[str, Domai
         raise CatalogError(f"stream {name}: domains is {shown(domains)}", accepted="a mapping of columns")
     _refuse_unknown(name, "domains", [c for c in domains if c not in types], types)
     return {c: _domain(f"stream {name}, domain of {c}", types[c], d) for c, d in domains.items()}
+
+
+def _times(name: str, types: dict[str, Type], timestamp: str | None, times: Any) -> dict[str, int]:
+    if times is None:
+        return {}
+    if not isinstance(times, Mapping):
+        raise CatalogError(f"stream {name}: times is {shown(times)}", accepted="a mapping of columns")
+    _refuse_unknown(name, "times", [c for c in times if c not in types or c == timestamp], types)
+    found = {}
+    for column, body in times.items():
+        where = f"stream {name}, times of {column}"
+        if not isinstance(body, Mapping) or set(body) != {"after", "within"}:
+            raise CatalogError(
+                f"{where}: found {shown(body)}", accepted="{after: the stream's timestamp, within: 1 day}"
+            )
+        if timestamp is None or body["after"] != timestamp:
+            raise CatalogError(
+                f"{where}: after is {shown(body['after'])}", accepted=timestamp or "a declared timestamp"
+            )
+        stamp, within = types[timestamp], body["within"]
+        if types[column].family is not stamp.family:
+            raise CatalogError(f"{where}: its type is {types[column].name}", accepted=stamp.name)
+        length = _microseconds(within) if stamp.family is Family.TIMESTAMP else _ticks(within)
+        if length is None:
+            raise CatalogError(
+                f"{where}: within is {shown(within)}", accepted="'1 day' or the like; for integers a number"
+            )
+        found[column] = length
+    return found
+
+
+def _cardinality(name: str, types: dict[str, Type], timestamp: str | None, numbers: Any) -> dict[str, int]:
+    if numbers is None:
+        return {}
+    if not isinstance(numbers, Mapping):
+        raise CatalogError(
+            f"stream {name}: cardinality is {shown(numbers)}", accepted="a mapping of columns to numbers"
+        )
+    _refuse_unknown(name, "cardinality", [c for c in numbers if c not in types], types)
+    for column, number in numbers.items():
+        if column == timestamp:
+            raise CatalogError(
+                f"stream {name}: cardinality is given of {column}, the timestamp: time goes on",
+                fix="leave it out; kind: finite declares a stream that ends",
+            )
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise CatalogError(
+                f"stream {name}: the cardinality of {column} is {shown(number)}",
+                accepted="a positive integer",
+            )
+    return dict(numbers)
+
+
+def _observed(name: str, types: dict[str, Type], opaque: list[str], observed: Any) -> dict[str, Domain]:
+    """What the rows of a relation had once; what was counted of them is for people."""
+    if observed is None:
+        return {}
+    if not isinstance(observed, Mapping):
+        raise CatalogError(f"stream {name}: observed is {shown(observed)}", accepted="a mapping of columns")
+    _refuse_unknown(name, "observed", [c for c in observed if c not in types and c not in opaque], types)
+    found = {}
+    for column, body in observed.items():
+        where = f"stream {name}, what was observed of {column}"
+        if not isinstance(body, Mapping) or set(body) - {"min", "max", "values", *COUNTED}:
+            raise CatalogError(
+                f"{where}: found {shown(body)}", accepted=f"min and max, or values, and {', '.join(COUNTED)}"
+            )
+        # A nested column has no order, and may have been counted.
+        if column in types and (ends := {key: value for key, value in body.items() if key not in COUNTED}):
+            found[column] = _domain(where, types[column], ends)
+    return found
 
 
 def _domain(where: str, kind: Type, body: Any) -> Domain:
@@ -477,12 +569,56 @@ def _bound(where: str, kind: Type, value: Any) -> Value | None:
     return encoded
 
 
-def _positive(name: str, value: Any, key: str = "max_rows_per_timestamp") -> int | None:
+def _positive(name: str, value: Any) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise CatalogError(f"stream {name}: {key} is {shown(value)}", accepted="a positive integer")
+        raise CatalogError(
+            f"stream {name}: max_rows_per_timestamp is {shown(value)}", accepted="a positive integer"
+        )
     return value
+
+
+def _rate(name: str, body: Any, stamp: Type | None) -> Rate | None:
+    if body is None:
+        return None
+    if not isinstance(body, Mapping) or set(body) != {"rows", "per"}:
+        raise CatalogError(
+            f"stream {name}: rate is {shown(body)}",
+            accepted="{rows: 50000, per: hour}: a number and an interval",
+        )
+    if stamp is None:
+        raise CatalogError(
+            f"stream {name}: rate is given, and no timestamp", fix="name the column with timestamp:"
+        )
+    rows, per = body["rows"], body["per"]
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise CatalogError(f"stream {name}: rows of the rate is {shown(rows)}", accepted="a positive integer")
+    length = _microseconds(per) if stamp.family is Family.TIMESTAMP else _ticks(per)
+    if length is None:
+        raise CatalogError(
+            f"stream {name}: per of the rate is {shown(per)}",
+            accepted="hour, day, '10 minutes' or the like"
+            if stamp.family is Family.TIMESTAMP
+            else "a positive number of ticks, as the timestamps are integers",
+        )
+    return Rate(rows, length, " ".join(str(per).split()))
+
+
+def _ticks(per: Any) -> int | None:
+    return per if isinstance(per, int) and not isinstance(per, bool) and per > 0 else None
+
+
+def _microseconds(text: Any) -> int | None:
+    """The length of an interval; None if it is none, or no whole number of microseconds."""
+    words = " ".join(text.split()) if isinstance(text, str) else ""
+    if words in TICKS and words != "tick":
+        return TICKS[words]
+    if not _DURATION.fullmatch(words):
+        return None
+    number, unit = words.split(" ")
+    exact = Fraction(number) * TICKS[unit.removesuffix("s")]
+    return int(exact) if exact.denominator == 1 and exact > 0 else None
 
 
 def _duration(name: str, key: str, value: Any) -> str | None:

@@ -196,6 +196,8 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     if scope.computes(left) or scope.computes(right):
         return _of_expressions(op, left, right, whole, scope)
     (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
+    if (found := _by_promise(op, (first, before), (second, after), whole, scope)) is not None:
+        return found
     if before or after:
         return _shifted(op, (first, before), (second, after), whole, scope)
     if isinstance(first, Constant) and isinstance(second, Constant):
@@ -448,6 +450,34 @@ def _shifted(
     length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
     text = f" {'+' if offset >= 0 else '-'} {length}" if offset else ""
     return _between(Join(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
+
+
+def _by_promise(
+    op: Op, left: tuple[Term, int], right: tuple[Term, int], whole: exp.Expr, scope: Expressions
+) -> Formula | None:
+    """What follows of the timestamps from a comparison with another stream's second time; None elsewhere.
+
+    ``b.ts <= a.expires`` says b.ts <= a.ts + n where a.expires is at most n after a.ts, ``b.ts >= a.expires``
+    that b.ts >= a.ts. Rows for which more holds are decided within n, so verdicts are the same.
+    """
+    if isinstance(left[0], Attribute) and scope.column(left[0]).within is not None:
+        left, right, op = right, left, op.mirrored
+    (stamp, offset), (second, _) = left, right
+    if not (isinstance(stamp, Attribute) and isinstance(second, Attribute) and scope.is_timestamp(stamp)):
+        return None
+    within, first = scope.column(second).within, scope.owner(second).relation.timestamp
+    if within is None or first is None or stamp.occurrence == second.occurrence:
+        return None
+    if op in (Op.EQ, Op.NE):
+        raise UnsupportedError(
+            f"{stamp} is compared with {second}, a second time, by {op.value}",
+            place=place_of(whole, scope.sql),
+            accepted="<, <=, > and >=, and BETWEEN: what is promised of it decides these",
+        )
+    after = within if op in (Op.LT, Op.LE) else 0
+    made = _shifted(op, (stamp, offset), (Attribute(second.occurrence, first), after), whole, scope)
+    assert isinstance(made, Join)
+    return replace(made, follows=True)
 
 
 def _between(found: Join, whole: exp.Expr, scope: Expressions) -> Formula:

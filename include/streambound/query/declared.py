@@ -205,9 +205,13 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
     return type_named(column.type)
 
 
-def type_named(text: str) -> str:
-    """A type as a script or a database names it, as a catalog does; what is not known is nested data."""
-    text = " ".join(text.split())
+def type_named(written: str) -> str:
+    """A type as a script or a database names it, as a catalog does; what is not known is nested data.
+
+    >>> type_named("Nullable(TIMESTAMP_LTZ(9))"), type_named("GEOMETRY")
+    ('timestamp', 'object(GEOMETRY)')
+    """
+    text = " ".join(written.split())
     while match := _AROUND.fullmatch(text):
         text = match[1]
     if canonical(text):
@@ -216,7 +220,7 @@ def type_named(text: str) -> str:
         return "timestamp"
     if (known := _MEANT.get(text.lower())) is not None:
         return known
-    return text if nested(text) else f"object({' '.join(text.split())})"
+    return text if nested(text) else f"object({text})"
 
 
 def _changes(table: DeclaredTable, language: Language) -> bool:
@@ -298,7 +302,14 @@ def _completed(script: Relation, catalog: Relation) -> Relation:
                 fix="give it one type in both",
             )
     columns = [
-        replace(column, domain=other.domain, nullable=column.nullable and other.nullable)
+        replace(
+            column,
+            domain=other.domain,
+            nullable=column.nullable and other.nullable,
+            observed=other.observed,
+            cardinality=other.cardinality,
+            within=other.within,
+        )
         if (other := known.pop(column.name.lower(), None)) is not None
         else column
         for column in script.columns

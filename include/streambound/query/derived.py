@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 from zlib import crc32
 
@@ -308,6 +309,8 @@ class Expressions(Scope):
             _onto(node, kind, columns),
             width is None and (known is None or _unknown(node)),
             width,
+            # As many values as the arguments have together, whatever the function is.
+            cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
         )
 
     def _width(self, node: exp.Expr) -> int | None:
@@ -573,7 +576,8 @@ def independent(statement: Statement) -> bool:
         columns = _valued(mentioned)
         derived = [column for column in columns if column.of]
         bases = [base for column in columns for base in column.of or (column.name,)]
-        if derived and (len(bases) != len(set(bases)) or not all(column.onto for column in derived)):
+        nested = any(one.startswith(f"{other}.") for one in bases for other in bases)
+        if derived and (nested or len(bases) != len(set(bases)) or not all(c.onto for c in derived)):
             return False
         # An application timestamp is never free: tuples come in its order.
         if relation.timestamp is not None and any(relation.timestamp in column.of for column in derived):

@@ -32,6 +32,7 @@ from streambound.query.fed import fed_relation
 from streambound.query.grouped import Asked, framing, grouping, having_of, ranked, values_in
 from streambound.query.model import Column, Kind, Op, Relation
 from streambound.query.names import Names, Substitution
+from streambound.query.nested import is_path
 from streambound.query.operators import Framing, Grouping, Ranking, Tests
 from streambound.query.parts import (
     GROUPED,
@@ -674,9 +675,11 @@ class Inliner:
                 what = {"sample": "TABLESAMPLE", "pivots": "PIVOT"}.get(part, part.upper())
                 what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
                 self._missing.append(blockers.blocker(what, node, self._sql))
+        paths = [c.name for c in relation.columns if is_path(relation, c.name)]
+        whole = (c.name for c in relation.columns if c.name not in paths)
         columns = [
-            Item(name, self._key(name), column_of(called, name))
-            for name in (*(c.name for c in relation.columns), *(name for name, _ in relation.opaque))
+            Item(name, self._key(name), column_of(called, name), name in paths)
+            for name in (*whole, *(name for name, _ in relation.opaque), *paths)
         ]
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         (block,) = self._renamed((Rows(False, (Part((plain_table,), (), tuple(columns)),)),), given)

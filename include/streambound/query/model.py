@@ -9,9 +9,10 @@ Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from math import gcd
 from typing import TYPE_CHECKING
 
 from streambound.errors import Place
@@ -48,8 +49,10 @@ class Column:
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
     A *bucket* is a monotone function of the application timestamp that is never so far from it
-    (microseconds, or ticks): the start or end of a window, a day. Of a column with a declared ``cardinality``
-    at most so many different values ever come, which nobody knows beforehand.
+    (microseconds, or ticks): the start or end of a window, a day. ``observed`` are values that rows had
+    once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
+    most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
+    and at most so long after it.
     """
 
     name: str
@@ -60,9 +63,16 @@ class Column:
     onto: bool = True
     assumed: bool = False
     bucket: int | None = None
-    cardinality: int | None = None
     # What is added to the one column that it is computed from, where that is all.
     shift: int = 0
+    observed: Domain | None = None
+    cardinality: int | None = None
+    within: int | None = None
+
+    @property
+    def uncounted(self) -> str | None:
+        """The promise about it that no evaluation of a history checks; None if there is none."""
+        return "cardinality" if self.cardinality is not None else "times" if self.within is not None else None
 
 
 # Microseconds of each granularity that a catalog may declare; a tick is one, whatever it stands for.
@@ -133,6 +143,31 @@ class Live:
 
 
 @dataclass(frozen=True)
+class Rate:
+    """At most ``rows`` rows in each interval of ``length`` (encoded: ticks, or microseconds).
+
+    The intervals are those that begin at whole multiples of the length: each hour or day of UTC. Without
+    ``per``, the text of the catalog, they are single timestamps.
+    """
+
+    rows: int
+    length: int = 1
+    per: str | None = None
+
+    def most(self, ticks: int, step: int) -> int:
+        """The most rows at so many timestamps in a row, all multiples of a step.
+
+        >>> Rate(50, 60, "60").most(60, 1), Rate(50, 60, "60").most(1, 60), Rate(50).most(3, 1)
+        (100, 50, 150)
+        """
+        if ticks < 1:
+            return 0
+        # The first of them lies as late in its interval as it can.
+        latest = self.length - gcd(self.length, step)
+        return self.rows * ((latest + step * (ticks - 1)) // self.length + 1)
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stream, a finite stream or a static relation of the catalog."""
 
@@ -151,6 +186,17 @@ class Relation:
     opaque: tuple[tuple[str, str], ...] = ()
     # The statement whose answers its rows are, where it is a sub-query or view that is not written out.
     fed: Statement | None = None
+    rate: Rate | None = None
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """What is promised of numbers of rows: at each timestamp, and in each longer interval."""
+        single = () if self.max_rows_per_timestamp is None else (Rate(self.max_rows_per_timestamp),)
+        return single if self.rate is None else (*single, self.rate)
+
+    def unrated(self) -> Relation:
+        """Without what is promised of numbers of rows, and of how whole timestamps are."""
+        return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""
@@ -250,6 +296,8 @@ class Join:
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
+    # Whether it only follows from what was written, by a promise about a second time column on the right.
+    follows: bool = field(compare=False, default=False)
 
     def __str__(self) -> str:
         return f"{self.left} {self.op.value} {self.right}{self.offset_text}"
@@ -381,6 +429,10 @@ class Query:
     def type_of(self, term: Term) -> Type:
         """The type of an attribute or a constant."""
         return term.type if isinstance(term, Constant) else self.column(term).type
+
+    def numbered(self, attribute: Attribute) -> bool:
+        """Whether a column has a declared number of different values."""
+        return self.column(attribute).cardinality is not None
 
     def is_static(self, attribute: Attribute) -> bool:
         """Whether the attribute belongs to a static relation."""

@@ -412,7 +412,7 @@ class Names:
                 of = [first for key, first in self.merged.items() if self._same(item, key)]
                 if owner is None and of and not (self._in_place() and number in of):
                     continue
-                if item.key in left_out:
+                if item.key in left_out or item.path:
                     continue
                 shown = instead.get(item.key)
                 yield item.name, item.key, _numbered(number, at, star) if shown is None else shown

@@ -122,6 +122,7 @@ def _shifted(attribute: Attribute, by: int, scope: Expressions) -> Attribute:
         column.onto,
         column.assumed,
         shift=column.shift + by,
+        cardinality=column.cardinality,
     )
     scope.made.setdefault(relation.name, {})[name] = made
     return Attribute(attribute.occurrence, name)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from sqlglot.errors import ErrorLevel
 
@@ -17,7 +18,8 @@ from streambound.errors import CatalogError, QueryError, StreamboundError, Unsup
 from streambound.query.catalog import Catalog
 from streambound.query.derived import aligned, derives
 from streambound.query.dialects.reading import MAX_NESTING
-from streambound.query.model import Query
+from streambound.query.formula import atoms_of
+from streambound.query.model import Join, Op, Query
 from streambound.query.registry import metadata
 from streambound.query.script import Script, script
 from streambound.query.statement import Statement
@@ -28,6 +30,9 @@ from streambound.query.values import shown
 MAX_SQL_CHARACTERS = 100_000
 
 _BEYOND = "groups, windows, outer joins and the like are decided, and cannot be evaluated yet"
+_FOLLOWS = (
+    "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
+)
 _DERIVED = "expressions are decided, and cannot be evaluated yet"
 
 
@@ -73,7 +78,9 @@ def read(
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
         if not made.plain and unevaluated is None:
             made = replace(made, unevaluated=_BEYOND)
-        if derives(made) and unevaluated is None:
+        if _follows(made) and unevaluated is None:
+            made = replace(made, unevaluated=_FOLLOWS)
+        elif derives(made) and unevaluated is None:
             made = replace(made, unevaluated=_DERIVED)
         if isinstance(tree, tuple):
             return Read(made, known, text.language.name, text.guessed, asked.span)
@@ -85,6 +92,28 @@ def read(
         raise _about(error, sql, name) from None
     except RecursionError:
         raise _too_deep(name) from None
+
+
+def _follows(made: Statement) -> bool:
+    """Whether comparisons of timestamps stand for those with second time columns.
+
+    Raises:
+        UnsupportedError: one is a bound from below and from above: what follows may be wider than both.
+    """
+    ends: dict[tuple[int, str], Join] = {}
+    for number, selection in enumerate(made.selections):
+        formulas = (selection.formula, *(guard.formula for guard in selection.guards))
+        for atom in chain.from_iterable(map(atoms_of, formulas)):
+            if not isinstance(atom, Join) or not atom.follows:
+                continue
+            other = ends.setdefault((number, atom.right.occurrence), atom)
+            if (other.op in (Op.LT, Op.LE)) is not (atom.op in (Op.LT, Op.LE)):
+                raise UnsupportedError(
+                    f"the second time of {atom.right.occurrence} is compared from below and from above",
+                    place=atom.place,
+                    accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
+                )
+    return bool(ends)
 
 
 def statement(

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import DataError, meant
-from streambound.query.model import TABLE, Relation
+from streambound.query.model import TABLE, TICKS, Relation
 from streambound.query.statement import Statement
+from streambound.query.values import Family
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
@@ -207,8 +208,10 @@ def one_key(statement: Statement) -> str | None:
     """The partition key of all streams of a query; None if their files lie directly in their folders.
 
     Raises:
-        DataError: they have different ones: partitions of a run are taken in together, by name.
+        DataError: they have different ones: partitions of a run are taken in together, by name. Or a rate is
+            declared whose intervals may lie in several partitions, each of which is counted by itself.
     """
+    refuse_uncounted(statement)
     keys = {
         o.relation.name: o.relation.history.partition_by for o in statement.arriving if o.relation.history
     }
@@ -221,6 +224,63 @@ def one_key(statement: Statement) -> str | None:
             fix="write the histories of these streams with one partition key",
         )
     return next(iter(keys.values()), None)
+
+
+def refuse_uncounted(statement: Statement) -> None:
+    """Refuse rates that are checked nowhere: a promise is never taken for granted in evaluation.
+
+    Raises:
+        DataError: naming the stream.
+    """
+    for relation in {o.relation.name: o.relation for o in statement.arriving}.values():
+        history, rate = relation.history, relation.rate
+        if history is not None:
+            refuse_promises(statement, relation)
+        if rate is None or history is None or not statement.reads_time(relation):
+            continue
+        if not history.direct:
+            raise DataError(
+                f"the rate of {relation.name} is counted in Parquet files only, and its history is"
+                f" {'a table' if history.format == TABLE else history.format}",
+                subject=statement.name,
+                fix="declare max_rows_per_timestamp instead of rate",
+            )
+        dated = history.partition_by == DAYS and TICKS["day"] % rate.length == 0
+        stamped = relation.column(str(relation.timestamp)).type.family is Family.TIMESTAMP
+        if history.partition_by is not None and not (dated and stamped):
+            raise DataError(
+                f"the rate of {relation.name} per {rate.per} may go across its partitions by"
+                f" {history.partition_by}, where it is not counted",
+                subject=statement.name,
+                accepted="partition_by: date with intervals that divide a day, or no partitions",
+                fix="declare max_rows_per_timestamp instead of rate, or one per hour or day",
+            )
+
+
+def refuse_promises(statement: Statement, relation: Relation) -> None:
+    """Refuse to read columns with promises that are checked on events alone.
+
+    Raises:
+        DataError: naming the first of them.
+    """
+    for name in sorted(statement.columns(relation.name)):
+        if (promise := relation.column(name).uncounted) is not None:
+            raise DataError(
+                f"what {promise} says of {relation.name}.{name} is not checked where rows are stored, so it"
+                " would be taken for granted",
+                subject=statement.name,
+                accepted="domains, not_null, granularity, max_rows_per_timestamp and rate",
+                fix=f"leave it out of {promise} to evaluate the query",
+            )
+
+
+def partition_day(relation: Relation, files: Sequence[object]) -> str | None:
+    """What names the partition by date of some files, where a rate is declared; None elsewhere."""
+    history = relation.history
+    if relation.rate is None or history is None or history.partition_by != DAYS or not files:
+        return None
+    folders = Path(str(files[0])).parts[:-1]
+    return next((f.removeprefix(f"{DAYS}=") for f in reversed(folders) if f.startswith(f"{DAYS}=")), None)
 
 
 def _is_day(name: str) -> bool:

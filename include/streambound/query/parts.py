@@ -15,11 +15,15 @@ from streambound.query.operators import Operator
 
 @dataclass(frozen=True)
 class Item:
-    """An output: its name as written, the name that is meant, and what it is in terms of streams."""
+    """An output: its name as written, the name that is meant, and what it is in terms of streams.
+
+    A ``path`` leads into another column: it is no column of its own, and ``*`` does not show it.
+    """
 
     name: str
     key: str
     value: exp.Expr
+    path: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.guess import language_of
 from streambound.query.inline import Inliner
+from streambound.query.nested import with_paths
 from streambound.query.parts import Other, Rows, View
 from streambound.query.registry import metadata
 from streambound.query.scope import place_of
@@ -28,6 +29,7 @@ from streambound.query.tokens import token_place, tokens
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 _CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
 )
@@ -101,11 +103,14 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        inliner = Inliner(self.sql, self.catalog, self.language, asked.views, self.unlisted, self._other)
-        tree = inliner.written_out(asked.tree)
+        read, known = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, known, self.language, asked.views, self.unlisted, self._other)
+        tree = inliner.written_out(read)
         if inliner.clock:
             catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
             return tree, catalog, _CLOCKED
+        if known is not self.catalog:
+            return tree, inliner.catalog, _NESTED
         return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
 
     def _other(self, query: NamedQuery) -> Other:

@@ -214,7 +214,7 @@ def _timed(plan: Plan) -> PlanWords:
 
 def _window(plan: Plan, window: Window) -> Kept:
     each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
-    size = each if window.rows is None else units_text(window.units(window.rows))
+    size = each if window.rows is None and window.most is None else units_text(window.units(window.rows))
     held = _span(plan.query, window.alias, window.hold)
     return Kept(What.WINDOW, (window.alias,), window.alias, size, held=held)
 

@@ -57,7 +57,7 @@ def sources_of(reading: Reading | CoGroup) -> tuple[Source, ...]:
             own = {*columns, relation.timestamp} - {None} or {relation.columns[0].name}
             wanted = tuple(sorted(map(str, own)))
             if relation.timestamp not in columns:
-                relation = replace(relation, granularity=None, max_rows_per_timestamp=None)
+                relation = relation.unrated()
             found.append(Source(len(found), relation, wanted, tuple(synopses)))
     return tuple(found)
 

@@ -76,7 +76,7 @@ class _Rows:
         stamp = self.relation.timestamp
         if not self.kinds.keys() >= set(columns):
             return None
-        if stamp in columns and self.relation.max_rows_per_timestamp is not None:
+        if stamp in columns and self.relation.rates:
             # That takes all rows of a timestamp.
             return None
         found: list[exp.Expr] = [_null(name) for name in columns if name == stamp]

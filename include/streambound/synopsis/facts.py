@@ -169,6 +169,11 @@ class Facts:
         mine = (a for a in self._equal(attribute) if a.occurrence == attribute.occurrence)
         return [a for a in mine if self.local.equates(a, attribute)]
 
+    def cardinality(self, attribute: Attribute) -> int | None:
+        """How many different values a column has at most, by the catalog; None if it does not say."""
+        numbers = (self.query.column(a).cardinality for a in self._same(attribute))
+        return min((number for number in numbers if number is not None), default=None)
+
     def step(self, attribute: Attribute) -> int | None:
         """The distance of a column's neighbouring values; None if it and its equals are dense."""
         steps = (self.facts.space.step(a) for a in self._same(attribute))

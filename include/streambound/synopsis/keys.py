@@ -18,7 +18,8 @@ def exact_key(facts: Facts, closure: Closure, attribute: Attribute) -> Key | Non
 
     A column that no condition names may be NULL, which is one more value.
     """
-    size = _count(facts, closure, attribute)
+    sizes = (_count(facts, closure, attribute), facts.cardinality(attribute))
+    size = min((size for size in sizes if size is not None), default=None)
     if size is None:
         return None
     nullable = attribute not in facts.query.present and facts.query.nullable(attribute)
@@ -64,9 +65,12 @@ def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: lis
     """A column that is compared with other streams' columns, by the classes that they tell apart."""
     if facts.finite_values(attribute, closure) is not None:
         return exact_key(facts, closure, attribute)
-    if facts.step(attribute) is None:
-        return _dense_key(facts, closure, attribute, pairs)
-    return _clipped(facts, closure, attribute, pairs)
+    dense = facts.step(attribute) is None
+    found = (_dense_key if dense else _clipped)(facts, closure, attribute, pairs)
+    if facts.cardinality(attribute) is None:
+        return found
+    exact = exact_key(facts, closure, attribute)
+    return exact if found is None or exact is None or exact.size < found.size else found
 
 
 def _clipped(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:

@@ -24,7 +24,7 @@ answer is such a match of all streams (Schiff & Özçep, section 4, whose synops
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from typing import Any
@@ -188,7 +188,8 @@ class TablePlan:
 class Window:
     """Tuples of a stream that are held as they came for ``hold``: ``ticks`` timestamps.
 
-    ``rows`` is the declared number of tuples at each timestamp; a tuple takes ``width`` units.
+    ``rows`` is the declared number of tuples at each timestamp, ``most`` what a rate says of all of them
+    together; a tuple takes ``width`` units.
     """
 
     alias: str
@@ -197,31 +198,51 @@ class Window:
     ticks: int
     width: int
     rows: int | None
+    most: int | None = field(default=None, compare=False)
 
-    def units(self, rows: int) -> int:
-        """Stored values with so many tuples at each timestamp."""
-        return self.ticks * rows * self.width
+    def units(self, rows: int | None) -> int:
+        """Stored values with so many tuples at each timestamp; None where a rate alone is declared."""
+        return _least(self.ticks, rows, self.most) * self.width
+
+
+def _least(ticks: int, rows: int | None, most: int | None) -> int:
+    """The least of the bounds of a number of tuples, of which there is one."""
+    return min(bound for bound in (None if rows is None else ticks * rows, most) if bound is not None)
 
 
 @dataclass(frozen=True)
 class Remembered:
     """The answer rows of a DISTINCT query that may come again: at most ``number``, for each choice of
-    a tuple of the ``recent`` ones of some streams: (stream, timestamps, declared tuples at each)."""
+    a tuple of the ``recent`` ones of some streams: (stream, timestamps, declared tuples at each).
+
+    ``most`` is what a rate says of each of these, None where none is declared.
+    """
 
     number: int = 0
     recent: tuple[tuple[str, int, int | None], ...] = ()
+    most: tuple[int | None, ...] = field(default=(), compare=False)
 
-    def size(self, rows: Mapping[str, int]) -> int:
+    def size(self, rows: Mapping[str, int | None]) -> int:
         """How many there are with so many tuples at each timestamp."""
-        return self.number * prod(ticks * rows[relation] for relation, ticks, _ in self.recent)
+        return self.number * prod(_least(ticks, rows[name], most) for (name, ticks, _), most in self.rated)
+
+    @property
+    def rated(self) -> list[tuple[tuple[str, int, int | None], int | None]]:
+        """The recent ones, each with what a rate says of them."""
+        return list(zip(self.recent, self.most or [None] * len(self.recent), strict=True))
 
     @property
     def formula(self) -> str:
         """How many there are where tuples at a timestamp are not declared."""
         factors = [
-            f"rows of {relation} per timestamp" for relation, _, declared in self.recent if declared is None
+            f"rows of {relation} per timestamp"
+            for (relation, _, declared), most in self.rated
+            if declared is None and most is None
         ]
-        known = self.number * prod(ticks * (declared or 1) for _, ticks, declared in self.recent)
+        known = self.number * prod(
+            ticks if declared is None and most is None else _least(ticks, declared, most)
+            for (_, ticks, declared), most in self.rated
+        )
         return " x ".join([str(known), *factors])
 
 
@@ -263,9 +284,7 @@ class Plan:
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
-        return (
-            None if self.undeclared else self.size({n: rows for n, rows in self._sizing if rows is not None})
-        )
+        return None if self.undeclared else self.size({name: rows for name, rows, _ in self._sizing})
 
     @property
     def ends(self) -> dict[int, int]:
@@ -286,13 +305,13 @@ class Plan:
     @property
     def undeclared(self) -> tuple[str, ...]:
         """The streams whose number of tuples at a timestamp sizes the state and is not declared."""
-        return tuple(dict.fromkeys(name for name, rows in self._sizing if rows is None))
+        return tuple(dict.fromkeys(n for n, rows, most in self._sizing if rows is None and most is None))
 
     @property
-    def _sizing(self) -> list[tuple[str, int | None]]:
-        held = [(window.relation, window.rows) for window in self.windows]
-        remembered = () if self.remembered is None else self.remembered.recent
-        return held + [(relation, rows) for relation, _, rows in remembered]
+    def _sizing(self) -> list[tuple[str, int | None, int | None]]:
+        held = [(window.relation, window.rows, window.most) for window in self.windows]
+        remembered = [] if self.remembered is None else self.remembered.rated
+        return held + [(relation, rows, most) for (relation, _, rows), most in remembered]
 
     def extreme(self, alias: str) -> int | None:
         """For how long before the end of a batch all tuples of a stream are needed, beside the first and the
@@ -317,7 +336,7 @@ class Plan:
         """The units of all tables."""
         return sum(synopsis.units for synopsis in self.synopses)
 
-    def size(self, rows: Mapping[str, int]) -> int:
+    def size(self, rows: Mapping[str, int | None]) -> int:
         """Units with so many tuples at each timestamp of the relations that are held."""
         held = sum(window.units(rows[window.relation]) for window in self.windows)
         return self.tables + held + (0 if self.remembered is None else self.remembered.size(rows))
@@ -327,7 +346,7 @@ class Plan:
         """The units where they depend on what is not declared."""
         held = [
             f"{w.ticks * w.width} x rows of {w.relation} per timestamp"
-            if w.rows is None
+            if w.rows is None and w.most is None
             else str(w.units(w.rows))
             for w in self.windows
         ]

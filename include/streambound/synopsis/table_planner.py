@@ -224,7 +224,15 @@ def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
             relation = query.occurrence(alias).relation
             width = len(stream_synopsis(facts, alias).carried) + 1
             ticks, rows = _ticks(query, alias, hold), relation.max_rows_per_timestamp
-            yield Window(alias, relation.name, hold, ticks, width, rows)
+            yield Window(alias, relation.name, hold, ticks, width, rows, _most(query, alias, ticks))
+
+
+def _most(query: Query, alias: str, ticks: int) -> int | None:
+    """What the rate of a stream says of so many timestamps in a row; None if it has none."""
+    relation = query.occurrence(alias).relation
+    if relation.rate is None or relation.timestamp is None:
+        return None
+    return relation.rate.most(ticks, Space(query).tick(Attribute(alias, relation.timestamp)))
 
 
 def _remembered(facts: Facts, clock: Clock, static_values: StaticValues, linger: int) -> Remembered:
@@ -254,7 +262,9 @@ def _remembered(facts: Facts, clock: Clock, static_values: StaticValues, linger:
         if a.occurrence not in recent:
             number *= _ticks(query, a.occurrence, reach[a.occurrence])
     relations = [(query.occurrence(alias).relation, ticks) for alias, ticks in recent.items()]
-    return Remembered(number, tuple((r.name, ticks, r.max_rows_per_timestamp) for r, ticks in relations))
+    most = tuple(_most(query, alias, ticks) for alias, ticks in recent.items())
+    rows = tuple((r.name, ticks, r.max_rows_per_timestamp) for r, ticks in relations)
+    return Remembered(number, rows, most)
 
 
 def _values(facts: Facts, static_values: StaticValues, attribute: Attribute) -> int | None:

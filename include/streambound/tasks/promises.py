@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.errors import DataError
-from streambound.evaluation.promises import fault, too_many
-from streambound.query.model import Column, Domain, Op, Relation
+from streambound.evaluation.promises import fault, outside_day, too_many
+from streambound.query.model import Column, Domain, Op, Rate, Relation
+from streambound.query.partitions import partition_day
 from streambound.query.values import Value
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, numbered
@@ -58,8 +59,12 @@ def faults(
                 if count and promise.column not in found[part]:
                     found[part][promise.column] = _first(session, relation, promise, parts[part])
     if _rated(relation, columns):
-        for (part,) in session.rows(Query(_crowded(relation).sql(dialect=ordered.DIALECT))):
-            found[part].setdefault(str(relation.timestamp), _one_too_many(session, relation, parts[part]))
+        _take_days(session, relation, parts, found)
+        for rate in relation.rates:
+            for (part,) in session.rows(Query(_crowded(relation, rate).sql(dialect=ordered.DIALECT))):
+                if str(relation.timestamp) not in found[part]:
+                    error = _one_too_many(session, relation, rate, parts[part])
+                    found[part][str(relation.timestamp)] = error
     return found
 
 
@@ -90,7 +95,7 @@ def _outside(column: Column, found: exp.Column, domain: Domain) -> list[exp.Expr
 
 
 def _rated(relation: Relation, columns: Iterable[str]) -> bool:
-    return relation.max_rows_per_timestamp is not None and relation.timestamp in set(columns)
+    return bool(relation.rates) and relation.timestamp in set(columns)
 
 
 def _counted(made: list[Promise]) -> exp.Select:
@@ -104,12 +109,45 @@ def _rows_where(condition: exp.Expr) -> exp.Expr:
     return exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition))
 
 
-def _crowded(relation: Relation) -> exp.Select:
-    """The partitions in which more rows than are promised share a timestamp."""
+def _take_days(
+    session: Engine, relation: Relation, parts: Sequence[Sequence[str]], found: list[dict[str, DataError]]
+) -> None:
+    """Note partitions with rows of another day than theirs: intervals of a rate would lie in two of them."""
+    days = [partition_day(relation, files) for files in parts]
+    if not any(days):
+        return
     part, stamp = ordered.column(PART, TUPLES), ordered.column(str(relation.timestamp), TUPLES)
-    more = exp.GT(
-        this=exp.Count(this=exp.Star()), expression=exp.Literal.number(relation.max_rows_per_timestamp)
-    )
+    ends = exp.select(part, exp.Min(this=stamp), exp.Max(this=stamp.copy()))
+    ends = ends.from_(ordered.table(TUPLES)).group_by(part.copy())
+    for number, low, high in session.rows(Query(ends.sql(dialect=ordered.DIALECT))):
+        for moment in (low, high):
+            error = outside_day(relation, days[number], moment)
+            if error is not None:
+                found[number].setdefault(str(relation.timestamp), error)
+
+
+def _interval(relation: Relation, rate: Rate) -> exp.Expr:
+    """Where the interval begins that a row's timestamp is in."""
+    stamp = ordered.column(str(relation.timestamp), TUPLES)
+    if rate.length == 1:
+        return stamp
+    # The rest of a negative number is negative here.
+    rest = _rest(exp.paren(exp.Add(this=_rest(stamp, rate), expression=_length(rate))), rate)
+    return exp.Sub(this=stamp.copy(), expression=exp.paren(rest))
+
+
+def _rest(number: exp.Expr, rate: Rate) -> exp.Mod:
+    return exp.Mod(this=number, expression=_length(rate))
+
+
+def _length(rate: Rate) -> exp.Expr:
+    return exp.Literal.number(rate.length)
+
+
+def _crowded(relation: Relation, rate: Rate) -> exp.Select:
+    """The partitions in which more rows than are promised share a timestamp, or an interval."""
+    part, stamp = ordered.column(PART, TUPLES), _interval(relation, rate)
+    more = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(rate.rows))
     shared = exp.select(exp.alias_(part, PART, quoted=True)).from_(ordered.table(TUPLES))
     shared = shared.group_by(part.copy(), stamp).having(more)
     return exp.select(ordered.column(PART, "shared")).distinct().from_(shared.subquery("shared"))
@@ -125,20 +163,19 @@ def _first(session: Engine, relation: Relation, promise: Promise, files: Sequenc
     return _gone(relation, column)
 
 
-def _one_too_many(session: Engine, relation: Relation, files: Sequence[str]) -> DataError:
-    """What is said of the first row that is one too many at its timestamp."""
+def _one_too_many(session: Engine, relation: Relation, rate: Rate, files: Sequence[str]) -> DataError:
+    """What is said of the first row that is one too many at its timestamp, or in its interval."""
     column = relation.column(str(relation.timestamp))
     place = exp.Window(
         this=exp.RowNumber(),
-        partition_by=[ordered.column(column.name, TUPLES)],
+        partition_by=[_interval(relation, rate)],
         order=exp.Order(expressions=[ordered.column(name, TUPLES) for name in (FILE, ROW)]),
     )
-    first_too_many = int(relation.max_rows_per_timestamp or 0) + 1
     rows = _numbered(relation, column, files).qualify(
-        exp.EQ(this=place, expression=exp.Literal.number(first_too_many))
+        exp.EQ(this=place, expression=exp.Literal.number(rate.rows + 1))
     )
     for value, where in _rows(session, relation, rows, files):
-        return too_many(relation, value, where)
+        return too_many(relation, rate, value, where)
     return _gone(relation, column)
 
 
