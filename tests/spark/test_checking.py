@@ -77,7 +77,6 @@ REFUSED = {
     "state": ["applyInPandasWithState (sessions) is code, which cannot be seen: what it keeps is not known"],
     "mapped": [
         "mapInPandas (doubled) is code, which cannot be seen: what it keeps is not known",
-        "the aggregate count(*) is not supported yet",
     ],
 }
 
