@@ -153,3 +153,11 @@ SELECT A FROM S WHERE K = r"a"
 SELECT A FROM S WHERE DAY > DATE "2026-01-31"
 -- "B" is in double quotes @ 33
 SELECT A FROM S JOIN T ON S.A = "B"
+-- IN compares one value with rows of 2 columns @ 23
+SELECT A FROM S WHERE A IN (SELECT D, E FROM T)
+-- EXCEPT of 1 and 2 columns @ 17
+SELECT A FROM S EXCEPT SELECT D, E FROM T
+-- SUM(DISTINCT) has no argument @ 8
+SELECT SUM(DISTINCT) FROM S
+-- there is no window w @ 11
+SELECT A, SUM(A) OVER w FROM S

@@ -39,6 +39,8 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     ),
 }
 _BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names}
+# What there is nothing of without a column.
+READING = (Kind.SUM, Kind.MEAN)
 # Of their values only the different ones count: an exact number of them needs every one.
 _DISTINCT = frozenset(
     ("COUNT_DISTINCT", "UNIQ_EXACT", "COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "TOPKDISTINCT")

@@ -14,7 +14,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError
 from streambound.query import blockers
-from streambound.query.aggregates import Called, aggregate, is_aggregate, name_of, owners, polynomial
+from streambound.query.aggregates import READING, Called, aggregate, is_aggregate, name_of, owners, polynomial
 from streambound.query.model import Op
 from streambound.query.names import Names
 from streambound.query.operators import (
@@ -322,6 +322,12 @@ class _Group:
 
     def _numbered(self, node: exp.Expr) -> int:
         found = aggregate(node)
+        if found is not None and not found.arguments and found.kind in READING:
+            raise QueryError(
+                f"{blockers.words(node, self._names.inliner.text)} has no argument",
+                place=place_of(node, self._names.inliner.text),
+                accepted=f"a column or an expression within {name_of(node)}(...)",
+            )
         if found is None:
             raise blockers.blocker(f"the aggregate {name_of(node)}", node, self._names.inliner.text)
         for part in found.arguments:
@@ -430,6 +436,13 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     name = node.alias or (node.args["alias"].name if node.args.get("alias") else "")
     if name.lower() in clauses:
         spec = clauses[name.lower()]
+    elif name:
+        raise QueryError(
+            f"there is no window {name}",
+            place=place_of(node, sql),
+            accepted=", ".join(clauses) or None,
+            fix=f"define it: WINDOW {name} AS (PARTITION BY ... ORDER BY ...)",
+        )
     partition = [*(node.args.get("partition_by") or []), *(spec.args.get("partition_by") or [])]
     if spec is node:
         partition = list(node.args.get("partition_by") or [])

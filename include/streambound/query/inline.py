@@ -342,6 +342,13 @@ class Inliner:
             return ()
         first = [part for rows in self._plainly(sides[0], "left") for part in rows.parts]
         second = [part for rows in self._plainly(sides[1], "right") for part in rows.parts]
+        widths = len(first[0].columns), len(second[0].columns)
+        if widths[0] != widths[1]:
+            raise QueryError(
+                f"{what} of {widths[0]} and {widths[1]} columns",
+                place=blockers.blocker(what, node, self._sql).place,
+                accepted="the same number of columns in each SELECT",
+            )
         if isinstance(node, exp.Intersect) and len(second) > 1:
             self._missing.append(blockers.blocker("INTERSECT with a UNION", node, self._sql))
         made = []
@@ -1113,6 +1120,12 @@ class Inliner:
             there = apart(part, set(outer.names()), "inner")
             conditions = list(there.conditions)
             if member is not None:
+                if len(there.columns) != 1:
+                    raise QueryError(
+                        f"IN compares one value with rows of {len(there.columns)} columns",
+                        place=place_of(condition, self._sql),
+                        accepted="a sub-query of one column",
+                    )
                 left, right = outer.of(member), there.columns[0].value
                 conditions.append(self._same(left, right.copy(), negated))
             made.append(Partners(there.tables, tuple(conditions), negated, False, condition))

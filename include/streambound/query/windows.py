@@ -9,7 +9,6 @@ asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import expressions as exp
@@ -228,11 +227,3 @@ def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
     if not found or tuple(found) != _CALENDAR[: len(found)]:
         return None
     return node.this, _UNITS[_FINEST[len(found) - 1]]
-
-
-def windows_in(nodes: Iterator[exp.Expr]) -> Iterator[Window]:
-    """The windows that calls in expressions name."""
-    for node in nodes:
-        for part in node.walk():
-            if (found := called(part)) is not None:
-                yield found
