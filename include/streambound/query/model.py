@@ -47,7 +47,8 @@ class Column:
     """A column of a relation.
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
-    whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known.
+    whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known,
+    and ``formula`` is the expression in Spark SQL (None: it cannot be computed).
     A *bucket* is a monotone function of the application timestamp that is never so far from it
     (microseconds, or ticks): the start or end of a window, a day. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
@@ -68,6 +69,7 @@ class Column:
     observed: Domain | None = None
     cardinality: int | None = None
     within: int | None = None
+    formula: str | None = field(default=None, compare=False)
 
     @property
     def uncounted(self) -> str | None:

@@ -45,7 +45,9 @@ class Aggregate:
     """One aggregate of a group.
 
     ``arguments`` are the positions that it reads, none of ``COUNT(*)``; ``by`` is the column that tells which
-    row is first or last, None: time. ``polynomial`` is what is summed, where it is one.
+    row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
+    name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of it;
+    ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``).
     """
 
     kind: Kind
@@ -55,6 +57,9 @@ class Aggregate:
     distinct: bool = False
     by: int | None = None
     place: Place = field(compare=False, default=Place(1, 1))
+    function: str = ""
+    value: int | None = None
+    formula: str | None = None
 
     @property
     def counts_rows(self) -> bool:
@@ -66,7 +71,9 @@ class Aggregate:
 class Shown:
     """A column of the answer, computed from outputs of the rows and from aggregates (or frames) of them.
 
-    ``plain`` says that it is one of them as it is; else different ones may look the same in it.
+    ``plain`` says that it is one of them as it is; else different ones may look the same in it. ``formula``
+    is the expression then: Spark SQL over columns ``o0``, ``o1``, ... (outputs) and ``v0``, ``v1``, ...
+    (aggregates, or what window functions say).
     """
 
     name: str
@@ -75,6 +82,7 @@ class Shown:
     values: tuple[int, ...] = ()
     plain: bool = True
     place: Place = field(compare=False, default=Place(1, 1))
+    formula: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,11 +104,15 @@ class Tests:
 
 @dataclass(frozen=True)
 class Having:
-    """A condition on groups: the aggregates that it reads; ``tests`` where it is made of comparisons."""
+    """A condition on groups: the aggregates that it reads; ``tests`` where it is made of comparisons.
+
+    ``formula`` is the whole condition, as that of ``Shown``.
+    """
 
     aggregates: tuple[int, ...]
     tests: Test | Tests | None = None
     place: Place = field(compare=False, default=Place(1, 1))
+    formula: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Over:
-    """A window function: its aggregate or its name (``LAG``, ``ROW_NUMBER``), and the frame that it sees."""
+    """A window function: its aggregate or its name (``LAG``, ``ROW_NUMBER``), and the frame that it sees.
+
+    A function without an aggregate reads ``arguments``; LAG and LEAD look ``offset`` rows away.
+    """
 
     name: str
     aggregate: Aggregate | None
@@ -154,6 +169,8 @@ class Over:
     order: tuple[tuple[int, bool], ...]
     frame: Frame
     place: Place = field(compare=False, default=Place(1, 1))
+    arguments: tuple[int, ...] = ()
+    offset: int = 1
 
 
 @dataclass(frozen=True)
