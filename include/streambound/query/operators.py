@@ -75,8 +75,8 @@ class Aggregate:
             return _WHOLE
         if self.kind is Kind.SUM:
             return _of_sum(self.polynomial, kind, kinds)
-        if self.kind is Kind.LIST and self.function != "MODE":
-            return _DOUBLE if self.function == "MEDIAN" else _TEXT
+        if self.kind is Kind.LIST:
+            return _TEXT
         if self.kind is Kind.MEAN or not kinds:
             return _DOUBLE
         if self.value is not None:
