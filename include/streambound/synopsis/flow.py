@@ -139,6 +139,8 @@ class Grouped:
     then: Grouping
     keys: tuple[int, ...]
     reads: tuple[Reads, ...]
+    # The types of the outputs.
+    kinds: tuple[Type, ...]
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,9 @@ class Reads:
 
     input: int
     positions: Mapping[int, int] = field(default_factory=dict)
+    # Where the time of a row is, for what is first or last.
+    time: int | None = None
+    weighed: bool = False
     terms: tuple[tuple[Fraction, int], ...] = ()
 
 
@@ -189,3 +194,15 @@ def units_of(node: Node) -> int | None:
             found += [part.plan.units for part in one.parts]
     known = [units for units in found if units is not None]
     return sum(known) if len(known) == len(found) else None
+
+
+def formula_of(node: Node) -> str | None:
+    """The units of a tree where they depend on what is not declared; else None."""
+    if units_of(node) is not None:
+        return None
+    parts = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    applied = [one for one in nodes(node) if isinstance(one, Applied)]
+    sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
+    open_ended = [p.formula for p in parts if p.units is None]
+    open_ended += [a.formula for a in applied if a.units is None]
+    return " + ".join([str(sum(sized))] * bool(sized) + open_ended)

@@ -11,11 +11,11 @@ from typing import Any
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, NullTest, Query
+from streambound.query.model import Attribute, NullTest, Output, Query
 from streambound.query.operators import Aggregate, Grouping, Kind
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import Family
+from streambound.query.values import Family, Type
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
@@ -23,6 +23,7 @@ from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Reads, Sum, 
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
+from streambound.synopsis.widths import width
 
 Values = Callable[[Query], StaticValues]
 _DAY = 86_400_000_000
@@ -106,6 +107,7 @@ def rows(
 
 
 def _grouped(statement: Statement, block: Block, then: Grouping, values: Values | None) -> Node:
+    block, time = _with_time(block, then)
     if any(s.base.select[p].within for s in block.selections for p in range(then.keys)):
         raise PlanError(
             "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
@@ -113,13 +115,36 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
-    inputs, reads = _inputs(statement, block, then.aggregates, keys, values)
+    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, values)
     first = inputs[0]
     times = first.times.among({p: p for p in range(len(keys))})
-    units, formula = groups(first, times, range(len(keys))).times(1 + len(then.aggregates))
+    base = block.selections[0].base
+    kinds = tuple(base.type_of(output.term) for output in base.select)
+    number = groups(first, times, range(len(keys)))
+    sizes = [number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
+    for one, r in pairs(then, reads):
+        if each := _width(one, r, kinds, inputs)[1]:
+            places = [r.positions[p] for p in sorted(_read(one))]
+            lasting = times if r.input == 0 else inputs[r.input].times
+            values_kept = groups(inputs[r.input], lasting, dict.fromkeys((*range(len(keys)), *places)))
+            sizes.append(values_kept.times(each))
+    total = _added(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
-    return Applied(Grouped(then, keys, tuple(reads)), tuple(inputs), outputs, times.among(places), True, units, formula)
+    return Applied(Grouped(then, keys, tuple(reads), kinds), tuple(inputs), outputs, times.among(places), True, total.number, total.formula)
+
+
+def pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
+    """Each aggregate with what it reads."""
+    return list(zip(then.aggregates, reads, strict=True))
+
+
+def _width(
+    aggregate: Aggregate, reads: Reads, kinds: Sequence[Type], inputs: Sequence[Node]
+) -> tuple[int, int]:
+    if reads.weighed:
+        return 2, 0
+    return width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
 
 
 def _read(aggregate: Aggregate) -> set[int]:
@@ -128,21 +153,42 @@ def _read(aggregate: Aggregate) -> set[int]:
     return {*aggregate.arguments, *(p for p in further if p is not None)}
 
 
+def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
+    """A block whose rows have their time as one more output, where that says which is first or last."""
+    ordered = (Kind.FIRST, Kind.LAST)
+    if not any(one.kind in ordered and one.by is None for one in then.aggregates):
+        return block, None
+    made = []
+    for selection in block.selections:
+        base = selection.base
+        stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
+        if len(base.occurrences) != 1 or not stamps:
+            raise PlanError("what is first or last over a join cannot be evaluated yet", subject=base.name)
+        time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
+        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+    return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+
+
 def _inputs(
     statement: Statement,
     block: Block,
     aggregates: Sequence[Aggregate],
     keys: tuple[int, ...],
+    time: int | None,
     values: Values | None,
 ) -> tuple[list[Node], list[Reads]]:
     """The rows that aggregates are computed from, keys first, and from which of them each is.
 
     They are all the same where those have a plan; else each has what the criterion says is bounded.
     """
-    needed = [*keys, *sorted({p for one in aggregates for p in _read(one)}.difference(keys))]
+    needed = {p for one in aggregates for p in _read(one)} | ({time} if time is not None else set())
+    places = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
-        node = rows(statement, block.selections, needed, values)
-        return [node], [Reads(0, {p: n for n, p in enumerate(needed)})] * len(aggregates)
+        node = rows(statement, block.selections, places, values)
+        at = {p: n for n, p in enumerate(places)}
+        return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
+    if time is not None:
+        raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, values)
     if not aggregates:
         made.rows((), BOOLEANS)
@@ -200,7 +246,8 @@ class _Inputs:
             raise PlanError(f"{one.text} over a join cannot be evaluated yet", subject=self.statement.name)
         counted = self._product((), one.arguments)
         terms = () if one.kind is Kind.COUNT else one.polynomial or ()
-        return Reads(counted, {}, tuple((f, self._product(places, one.arguments)) for f, places in terms))
+        products = tuple((f, self._product(places, one.arguments)) for f, places in terms)
+        return Reads(counted, weighed=True, terms=products)
 
     def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:
         """The input whose rows weigh a product of outputs, where others are not NULL."""
@@ -235,11 +282,11 @@ class Size:
     number: int | None
     formula: str = ""
 
-    def times(self, width: int) -> tuple[int | None, str]:
-        """Units, each of them taking so many; the formula where there is no number."""
+    def times(self, width: int) -> Size:
+        """Units, each of them taking so many."""
         if self.number is not None:
-            return self.number * width, ""
-        return None, f"{width} x {self.formula}" if width > 1 else self.formula
+            return Size(self.number * width)
+        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
 
 
 def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
