@@ -64,6 +64,11 @@ class Aggregate:
     formula: str | None = None
 
     @property
+    def idempotent(self) -> bool:
+        """Whether a row counts once, however often it comes."""
+        return self.kind in (Kind.LEAST, Kind.GREATEST)
+
+    @property
     def counts_rows(self) -> bool:
         """Whether it is ``COUNT(*)`` or as good: the number of all rows."""
         return self.kind is Kind.COUNT and not self.arguments

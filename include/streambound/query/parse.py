@@ -29,7 +29,6 @@ from streambound.query.values import shown
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
 
-_BEYOND = "groups, windows, outer joins and the like are decided, and cannot be evaluated yet"
 _FOLLOWS = (
     "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
 )
@@ -76,8 +75,6 @@ def read(
         )
         blocks = aligned(found, sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
-        if not made.plain and unevaluated is None:
-            made = replace(made, unevaluated=_BEYOND)
         if _follows(made) and unevaluated is None:
             made = replace(made, unevaluated=_FOLLOWS)
         elif derives(made) and unevaluated is None:

@@ -1,0 +1,159 @@
+"""GROUP BY: aggregates of the rows of each group, as they change (docs/theory.md, Theorems L, M and D).
+
+Of a group there is kept how many rows it has, and what each aggregate keeps of them. A group that has changed
+takes its old row back and gives the new one. Where a key is a time, a group of which no row comes any more is
+forgotten, and its row stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from streambound.evaluation.operators.aggregates import Accumulator, accumulator
+from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.evaluation.operators.projection import Projection
+from streambound.evaluation.operators.weighed import Weighed
+from streambound.query.values import Type
+from streambound.synopsis.flow import Grouped, Times
+from streambound.synopsis.serial import decoded, plain
+
+
+@dataclass
+class _Group:
+    """The number of rows from each input, and what the aggregates keep."""
+
+    counts: list[int]
+    kept: list[Accumulator]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        return tuple(one.value() for one in self.kept)
+
+
+class Groups(Operator):
+    """The groups of some rows.
+
+    Args:
+        types: of the rows of each input.
+        times: of the keys.
+        retracts: of each input, whether its rows are taken back.
+    """
+
+    def __init__(
+        self,
+        operation: Grouped,
+        types: Sequence[Sequence[Type]],
+        times: Times,
+        retracts: Sequence[bool],
+    ) -> None:
+        self.operation, self.times = operation, times
+        self.types, self.retracts = types, retracts
+        # Of each input the aggregates that take its rows, with the factor of their weights.
+        self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
+        values = []
+        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+            self.takers[reads.input].append((number, None))
+            for factor, source in reads.terms:
+                self.takers[source].append((number, factor))
+            values.append(one.type_of(operation.kinds.__getitem__))
+        keys = list(zip(operation.keys, types[0], strict=False))
+        self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
+        self.groups: dict[Row, _Group] = {}
+        # What closes next: the greatest time at which rows of a group come, and its keys.
+        self.closing: list[tuple[int, int, Row]] = []
+        self.seen: int | None = None
+
+    @property
+    def units(self) -> int:
+        """Counts of rows, and what each aggregate keeps, of every group."""
+        return sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
+
+    def initial(self) -> dict[Row, int]:
+        """The row of no rows, where there are no keys."""
+        return {} if self.operation.then.keys else dict(self._answers([self._standing(())]))
+
+    def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
+        """The changes of the groups' rows that follow from those of their rows."""
+        before: dict[Row, Row | None] = {}
+        width = len(self.operation.keys)
+        for number, changes in enumerate(inputs):
+            for row, count in changes.items():
+                key = row[:width]
+                if key not in before:
+                    before[key] = self._standing(key)
+                group = self._group(key)
+                group.counts[number] += count
+                for place, factor in self.takers[number]:
+                    kept = group.kept[place]
+                    if factor is None:
+                        kept.add(row, count)
+                    elif isinstance(kept, Weighed):
+                        kept.weigh(factor, count)
+                self._see(row)
+        after = [self._standing(key) for key in before]
+        found = difference(self._answers(before.values()), self._answers(after))
+        for key in before:
+            if not any(self.groups[key].counts):
+                del self.groups[key]
+        self._close()
+        return found
+
+    def _standing(self, key: Row) -> Row | None:
+        """The keys of a group with the values of its aggregates; None if there is none."""
+        group = self.groups.get(key)
+        if self.operation.then.keys:
+            return None if group is None or not any(group.counts) else (*key, *group.values)
+        return (*key, *(group or self._empty()).values)
+
+    def _answers(self, standing: Iterable[Row | None]) -> list[tuple[Row, int]]:
+        rows = self.shown([one for one in standing if one is not None])
+        return [(row, 1) for row in rows if row is not None]
+
+    def _empty(self) -> _Group:
+        kept: list[Accumulator] = []
+        for one, reads in zip(self.operation.then.aggregates, self.operation.reads, strict=True):
+            kinds = self.types[reads.input]
+            if reads.weighed:
+                kept.append(Weighed(one, one.type_of(self.operation.kinds.__getitem__)))
+            else:
+                retracts = self.retracts[reads.input]
+                kept.append(accumulator(one, reads.positions, retracts, kinds, reads.time))
+        return _Group([0] * len(self.types), kept)
+
+    def _group(self, key: Row) -> _Group:
+        found = self.groups.get(key)
+        if found is None:
+            found = self.groups[key] = self._empty()
+            if (end := self.times.end(key)) is not None:
+                # Keys have no order: NULL is among their values.
+                heappush(self.closing, (end, id(found), key))
+        return found
+
+    def _see(self, row: Row) -> None:
+        if (seen := self.times.seen(row)) is not None and (self.seen is None or seen > self.seen):
+            self.seen = seen
+
+    def _close(self) -> None:
+        while self.closing and self.seen is not None and self.closing[0][0] < self.seen:
+            self.groups.pop(heappop(self.closing)[2], None)
+
+    def dump(self) -> Any:
+        """The groups in the order of their texts, and the time that was seen."""
+        found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
+        rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
+        return {"groups": rows, "seen": self.seen}
+
+    def load(self, document: Any) -> None:
+        """Take up groups."""
+        self.groups, self.seen = {}, document["seen"]
+        for key, counts, kept in document["groups"]:
+            group = self.groups[decoded(key)] = self._empty()
+            group.counts = list(counts)
+            for one, part in zip(group.kept, kept, strict=True):
+                one.load(part)
+        ends = ((self.times.end(key), id(group), key) for key, group in self.groups.items())
+        self.closing = [(end, number, key) for end, number, key in ends if end is not None]
+        heapify(self.closing)
