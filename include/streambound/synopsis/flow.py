@@ -17,9 +17,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from streambound.query.formula import Formula
+from streambound.query.model import Attribute
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
-from streambound.query.values import Type
+from streambound.query.values import Type, Value
 from streambound.synopsis.statement import PlannedPart
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
@@ -43,6 +45,20 @@ class Times:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
         known = (int(row[p]) - w for p, w in self.widths.items() if isinstance(row[p], int))  # type: ignore[call-overload]
         return max(known, default=None)
+
+    def lag(self, position: int) -> int | None:
+        """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
+        width = self.widths.get(position)
+        return None if width is None else width + self.delay
+
+    def among(self, positions: Mapping[int, int]) -> Times:
+        """The times of rows of which only some positions are left, under other numbers."""
+        return Times({positions[p]: w for p, w in self.widths.items() if p in positions}, self.delay)
+
+    @property
+    def scales(self) -> Mapping[int, int]:
+        """What times that are not encoded as timestamps are multiplied by."""
+        return {}
 
     def end(self, row: tuple[object, ...]) -> int | None:
         """The greatest ``seen`` after which no row with one of these times comes; None: it may always."""
@@ -149,7 +165,43 @@ class Framed:
     then: Framing
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed
+@dataclass(frozen=True)
+class Range:
+    """The values that a column has at most: an interval (None: open on that side), and a list if there is one."""
+
+    low: Value | None = None
+    high: Value | None = None
+    values: frozenset[Value] | None = None
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
+
+    The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
+    input. ``ranges`` are of columns of either by their positions. ``known`` says that none of the input's rows
+    comes later: all are there from the start.
+    """
+
+    formula: Formula
+    negated: bool
+    outer: Mapping[Attribute, int]
+    inner: Mapping[Attribute, int]
+    outer_ranges: Mapping[int, Range] = field(default_factory=dict)
+    inner_ranges: Mapping[int, Range] = field(default_factory=dict)
+    known: bool = False
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
+    ``evaluation.operators.guards``); the other inputs are those of the guards, in order."""
+
+    shown: tuple[int, ...]
+    sought: tuple[Sought, ...]
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded
 
 
 def nodes(node: Node) -> Iterator[Node]:
