@@ -11,7 +11,7 @@ from tests.grammar import statement_line
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import encode_static
-from streambound.evaluation.statement import statement_pass
+from streambound.evaluation.flow import statement_pass
 from streambound.history.corpus import run_corpus
 from streambound.history.executor import Executor
 from streambound.history.local import LocalExecutor

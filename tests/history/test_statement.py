@@ -22,7 +22,7 @@ from tests.strategies import Case, events, statements, static, timed_events
 from streambound.boundedness.statements import decide
 from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
-from streambound.evaluation.statement import statement_pass
+from streambound.evaluation.flow import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping

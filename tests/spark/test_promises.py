@@ -32,7 +32,7 @@ from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import statement_pass
+from streambound.evaluation.flow import statement_pass
 from streambound.history import stored
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor

@@ -212,7 +212,7 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     from streambound.evaluation.history import history_batches, static_history
     from streambound.evaluation.output import write_document
     from streambound.evaluation.reference import reference
-    from streambound.evaluation.statement import statement_pass
+    from streambound.evaluation.flow import statement_pass
 
     _use_input(options.input)
     statement = parsed(query.sql, catalog, query.name, query.dialect, query.query).statement

@@ -11,7 +11,7 @@ from typing import Any
 from streambound.errors import DataError, StreamboundError, meant
 from streambound.evaluation.events import Answer, batches, encode_static
 from streambound.evaluation.reference import reference
-from streambound.evaluation.statement import statement_pass
+from streambound.evaluation.flow import statement_pass
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
 

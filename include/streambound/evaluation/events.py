@@ -8,7 +8,7 @@ ends a batch: the tuples of one timestamp, or a single tuple where there is no t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
@@ -27,13 +27,15 @@ class Batch:
     """The tuples that arrive at one marker: encoded values by column, by stream name.
 
     ``moment`` is the marker encoded: ticks, microseconds, or the position of the event. ``partition`` names
-    where in a history it comes from.
+    where in a history it comes from. ``weights`` has for streams that are the answers of another statement how
+    often each tuple comes, or (negative) is taken back; else each comes once.
     """
 
     marker: Any
     tuples: Mapping[str, Sequence[Encoded]]
     moment: int = 0
     partition: str | None = None
+    weights: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
@@ -115,13 +116,21 @@ class OnePass:
         summary = self.state.fresh()
         for streams, table in summary.items():
             for match in arriving[min(streams)]:
-                table.add(match.values)
+                table.add(match.values, match.weight)
         return self.advance(summary)
 
     def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
         name = self.query.occurrence(synopsis.alias).relation.name
-        stamps = {synopsis.alias: batch.moment}
-        return [Match(values, stamps) for values in accepted(synopsis, batch.tuples.get(name, ()))]
+        stamps, rows = {synopsis.alias: batch.moment}, batch.tuples.get(name, ())
+        own = [a.column for a in self.query.weight if a.occurrence == synopsis.alias]
+        if name not in batch.weights and not own:
+            return [Match(values, stamps) for values in accepted(synopsis, rows)]
+        weighted = zip(rows, batch.weights.get(name, [1] * len(rows)), strict=True)
+        return [
+            Match(values, stamps, weight * prod(row[column] for column in own))
+            for row, weight in weighted
+            for values in accepted(synopsis, [row])
+        ]
 
     def _joined(self, streams: Streams, new: Matches, split: Split) -> dict[Row, int]:
         found: dict[Row, int] = {}
@@ -167,7 +176,7 @@ class OnePass:
         self.state.advance(now - 1)
         self.state.held.take(arriving, now)
         found = self._answers(now)
-        if self.query.ring.idempotent:
+        if self.plan.remembered is not None:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
             self._remember(found, now)
         self.state.advance(now)

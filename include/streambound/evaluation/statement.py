@@ -5,24 +5,22 @@ A row of a distinct block is new if some part has it for the first time and no o
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.onepass import AnyPass, pass_of, static_values
+from streambound.evaluation.events import Batch, Encoded
+from streambound.evaluation.onepass import AnyPass, pass_of
 from streambound.evaluation.order import Order
-from streambound.evaluation.promises import require_units
 from streambound.query.statement import Statement
-from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
+from streambound.synopsis.statement import PlannedPart
 
 Row = tuple[Any, ...]
 
 
 class StatementPass:
-    """Evaluates a bounded statement; ``peak_units`` is the most that was ever stored, ``units`` the most that
-    the plans allow (None if there is no number).
+    """Evaluates a bounded statement of joins with filters: signed changes in, signed changes out.
 
     ``parts`` are planned with the values of the ``static`` relations, if there are any.
     """
@@ -35,39 +33,29 @@ class StatementPass:
         order = Order()
         for part in parts:
             self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))
-        sizes = [part.plan.units for parts in self.blocks.values() for part in parts]
-        known = [size for size in sizes if size is not None]
-        self.units = sum(known) if len(known) == len(sizes) else None
-        self.peak_units = 0
 
-    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
-        """The new answers at each marker."""
-        for batch in batches:
-            yield answers(self.statement, batch.marker, self.step(batch))
+    @property
+    def stored(self) -> int:
+        """Values and counts stored now."""
+        return sum(part.units for parts in self.blocks.values() for part in parts)
 
     def step(self, batch: Batch) -> dict[Row, int]:
-        """Take in one batch and return its new answer rows (encoded) with their multiplicities.
-
-        Raises:
-            UnitsExceeded: the state passed the units.
-        """
+        """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
             found.update(united(parts, new) if parts[0].query.ring.idempotent else summed(new))
-        self.peak_units = max(self.peak_units, sum(p.units for parts in self.blocks.values() for p in parts))
-        require_units(self.statement.name, self.units, self.peak_units)
         return dict(found)
 
+    def dump(self) -> Any:
+        """What the parts keep, in their order."""
+        return [part.dump().decode() for parts in self.blocks.values() for part in parts]
 
-def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) -> StatementPass:
-    """The evaluation of a statement that has not been decided yet.
-
-    Raises:
-        PlanError: it is not bounded, or a part of it has no plan.
-    """
-    values = partial(static_values, static=static)
-    return StatementPass(statement, planned_parts(bounded_parts(statement), values), static)
+    def load(self, document: Any) -> None:
+        """Take up what ``dump`` gave."""
+        parts = [part for parts in self.blocks.values() for part in parts]
+        for part, text in zip(parts, document, strict=True):
+            part.load(json.loads(text))
 
 
 class Held(Protocol):

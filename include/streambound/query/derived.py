@@ -41,7 +41,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
-from streambound.query.windows import END, SESSIONS, START, bucket
+from streambound.query.windows import END, SESSIONS, START, bucket, edge_of
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -311,6 +311,7 @@ class Expressions(Scope):
             width,
             # As many values as the arguments have together, whatever the function is.
             cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
+            edge="" if width is None or any(c.bucket for c in columns) else edge_of(node),
         )
 
     def _width(self, node: exp.Expr) -> int | None:

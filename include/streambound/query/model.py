@@ -50,7 +50,7 @@ class Column:
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known,
     and ``formula`` is the expression in Spark SQL (None: it cannot be computed).
     A *bucket* is a monotone function of the application timestamp that is never so far from it
-    (microseconds, or ticks): the start or end of a window, a day. ``observed`` are values that rows had
+    (microseconds, or ticks): the start or end of a window, a day; ``edge`` says which of them. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
     most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
     and at most so long after it.
@@ -64,6 +64,7 @@ class Column:
     onto: bool = True
     assumed: bool = False
     bucket: int | None = None
+    edge: str = ""
     # What is added to the one column that it is computed from, where that is all.
     shift: int = 0
     observed: Domain | None = None
@@ -381,7 +382,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Query:
-    """A select-project-join query over streams and static relations."""
+    """A select-project-join query over streams and static relations.
+
+    A match weighs the product of the columns ``weight``, which are not NULL; without any it weighs one.
+    """
 
     name: str
     sql: str
@@ -390,6 +394,7 @@ class Query:
     occurrences: tuple[Occurrence, ...]
     where: tuple[Atom, ...]
     metadata: tuple[tuple[str, str], ...] = ()
+    weight: tuple[Attribute, ...] = ()
 
     @property
     def projection(self) -> str:
@@ -456,6 +461,16 @@ class Query:
         if near is None or stamp is None:
             return None
         return Attribute(attribute.occurrence, stamp), near
+
+    def span(self, attribute: Attribute) -> tuple[int, int] | None:
+        """How far before and after a time the timestamp can be that it is, or is a bucket of; else None."""
+        near, column = self.moment(attribute), self.column(attribute)
+        if near is None or column.type.family not in (self.column(near[0]).type.family, Family.DATE):
+            return None
+        if not near[1]:
+            return 0, 0
+        last = near[1] - 1
+        return (near[1], -1) if column.edge == "end" else (0, last) if column.edge else (near[1], near[1])
 
     def nullable(self, attribute: Attribute) -> bool:
         """Whether the attribute may be NULL; an application timestamp never is."""

@@ -6,14 +6,16 @@ same in each selection. What is shown may be computed from several of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from math import prod
 from typing import TypeAlias
 
 from streambound.errors import Place
 from streambound.query.model import Op
-from streambound.query.values import Type
+from streambound.query.values import Type, parse_type
 
 
 class Kind(Enum):
@@ -46,8 +48,8 @@ class Aggregate:
 
     ``arguments`` are the positions that it reads, none of ``COUNT(*)``; ``by`` is the column that tells which
     row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
-    name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of it;
-    ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``).
+    name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of
+    it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``).
     """
 
     kind: Kind
@@ -62,9 +64,47 @@ class Aggregate:
     formula: str | None = None
 
     @property
+    def idempotent(self) -> bool:
+        """Whether a row counts once, however often it comes."""
+        return self.kind in (Kind.LEAST, Kind.GREATEST)
+
+    @property
     def counts_rows(self) -> bool:
         """Whether it is ``COUNT(*)`` or as good: the number of all rows."""
         return self.kind is Kind.COUNT and not self.arguments
+
+    def type_of(self, kind: Callable[[int], Type]) -> Type:
+        """The type of what it shows, by those of the positions that it reads."""
+        kinds = [kind(p) for p in self.arguments]
+        if self.kind in (Kind.COUNT, Kind.SKETCH):
+            return _WHOLE
+        if self.kind is Kind.SUM:
+            return _of_sum(self.polynomial, kind, kinds)
+        if self.kind is Kind.LIST and self.function != "MODE":
+            return _DOUBLE if self.function == "MEDIAN" else _TEXT
+        if self.kind is Kind.MEAN or not kinds:
+            return _DOUBLE
+        if self.value is not None:
+            return kind(self.value)
+        if self.polynomial is not None and self.polynomial != ((1, self.arguments),):
+            return _of_sum(self.polynomial, kind, kinds)
+        return kinds[0]
+
+
+_WHOLE, _DOUBLE, _TEXT = parse_type("bigint"), parse_type("double"), parse_type("string")
+
+
+def _of_sum(polynomial: Polynomial | None, kind: Callable[[int], Type], kinds: list[Type]) -> Type:
+    """Whole numbers stay whole, decimals get the digits that they need; else doubles."""
+    terms = [kinds] if polynomial is None else [[kind(p) for p in positions] for _, positions in polynomial]
+    whole = all(factor.denominator == 1 for factor, _ in polynomial or ())
+    if not whole or any(one.step is None for factors in terms for one in factors):
+        return _DOUBLE
+    steps = [
+        prod((one.step for one in factors if one.step is not None), start=Fraction(1)) for factors in terms
+    ]
+    scale = len(str(min(steps, default=Fraction(1)).denominator)) - 1
+    return _WHOLE if scale == 0 else parse_type(f"decimal(38,{scale})") if scale < 38 else _DOUBLE
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from streambound.query.exactness import HELD, exactly
 from streambound.query.grouped import outputs_in, values_in
 from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.operators import Framing, Grouping, Operator, Ranking, Shown
-from streambound.query.operators import Kind as OfGroup
 from streambound.query.parts import Done, Rows, select_tree, stands_for
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import DOUBLE, INTEGER, STRING, place_of
+from streambound.query.scope import INTEGER, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
@@ -136,13 +135,7 @@ def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
         else:
             assert isinstance(operator, Grouping)
             aggregate = operator.aggregates[number]
-        if aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH):
-            return INTEGER
-        kinds = [base.type_of(base.select[n].term) for n in aggregate.arguments[:1]]
-        if aggregate.kind in (OfGroup.SUM, OfGroup.MEAN) or not kinds:
-            whole = aggregate.kind is OfGroup.SUM and kinds and kinds[0].step == 1
-            return INTEGER if whole else DOUBLE
-        return STRING if aggregate.kind is OfGroup.LIST else kinds[0]
+        return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
 
     return type_of_expression(node, of)
 

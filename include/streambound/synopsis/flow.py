@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute
@@ -29,42 +30,44 @@ Outputs: TypeAlias = tuple[tuple[str, Type], ...]
 
 @dataclass(frozen=True)
 class Times:
-    """Which positions of rows hold a time, and when rows with such a time have all been seen.
+    """Which positions of rows hold a time, and when all rows with such a time have been seen.
 
-    A time is at most ``widths`` of its position away from the timestamp of its row, which may come up to
-    ``delay`` after one with a later timestamp. Both are encoded: microseconds, or ticks.
+    ``spans`` has for a position how far before and after its time the timestamp of the row can be. The row may
+    come up to ``delay`` after one with a later timestamp. All are encoded: microseconds, or ticks; what is
+    encoded otherwise (days) has its ``scales``.
     """
 
-    widths: Mapping[int, int] = field(default_factory=dict)
+    spans: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     delay: int = 0
+    scales: Mapping[int, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.widths)
+        return bool(self.spans)
 
-    def seen(self, row: tuple[object, ...]) -> int | None:
+    def seen(self, row: tuple[Any, ...]) -> int | None:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
-        known = (int(row[p]) - w for p, w in self.widths.items() if isinstance(row[p], int))  # type: ignore[call-overload]
-        return max(known, default=None)
+        return max((self._at(row, p) - span[0] for p, span in self._known(row)), default=None)
 
     def lag(self, position: int) -> int | None:
         """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
-        width = self.widths.get(position)
-        return None if width is None else width + self.delay
+        span = self.spans.get(position)
+        return None if span is None else span[1] + self.delay
+
+    def end(self, row: tuple[Any, ...]) -> int | None:
+        """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
+        last = min((self._at(row, p) + span[1] for p, span in self._known(row)), default=None)
+        return None if last is None else last + self.delay
+
+    def _known(self, row: tuple[Any, ...]) -> Iterator[tuple[int, tuple[int, int]]]:
+        return ((p, span) for p, span in self.spans.items() if row[p] is not None)
+
+    def _at(self, row: tuple[Any, ...], position: int) -> int:
+        return int(row[position]) * self.scales.get(position, 1)
 
     def among(self, positions: Mapping[int, int]) -> Times:
         """The times of rows of which only some positions are left, under other numbers."""
-        return Times({positions[p]: w for p, w in self.widths.items() if p in positions}, self.delay)
-
-    @property
-    def scales(self) -> Mapping[int, int]:
-        """What times that are not encoded as timestamps are multiplied by."""
-        return {}
-
-    def end(self, row: tuple[object, ...]) -> int | None:
-        """The greatest ``seen`` after which no row with one of these times comes; None: it may always."""
-        known = (int(row[p]) + w for p, w in self.widths.items() if isinstance(row[p], int))  # type: ignore[call-overload]
-        last = min(known, default=None)
-        return None if last is None else last + self.delay
+        spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
+        return Times(spans, self.delay, {positions[p]: n for p, n in self.scales.items() if p in positions})
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Leaf:
 
     statement: Statement
     parts: tuple[PlannedPart, ...]
-    times: Times = field(default_factory=Times)
+    times: Times
     fed: tuple[tuple[str, Node], ...] = ()
 
     @property
@@ -102,8 +105,9 @@ class Sum:
     def times(self) -> Times:
         """The positions that hold a time in the rows of each node."""
         every = [node.times for node in self.inputs]
-        shared = set(every[0].widths).intersection(*(t.widths for t in every))
-        return Times({p: max(t.widths[p] for t in every) for p in shared}, max(t.delay for t in every))
+        shared = set(every[0].spans).intersection(*(times.spans for times in every))
+        spans = {p: (max(t.spans[p][0] for t in every), max(t.spans[p][1] for t in every)) for p in shared}
+        return Times(spans, max(times.delay for times in every), every[0].scales)
 
     @property
     def retracts(self) -> bool:
@@ -133,22 +137,28 @@ Node: TypeAlias = Leaf | Sum | Applied
 
 @dataclass(frozen=True)
 class Grouped:
-    """Groups, by rows that begin with the keys of ``then``: see ``evaluation.operators.groups``.
+    """Groups, by rows that begin with the ``keys``: see ``evaluation.operators.groups``.
 
-    ``reads`` has for each aggregate the input whose rows it is computed from, and the positions there of its
+    They are the outputs that ``then`` groups by, and those that depend on them (the end of a window). ``reads`` has for each aggregate the input whose rows it is computed from, and the positions there of its
     arguments, of what it is chosen ``by`` and of the ``value`` that it shows.
     """
 
     then: Grouping
+    keys: tuple[int, ...]
     reads: tuple[Reads, ...]
 
 
 @dataclass(frozen=True)
 class Reads:
-    """From which rows an aggregate is computed: the number of the input, and positions in its rows."""
+    """From which rows an aggregate is computed: the number of the input, and positions in its rows.
+
+    Of a sum over a join the rows are keys alone, and weigh what is summed: each of the ``terms`` is a factor and
+    the input whose weights are products of columns; the weights of ``input`` are then numbers of rows.
+    """
 
     input: int
-    positions: Mapping[int, int]
+    positions: Mapping[int, int] = field(default_factory=dict)
+    terms: tuple[tuple[Fraction, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,3 +220,15 @@ def nodes(node: Node) -> Iterator[Node]:
     for other in below:
         yield from nodes(other)
     yield node
+
+
+def units_of(node: Node) -> int | None:
+    """Stored values and counts of a tree in the worst case; None if there is no number."""
+    found: list[int | None] = []
+    for one in nodes(node):
+        if isinstance(one, Applied):
+            found.append(one.units)
+        if isinstance(one, Leaf):
+            found += [part.plan.units for part in one.parts]
+    known = [units for units in found if units is not None]
+    return sum(known) if len(known) == len(found) else None

@@ -54,3 +54,12 @@ def difference(before: Iterable[tuple[Row, int]], after: Iterable[tuple[Row, int
         for row, count in rows:
             found[row] = found.get(row, 0) + sign * count
     return {row: count for row, count in found.items() if count}
+
+
+def ordering(row: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
+    """A key that sorts encoded rows: by their values from left to right, NULL first.
+
+    >>> sorted([(2,), (None,), (1,)], key=ordering)
+    [(None,), (1,), (2,)]
+    """
+    return tuple((value is not None, 0 if value is None else value) for value in row)

@@ -1,0 +1,177 @@
+"""The evaluation of a tree of rows that change (``synopsis.flow``), and of statements by it.
+
+What is new goes to the leaves; what that changes in their rows goes up through the operations. So the changes of
+the root are the difference between the statement's answers before and after it. How the leaves find their rows
+is handed in: from the tuples of a marker, or from what tasks made of a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.evaluation.onepass import static_values
+from streambound.evaluation.operators.making import operator_of
+from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.evaluation.promises import require_units
+from streambound.evaluation.statement import StatementPass
+from streambound.query.statement import Statement
+from streambound.synopsis.flow import Applied, Leaf, Node, nodes, units_of
+from streambound.synopsis.flow_planner import flow
+
+Given = TypeVar("Given", contravariant=True)
+
+
+class LeafRows(Protocol[Given]):
+    """What finds the rows of a leaf."""
+
+    @property
+    def stored(self) -> int:
+        """Values and counts stored now."""
+
+    def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
+        """The changes of the rows that follow from what is given, and of the rows of relations that are fed."""
+
+    def dump(self) -> Any:
+        """What is kept, as plain JSON values."""
+
+    def load(self, document: Any) -> None:
+        """Take up what ``dump`` gave."""
+
+
+class Tree(Generic[Given]):
+    """A node with what it keeps, over those below it.
+
+    Args:
+        leaf_of: makes what finds the rows of a leaf.
+    """
+
+    def __init__(self, node: Node, leaf_of: Callable[[Leaf], LeafRows[Given]]) -> None:
+        below = (made for _, made in node.fed) if isinstance(node, Leaf) else node.inputs
+        self.below: list[Tree[Given]] = [Tree(one, leaf_of) for one in below]
+        self.leaf = leaf_of(node) if isinstance(node, Leaf) else None
+        self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
+        self.operator: Operator | None = operator_of(node) if isinstance(node, Applied) else None
+
+    @property
+    def stored(self) -> int:
+        """Values and counts stored now."""
+        own = self.operator.units if self.operator else self.leaf.stored if self.leaf else 0
+        return own + sum(tree.stored for tree in self.below)
+
+    def begin(self, nothing: Given) -> dict[Row, int]:
+        """The rows before anything came; to be called once, of a tree that keeps nothing yet."""
+        below = [tree.begin(nothing) for tree in self.below]
+        if self.leaf is not None:
+            named = dict(zip(self.names, below, strict=True))
+            return dict(self.leaf.take(nothing, named)) if any(below) else {}
+        if self.operator is None:
+            return added(below)
+        return added([self.operator.initial(), self.operator.take(below) if any(below) else {}])
+
+    def take(self, given: Given) -> dict[Row, int]:
+        """The changes of the rows that follow from what is given."""
+        below = [tree.take(given) for tree in self.below]
+        if self.leaf is not None:
+            return dict(self.leaf.take(given, dict(zip(self.names, below, strict=True))))
+        if self.operator is None:
+            return added(below)
+        return self.operator.take(below) if any(below) else {}
+
+    def dump(self) -> Any:
+        """What is kept, as plain JSON values."""
+        own = self.operator.dump() if self.operator else self.leaf.dump() if self.leaf else None
+        return [own, *(tree.dump() for tree in self.below)]
+
+    def load(self, document: Any) -> None:
+        """Take up what ``dump`` gave."""
+        own, *below = document
+        if (keeps := self.operator or self.leaf) is not None:
+            keeps.load(own)
+        for tree, part in zip(self.below, below, strict=True):
+            tree.load(part)
+
+
+def added(changes: Iterable[Changes]) -> dict[Row, int]:
+    """Changes together, without those that cancel.
+
+    >>> added([{("a",): 1, ("b",): 2}, {("a",): -1}])
+    {('b',): 2}
+    """
+    total: dict[Row, int] = {}
+    for one in changes:
+        for row, count in one.items():
+            total[row] = total.get(row, 0) + count
+    return {row: count for row, count in total.items() if count}
+
+
+class BatchLeaf:
+    """The rows of a leaf from the tuples of each marker."""
+
+    def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
+        self.engine = StatementPass(leaf.statement, leaf.parts, static)
+        relations = {o.relation.name: o.relation for o in leaf.statement.occurrences}
+        self.columns = {name: [c.name for c in relations[name].columns] for name, _ in leaf.fed}
+
+    @property
+    def stored(self) -> int:
+        """Values and counts stored now."""
+        return self.engine.stored
+
+    def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
+        """The changes of the rows at a marker."""
+        tuples, weights = dict(given.tuples), dict(given.weights)
+        for name, changes in fed.items():
+            tuples[name] = [dict(zip(self.columns[name], row, strict=True)) for row in changes]
+            weights[name] = list(changes.values())
+        return self.engine.step(replace(given, tuples=tuples, weights=weights))
+
+    def dump(self) -> Any:
+        """What the parts keep, as text."""
+        return self.engine.dump()
+
+    def load(self, document: Any) -> None:
+        """Take up what ``dump`` gave."""
+        self.engine.load(document)
+
+
+class FlowPass:
+    """Evaluates a bounded statement on one machine.
+
+    ``peak_units`` is the most that was ever stored, ``units`` the most that the plan allows (None if there is
+    no number), ``initial`` the answer before anything came.
+    """
+
+    def __init__(self, statement: Statement, node: Node, static: Mapping[str, list[Encoded]]) -> None:
+        self.statement, self.units = statement, units_of(node)
+        self.tree: Tree[Batch] = Tree(node, partial(BatchLeaf, static=static))
+        self.initial = self.tree.begin(Batch(None, {}))
+        self.peak_units = self.tree.stored
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
+        """The changes of the answer at each marker."""
+        for batch in batches:
+            yield answers(self.statement, batch.marker, self.step(batch))
+
+    def step(self, batch: Batch) -> dict[Row, int]:
+        """Take in one batch and return the changes of the answer: encoded rows with signed counts.
+
+        Raises:
+            UnitsExceeded: the state passed the units.
+        """
+        found = self.tree.take(batch)
+        self.peak_units = max(self.peak_units, self.tree.stored)
+        require_units(self.statement.name, self.units, self.peak_units)
+        return found
+
+
+def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) -> FlowPass:
+    """The evaluation of a statement that has not been decided yet.
+
+    Raises:
+        PlanError: it is not bounded, or a part of it has no plan.
+    """
+    return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)

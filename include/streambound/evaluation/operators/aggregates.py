@@ -1,0 +1,565 @@
+"""What an aggregate keeps of the rows of a group (section "Aggregates" of docs/theory.md).
+
+Each kind of aggregate is an *accumulator*: a fold over rows with counts. What it keeps is a commutative
+monoid, so neither the order of rows nor how they come in batches matters. Counts, sums and the moments behind
+AVG, STDDEV, CORR and their like (polynomials of the row) are a group: taken-back rows are subtracted. An
+extremum is one value where rows only come, and a value with its count for each different one where they are
+taken back.
+
+Arithmetic is exact (integers and fractions); a double is added as the fraction that it is, and what is shown
+is rounded once. So a sum does not depend on how history is cut.
+
+NULL: as in SQL, aggregates pass over rows of which an argument is NULL. FIRST, LAST and what ARG_MIN shows
+may be NULL. Ties are broken by the value: FIRST, ARG_MIN and ARG_MAX take the least of them (NULL first),
+LAST the greatest. Any one value (ANY_VALUE) is the least that is not NULL.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from operator import and_, or_
+from typing import Any, TypeAlias
+
+from streambound.errors import PlanError
+from streambound.evaluation.operators.operator import Row, ordering
+from streambound.query.operators import Aggregate, Kind, Polynomial
+from streambound.query.values import NAN, Type
+from streambound.synopsis.serial import plain, value_of
+
+# The arguments of an aggregate in one row; None: it passes over the row.
+Read: TypeAlias = Callable[[Row], tuple[Any, ...] | None]
+# One of several values.
+Pick: TypeAlias = Callable[[Iterable[tuple[Any, ...]]], tuple[Any, ...]]
+# An int where it is whole, else a Fraction.
+Exact: TypeAlias = Any
+
+# Powers of the arguments whose sums are kept; the first sum is the number of rows.
+_FIRST = ((0,), (1,))
+_SECOND = ((0,), (1,), (2,))
+_PAIRS = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
+# Bits to which the root of a fraction is taken: more than a double has.
+_ROOT_BITS = 128
+
+
+class Accumulator(ABC):
+    """What one aggregate keeps of a group."""
+
+    @property
+    @abstractmethod
+    def units(self) -> int:
+        """Stored values and counts now."""
+
+    @abstractmethod
+    def add(self, row: Row, count: int) -> None:
+        """Take in so many equal rows (encoded), or take them back (negative)."""
+
+    @abstractmethod
+    def merge(self, other: Any) -> None:
+        """Take in all that another accumulator of the same aggregate has."""
+
+    @abstractmethod
+    def value(self) -> Any:
+        """What is shown of the rows, encoded; None is NULL."""
+
+    @abstractmethod
+    def dump(self) -> Any:
+        """What it keeps as plain JSON values, in canonical order."""
+
+    @abstractmethod
+    def load(self, document: Any) -> None:
+        """Take up what ``dump`` gave."""
+
+
+def accumulator(
+    aggregate: Aggregate,
+    positions: Mapping[int, int],
+    retracts: bool,
+    kinds: Sequence[Type],
+    time: int | None = None,
+) -> Accumulator:
+    """An empty accumulator of an aggregate.
+
+    Args:
+        positions: where in its rows the positions are that the aggregate reads.
+        retracts: whether rows are taken back.
+        kinds: the types of its rows.
+        time: where in its rows their time is, for FIRST and LAST without a column.
+
+    Raises:
+        PlanError: there is none for this aggregate.
+    """
+    shown = aggregate.type_of(lambda p: kinds[positions[p]])
+    if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
+        read = _arguments(aggregate, positions, None)
+        powers, finish = _moments(aggregate, shown)
+        dense = any(kinds[positions[p]].step is None for p in aggregate.arguments)
+        sums = Sums(read, powers, finish, dense and aggregate.kind is not Kind.COUNT)
+        return Distinct(read, sums, retracts) if aggregate.distinct else sums
+    read, combine = _choice(aggregate, positions, shown, time)
+    if aggregate.kind is Kind.LIST:
+        return Bag(read, _of_list(aggregate, shown, kinds[positions[aggregate.arguments[0]]]))
+    return Bag(read, lambda found: combine(found)[-1]) if retracts else Best(read, combine)
+
+
+def of_column(aggregate: Aggregate, column: int) -> Aggregate:
+    """An aggregate of an expression as that of a column where the expression has been computed."""
+    return replace(aggregate, arguments=(column,), polynomial=None, formula=None)
+
+
+def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) -> tuple[int, bool]:
+    """How many numbers an accumulator keeps, and whether that is for each different value of what it reads.
+
+    Args:
+        kinds: the type of a position that the aggregate reads.
+
+    Raises:
+        PlanError: there is no accumulator for this aggregate.
+    """
+    read = len(aggregate.arguments)
+    if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
+        if aggregate.distinct:
+            return read + retracts, True
+        powers, _ = _moments(aggregate, aggregate.type_of(kinds))
+        dense = any(kinds(p).step is None for p in aggregate.arguments)
+        return len(powers) + 3 * (dense and aggregate.kind is not Kind.COUNT), False
+    chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
+    lasting = retracts or aggregate.kind is Kind.LIST
+    return chosen + lasting, lasting
+
+
+class Sums(Accumulator):
+    """Sums of products of powers of the arguments: of no power the number of rows.
+
+    ``dense``: arguments may be NaN or infinite. Such rows are counted apart, so they can be taken back.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        powers: tuple[tuple[int, ...], ...],
+        finish: Callable[[list[Exact]], Any],
+        dense: bool,
+    ) -> None:
+        self._read, self._powers, self._finish, self._dense = read, powers, finish, dense
+        self._totals: list[Exact] = [0] * len(powers)
+        # Rows that are NaN, above and below all numbers.
+        self._endless = [0, 0, 0]
+
+    @property
+    def units(self) -> int:
+        return len(self._totals) + 3 * self._dense
+
+    def add(self, row: Row, count: int) -> None:
+        values = self._read(row)
+        if values is not None:
+            self.put(values, count)
+
+    def put(self, values: tuple[Any, ...], count: int) -> None:
+        """Take in arguments, none of them NULL."""
+        if self._dense:
+            endless = [value for value in values if not _finite(value)]
+            if endless:
+                alone = len(values) == 1 and endless[0] != NAN
+                self._endless[0 if not alone else 1 if endless[0] > 0 else 2] += count
+                return
+            values = tuple(map(_exact, values))
+        totals = self._totals
+        for number, power in enumerate(self._powers):
+            term: Exact = count
+            for value, times in zip(values, power, strict=False):
+                if times:
+                    term *= value if times == 1 else value**times
+            totals[number] += term
+
+    def merge(self, other: Sums) -> None:
+        self._totals = [one + more for one, more in zip(self._totals, other._totals, strict=True)]
+        self._endless = [one + more for one, more in zip(self._endless, other._endless, strict=True)]
+
+    def value(self) -> Any:
+        nan, above, below = self._endless
+        if nan or (above and below) or ((above or below) and len(self._powers) > len(_FIRST)):
+            return NAN
+        if above or below:
+            return math.inf if above else -math.inf
+        return self._finish(self._totals)
+
+    def dump(self) -> Any:
+        return [*map(plain, map(_whole, self._totals)), *(self._endless if self._dense else ())]
+
+    def load(self, document: Any) -> None:
+        size = len(self._powers)
+        self._totals = [value_of(value) for value in document[:size]]
+        self._endless = [int(n) for n in document[size:]] or [0, 0, 0]
+
+
+class Distinct(Accumulator):
+    """An aggregate of the different values of its arguments."""
+
+    def __init__(self, read: Read, sums: Sums, retracts: bool) -> None:
+        self._read, self._sums, self._retracts = read, sums, retracts
+        self._counts: dict[tuple[Any, ...], int] = {}
+
+    @property
+    def units(self) -> int:
+        return sum(len(values) + self._retracts for values in self._counts)
+
+    def add(self, row: Row, count: int) -> None:
+        values = self._read(row)
+        if values is not None:
+            self._put(values, count)
+
+    def _put(self, values: tuple[Any, ...], count: int) -> None:
+        before = self._counts.get(values, 0)
+        after = before + count if self._retracts else 1
+        if after:
+            self._counts[values] = after
+        else:
+            self._counts.pop(values, None)
+        if bool(before) is not bool(after):
+            self._sums.put(values, 1 if after else -1)
+
+    def merge(self, other: Distinct) -> None:
+        for values, count in other._counts.items():
+            self._put(values, count)
+
+    def value(self) -> Any:
+        return self._sums.value()
+
+    def dump(self) -> Any:
+        return _plain_counts(self._counts)
+
+    def load(self, document: Any) -> None:
+        for values, count in document:
+            self._put(value_of(values), count)
+
+
+class Best(Accumulator):
+    """What is chosen of all values, where they only come."""
+
+    def __init__(self, read: Read, combine: Pick) -> None:
+        self._read, self._combine = read, combine
+        self._best: tuple[Any, ...] | None = None
+
+    @property
+    def units(self) -> int:
+        return 0 if self._best is None else len(self._best)
+
+    def add(self, row: Row, count: int) -> None:
+        values = self._read(row)
+        if values is not None:
+            self._best = values if self._best is None else self._combine((self._best, values))
+
+    def merge(self, other: Best) -> None:
+        if other._best is not None:
+            self._best = other._best if self._best is None else self._combine((self._best, other._best))
+
+    def value(self) -> Any:
+        return None if self._best is None else self._best[-1]
+
+    def dump(self) -> Any:
+        return plain(self._best)
+
+    def load(self, document: Any) -> None:
+        self._best = value_of(document)
+
+
+class Bag(Accumulator):
+    """All values with their counts, of which something is shown; NULL of none."""
+
+    def __init__(self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any]) -> None:
+        self._read, self._finish = read, finish
+        self._counts: dict[tuple[Any, ...], int] = {}
+
+    @property
+    def units(self) -> int:
+        return sum(len(values) + 1 for values in self._counts)
+
+    def add(self, row: Row, count: int) -> None:
+        values = self._read(row)
+        if values is not None:
+            self._put(values, count)
+
+    def _put(self, values: tuple[Any, ...], count: int) -> None:
+        after = self._counts.get(values, 0) + count
+        if after:
+            self._counts[values] = after
+        else:
+            self._counts.pop(values, None)
+
+    def merge(self, other: Bag) -> None:
+        for values, count in other._counts.items():
+            self._put(values, count)
+
+    def value(self) -> Any:
+        return self._finish(self._counts) if self._counts else None
+
+    def dump(self) -> Any:
+        return _plain_counts(self._counts)
+
+    def load(self, document: Any) -> None:
+        self._counts = {value_of(values): count for values, count in document}
+
+
+def _plain_counts(counts: Mapping[tuple[Any, ...], int]) -> list[Any]:
+    return [[plain(values), counts[values]] for values in sorted(counts, key=ordering)]
+
+
+def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type | None) -> Read:
+    """What an aggregate reads of a row: its arguments, or its polynomial (exact where ``shown`` is None)."""
+    places = tuple(positions[p] for p in aggregate.arguments)
+    polynomial = aggregate.polynomial
+    if aggregate.kind is Kind.COUNT or polynomial is None or polynomial in [((1, (p,)),) for p in positions]:
+        if aggregate.formula is not None:
+            raise _none(aggregate, "what it aggregates is an expression that has not been computed")
+
+        def read(row: Row) -> tuple[Any, ...] | None:
+            values = tuple([row[place] for place in places])
+            return None if None in values else values
+
+        return read
+    terms = tuple((factor, tuple(positions[p] for p in factors)) for factor, factors in polynomial)
+
+    def computed(row: Row) -> tuple[Any, ...] | None:
+        if any(row[place] is None for place in places):
+            return None
+        value = _polynomial(terms, row)
+        return (value if shown is None else _as(value, shown),)
+
+    return computed
+
+
+def _polynomial(terms: Polynomial, row: Row) -> Any:
+    if all(_finite(row[place]) for _, places in terms for place in places):
+        return sum(factor * math.prod(_exact(row[place]) for place in places) for factor, places in terms)
+    total = 0.0
+    for factor, places in terms:
+        total += math.prod((_near(row[place]) for place in places), start=_near(factor))
+    return NAN if math.isnan(total) else total
+
+
+def _choice(
+    aggregate: Aggregate, positions: Mapping[int, int], shown: Type, time: int | None
+) -> tuple[Read, Pick]:
+    """What an aggregate reads of a row, its last value what it shows; and which of several it chooses."""
+    kind, first = aggregate.kind, aggregate.kind in (Kind.FIRST, Kind.LEAST, Kind.ANY)
+    if kind in (Kind.FIRST, Kind.LAST) or aggregate.by is not None:
+        by = time if aggregate.by is None else positions[aggregate.by]
+        if by is None:
+            raise _none(aggregate, "its rows have no time")
+        place = positions[aggregate.arguments[0] if aggregate.value is None else aggregate.value]
+
+        def read(row: Row) -> tuple[Any, ...] | None:
+            return None if row[by] is None else (row[by], row[place])
+
+        return read, _least if first else _greatest if kind is Kind.LAST else _greatest_first
+    if aggregate.kind is Kind.SKETCH or not aggregate.arguments:
+        raise _none(aggregate, "it is not computed exactly" if aggregate.arguments else "it reads no column")
+    bits = {"BIT_AND": and_, "BIT_OR": or_}.get(aggregate.function)
+    if bits is not None:
+        return _arguments(aggregate, positions, shown), lambda found: (reduce(bits, (v for (v,) in found)),)
+    return _arguments(aggregate, positions, shown), _least if first else _greatest
+
+
+def _least(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return min(found, key=ordering)
+
+
+def _greatest(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return max(found, key=ordering)
+
+
+def _greatest_first(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The greatest in the first value, of those the least."""
+    several = list(found)
+    best = max(values[0] for values in several)
+    return _least(values for values in several if values[0] == best)
+
+
+def _of_list(aggregate: Aggregate, shown: Type, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
+    """What is shown of all values: a list as JSON, in order."""
+
+    def values(counts: Mapping[tuple[Any, ...], int]) -> list[Any]:
+        found = sorted(counts, key=ordering)
+        return [value for (value,) in found for _ in range(1 if aggregate.distinct else counts[value,])]
+
+    def listed(counts: Mapping[tuple[Any, ...], int]) -> Any:
+        return json.dumps([kind.decode(v) for v in values(counts)], default=str, ensure_ascii=False)
+
+    def median(counts: Mapping[tuple[Any, ...], int]) -> Any:
+        found = values(counts)
+        low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
+        if not (_finite(low) and _finite(high)):
+            return low if low == high else NAN if NAN in (low, high) else _not_nan(_near(low) + _near(high))
+        return _as(Fraction(_exact(low) + _exact(high)) / 2, shown)
+
+    def mode(counts: Mapping[tuple[Any, ...], int]) -> Any:
+        most = max(counts.values())
+        return _least(v for v, count in counts.items() if count == most)[-1]
+
+    finishes = {"MEDIAN": median, "MODE": mode}
+    if aggregate.function not in (*finishes, *_LISTS):
+        raise _none(aggregate, f"{aggregate.function or 'such a list'} is not computed")
+    return finishes.get(aggregate.function, listed)
+
+
+_LISTS = (
+    "ARRAY_AGG",
+    "COLLECT_LIST",
+    "GROUP_ARRAY",
+    "COLLECT",
+    "COLLECT_SET",
+    "ARRAY_UNIQUE_AGG",
+    "GROUP_UNIQ_ARRAY",
+)
+
+
+def _moments(
+    aggregate: Aggregate, shown: Type
+) -> tuple[tuple[tuple[int, ...], ...], Callable[[list[Exact]], Any]]:
+    """The powers whose sums an aggregate keeps, and what is shown of the sums."""
+    name = aggregate.function
+    if aggregate.kind is Kind.COUNT:
+        return ((),), lambda totals: totals[0]
+    if aggregate.kind is Kind.SUM:
+        of_none = 0 if name in ("SUM0", "TOTAL") else None
+        return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else of_none
+    if name not in _MEANS:
+        raise _none(aggregate, f"{name or 'such a mean'} is not computed")
+    powers, finish = _MEANS[name]
+
+    def mean(totals: list[Exact]) -> Any:
+        found = finish(*totals) if totals[0] else None
+        return None if found is None else _as(found, shown)
+
+    return powers, mean
+
+
+# Moments about the mean, of sums of powers: exact.
+def _mean(n: int, x: Exact) -> Exact:
+    return Fraction(x) / n
+
+
+def _variance(n: int, x: Exact, xx: Exact) -> Exact:
+    return Fraction(n * xx - x * x) / (n * n)
+
+
+def _sample(n: int, x: Exact, xx: Exact) -> Exact | None:
+    return None if n == 1 else Fraction(n * xx - x * x) / (n * (n - 1))
+
+
+def _root(square: Exact | None) -> Exact | None:
+    if square is None:
+        return None
+    whole = Fraction(square)
+    scale = 2 * (_ROOT_BITS + whole.denominator.bit_length())
+    return Fraction(math.isqrt((whole.numerator << scale) // whole.denominator), 1 << scale // 2)
+
+
+def _skewness(n: int, x: Exact, xx: Exact, xxx: Exact) -> Exact | None:
+    square, mean = _variance(n, x, xx), Fraction(x) / n
+    third = Fraction(xxx) / n - 3 * mean * xx / n + 2 * mean**3
+    return third / _root(square**3) if square else None
+
+
+def _kurtosis(n: int, x: Exact, xx: Exact, xxx: Exact, xxxx: Exact) -> Exact | None:
+    square, mean = _variance(n, x, xx), Fraction(x) / n
+    fourth = (Fraction(xxxx) - 4 * mean * xxx + 6 * mean**2 * xx) / n - 3 * mean**4
+    return fourth / square**2 - 3 if square else None
+
+
+def _covariance(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact:
+    return Fraction(n * yx - y * x) / (n * n)
+
+
+def _covariance_sample(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
+    return None if n == 1 else Fraction(n * yx - y * x) / (n * (n - 1))
+
+
+def _correlation(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
+    square = _variance(n, y, yy) * _variance(n, x, xx)
+    return _covariance(n, y, x, yy, xx, yx) / _root(square) if square else None
+
+
+def _slope(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
+    square = _variance(n, x, xx)
+    return _covariance(n, y, x, yy, xx, yx) / square if square else None
+
+
+def _intercept(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
+    slope = _slope(n, y, x, yy, xx, yx)
+    return None if slope is None else (y - slope * x) / n
+
+
+def _determination(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
+    across, along = _variance(n, x, xx), _variance(n, y, yy)
+    if not across:
+        return None
+    return _covariance(n, y, x, yy, xx, yx) ** 2 / (across * along) if along else 1
+
+
+_MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]]] = {
+    **dict.fromkeys(("AVG", "MEAN", "AVG_IF"), (_FIRST, _mean)),
+    **dict.fromkeys(("VAR_POP", "VARP", "VARIANCE_POP"), (_SECOND, _variance)),
+    **dict.fromkeys(("VAR_SAMP", "VARIANCE", "VAR"), (_SECOND, _sample)),
+    **dict.fromkeys(("STDDEV_POP", "STDEVP"), (_SECOND, lambda *sums: _root(_variance(*sums)))),
+    **dict.fromkeys(("STDDEV_SAMP", "STDDEV", "STDEV"), (_SECOND, lambda *sums: _root(_sample(*sums)))),
+    "SKEWNESS": ((*_SECOND, (3,)), _skewness),
+    "KURTOSIS": ((*_SECOND, (3,), (4,)), _kurtosis),
+    "COVAR_POP": (_PAIRS, _covariance),
+    "COVAR_SAMP": (_PAIRS, _covariance_sample),
+    "CORR": (_PAIRS, _correlation),
+    "REGR_SLOPE": (_PAIRS, _slope),
+    "REGR_INTERCEPT": (_PAIRS, _intercept),
+    "REGR_R2": (_PAIRS, _determination),
+    "REGR_AVGY": (((0, 0), (1, 0)), _mean),
+    "REGR_AVGX": (((0, 0), (0, 1)), _mean),
+}
+
+
+def _finite(value: Any) -> bool:
+    return (
+        type(value) is int
+        or isinstance(value, Fraction)
+        or (isinstance(value, float) and math.isfinite(value))
+    )
+
+
+def _exact(value: Any) -> Exact:
+    if type(value) is int:
+        return value
+    return int(value) if isinstance(value, float) and value.is_integer() else Fraction(value)
+
+
+def _whole(value: Exact) -> Exact:
+    return value if type(value) is int or value.denominator != 1 else value.numerator
+
+
+def _near(value: Any) -> float:
+    """The nearest double; beyond the largest it is infinite."""
+    if value == NAN:
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _not_nan(value: float) -> Any:
+    return NAN if math.isnan(value) else value
+
+
+def _as(value: Any, kind: Type) -> Any:
+    """A number, exact or not finite, as a value of a type: rounded once where that holds doubles."""
+    if kind.step is None:
+        return _not_nan(_near(value))
+    return _whole(Fraction(value))
+
+
+def _none(aggregate: Aggregate, why: str) -> PlanError:
+    return PlanError(f"{aggregate.text} cannot be evaluated: {why}", place=aggregate.place)

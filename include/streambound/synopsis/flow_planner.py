@@ -1,0 +1,320 @@
+"""From a bounded statement to the tree of what is evaluated of it (see ``flow``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from streambound.boundedness.questions import filtered, of_rows
+from streambound.constraints.space import Space
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, NullTest, Query
+from streambound.query.operators import Aggregate, Grouping, Kind
+from streambound.query.ring import BOOLEANS, INTEGERS, Ring
+from streambound.query.statement import Block, Selection, Statement
+from streambound.query.values import Family
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.extrema import extreme_rows
+from streambound.synopsis.facts import facts_of
+from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Reads, Sum, Times
+from streambound.synopsis.keys import exact_key
+from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
+from streambound.synopsis.table_planner import StaticValues
+
+Values = Callable[[Query], StaticValues]
+_DAY = 86_400_000_000
+
+
+def flow(statement: Statement, values: Values | None = None) -> Node:
+    """What is evaluated of a bounded statement.
+
+    Args:
+        values: gives the values of the static relations of a query, if they are known.
+
+    Raises:
+        PlanError: something of it has no plan.
+    """
+    plain = tuple(b for b in statement.blocks if b.plain)
+    found: list[Node] = []
+    if plain:
+        found.append(leaf(replace(statement, blocks=plain), values))
+    found += [_block(statement, b, values) for b in statement.blocks if not b.plain]
+    return found[0] if len(found) == 1 else Sum(tuple(found))
+
+
+def leaf(statement: Statement, values: Values | None = None) -> Leaf:
+    """The leaf of a statement of joins with filters.
+
+    Raises:
+        PlanError: it has no plan.
+    """
+    parts = planned_parts(bounded_parts(statement), values)
+    return Leaf(statement, parts, _times(parts))
+
+
+def _times(parts: Sequence[PlannedPart]) -> Times:
+    """The times of the rows of several parts: those of the streams that complete each match."""
+    found = [times for part in parts if (times := _of_part(part)) is not None]
+    if not found:
+        return Times()
+    shared = set(found[0].spans).intersection(*(times.spans for times in found))
+    spans = {p: (max(t.spans[p][0] for t in found), max(t.spans[p][1] for t in found)) for p in shared}
+    return Times(spans, max(times.delay for times in found), found[0].scales)
+
+
+def _of_part(part: PlannedPart) -> Times | None:
+    plan = part.plan
+    if isinstance(plan, EndingPlan):
+        return Times()
+    if plan.empty:
+        return None
+    query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
+    for position, output in enumerate(query.select):
+        if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
+            continue
+        span = query.span(output.term)
+        if span is None:
+            continue
+        spans[position], delay = span, max(delay, plan.clock.reach(output.term.occurrence))
+        if query.type_of(output.term).family is Family.DATE:
+            scales[position] = _DAY
+    return Times(spans, delay, scales)
+
+
+def _block(statement: Statement, block: Block, values: Values | None) -> Node:
+    if isinstance(block.then, Grouping):
+        return _grouped(statement, block, block.then, values)
+    raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
+
+
+def rows(
+    statement: Statement,
+    selections: Iterable[Selection],
+    positions: Iterable[int],
+    values: Values | None,
+    ring: Ring = INTEGERS,
+) -> Node:
+    """The rows of some selections together, of which some outputs matter.
+
+    Raises:
+        PlanError: they have no plan.
+    """
+    return leaf(of_rows(statement, selections, ring, positions), values)
+
+
+def _grouped(statement: Statement, block: Block, then: Grouping, values: Values | None) -> Node:
+    if any(s.base.select[p].within for s in block.selections for p in range(then.keys)):
+        raise PlanError(
+            "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
+        )
+    # What is shown beside the keys depends on them: the end of a window.
+    further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
+    keys = (*range(then.keys), *further)
+    inputs, reads = _inputs(statement, block, then.aggregates, keys, values)
+    first = inputs[0]
+    times = first.times.among({p: p for p in range(len(keys))})
+    units, formula = groups(first, times, range(len(keys))).times(1 + len(then.aggregates))
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
+    return Applied(Grouped(then, keys, tuple(reads)), tuple(inputs), outputs, times.among(places), True, units, formula)
+
+
+def _read(aggregate: Aggregate) -> set[int]:
+    """The positions that an aggregate reads."""
+    further = {aggregate.by, aggregate.value} - {None}
+    return {*aggregate.arguments, *(p for p in further if p is not None)}
+
+
+def _inputs(
+    statement: Statement,
+    block: Block,
+    aggregates: Sequence[Aggregate],
+    keys: tuple[int, ...],
+    values: Values | None,
+) -> tuple[list[Node], list[Reads]]:
+    """The rows that aggregates are computed from, keys first, and from which of them each is.
+
+    They are all the same where those have a plan; else each has what the criterion says is bounded.
+    """
+    needed = [*keys, *sorted({p for one in aggregates for p in _read(one)}.difference(keys))]
+    with suppress(PlanError):
+        node = rows(statement, block.selections, needed, values)
+        return [node], [Reads(0, {p: n for n, p in enumerate(needed)})] * len(aggregates)
+    made = _Inputs(statement, block, keys, values)
+    if not aggregates:
+        made.rows((), BOOLEANS)
+    return made.nodes, [made.reads(one) for one in aggregates]
+
+
+@dataclass
+class _Inputs:
+    """The inputs of a grouping whose aggregates are not computed from the same rows."""
+
+    statement: Statement
+    block: Block
+    keys: tuple[int, ...]
+    values: Values | None
+    nodes: list[Node] = field(default_factory=list)
+    known: dict[Any, int] = field(default_factory=dict)
+
+    def reads(self, one: Aggregate) -> Reads:
+        """What an aggregate is computed from: of what the criterion says that it is bounded."""
+        positions = sorted(_read(one).difference(self.keys))
+        if one.distinct or one.idempotent:
+            return self._different(one, tuple(positions))
+        if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
+            return self._weighed(one)
+        return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def _of(self, positions: Sequence[int], number: int) -> Reads:
+        return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
+
+    def rows(self, positions: tuple[int, ...], ring: Ring) -> int:
+        """The input with some outputs beside the keys."""
+        if (positions, ring) not in self.known:
+            places = (*self.keys, *positions)
+            self._put((positions, ring), rows(self.statement, self.block.selections, places, self.values, ring))
+        return self.known[positions, ring]
+
+    def _put(self, key: Any, node: Node) -> None:
+        self.known[key] = len(self.nodes)
+        self.nodes.append(node)
+
+    def _different(self, one: Aggregate, positions: tuple[int, ...]) -> Reads:
+        try:
+            return self._of(positions, self.rows(positions, BOOLEANS))
+        except PlanError:
+            if one.distinct or one.by is not None:
+                raise
+        parts, order = extreme_rows(self.statement, self.block.selections, one, self.keys)
+        found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
+        self._put(one, Leaf(found, parts, _times(parts)))
+        return self._of(order, self.known[one])
+
+    def _weighed(self, one: Aggregate) -> Reads:
+        """A sum as weights of rows that are keys alone: a number for each product of columns."""
+        if one.arguments and one.polynomial is None:
+            raise PlanError(f"{one.text} over a join cannot be evaluated yet", subject=self.statement.name)
+        counted = self._product((), one.arguments)
+        terms = () if one.kind is Kind.COUNT else one.polynomial or ()
+        return Reads(counted, {}, tuple((f, self._product(places, one.arguments)) for f, places in terms))
+
+    def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:
+        """The input whose rows weigh a product of outputs, where others are not NULL."""
+        key = (tuple(sorted(factors)), present)
+        if key not in self.known:
+            made = [_weighing(s, factors, present) for s in self.block.selections]
+            node = rows(self.statement, [s for s in made if s is not None], self.keys, self.values)
+            self._put(key, node)
+        return self.known[key]
+
+
+# What is computed from a number of rows and sums of products.
+WEIGHED = ("COUNT", "SUM", "AVG")
+
+
+def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection | None:
+    """A selection whose rows weigh a product of outputs; None where one of them is always NULL."""
+    base = selection.base
+    terms = [base.select[p].term for p in (*factors, *present)]
+    if any(not isinstance(term, Attribute) for term in terms):
+        raise PlanError("a sum of constants over a join cannot be evaluated yet", subject=base.name)
+    attributes = [term for term in terms if isinstance(term, Attribute)]
+    tests = [NullTest(a, False) for a in dict.fromkeys(attributes) if base.nullable(a)]
+    weight = tuple(attributes[: len(factors)])
+    return filtered(replace(selection, base=replace(base, weight=weight)), tests)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> tuple[int | None, str]:
+        """Units, each of them taking so many; the formula where there is no number."""
+        if self.number is not None:
+            return self.number * width, ""
+        return None, f"{width} x {self.formula}" if width > 1 else self.formula
+
+
+def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
+    """How many different values some positions of the rows of a node have that may still come.
+
+    Raises:
+        PlanError: a column has neither finitely many values nor an end.
+    """
+    if isinstance(node, Sum):
+        return _added(groups(one, times, positions) for one in node.inputs)
+    if isinstance(node, Applied):
+        raise PlanError("groups of what is computed from groups cannot be evaluated yet", subject="query")
+    kept = tuple(positions)
+    return _added(_of_plan(part, times, kept) for part in node.parts)
+
+
+def _added(sizes: Iterable[Size]) -> Size:
+    found = list(sizes)
+    if all(size.number is not None for size in found):
+        return Size(sum(size.number or 0 for size in found))
+    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
+
+
+def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
+    plan = part.plan
+    if isinstance(plan, EndingPlan):
+        raise PlanError("groups over streams that end cannot be evaluated yet", subject=part.query.name)
+    if plan.empty:
+        return Size(0)
+    query = plan.query
+    facts = facts_of(query, {})
+    if facts is None:
+        return Size(0)
+    number, recent, windows = 1, dict[str, int](), 0
+    terms = [(p, query.select[p].term) for p in positions]
+    attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
+    lasting = [(p, term) for p, term in attributes if p in times.spans]
+    open_for = min((times.spans[p][0] + times.spans[p][1] + times.delay for p, _ in lasting), default=0)
+    for position, term in attributes:
+        if position in times.spans:
+            continue
+        if (key := exact_key(facts, facts.alone, term)) is not None:
+            number *= key.size
+        elif lasting and plan.clock.completes(term.occurrence):
+            recent[term.occurrence] = open_for
+        else:
+            raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
+    for position, term in lasting:
+        if term.occurrence not in recent:
+            before, after = times.spans[position]
+            step = before + after + 1 if before + after else _tick(query, term.occurrence)
+            windows = (before + after + times.delay) // step + 1
+            number *= windows
+    if not recent:
+        return Size(number)
+    return _of_rows(query, number, recent)
+
+
+def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
+    """So many for each row of some streams in the last time."""
+    bounds: list[int] = []
+    formula = [str(number)] if number > 1 else []
+    for alias, length in recent.items():
+        relation = query.occurrence(alias).relation
+        ticks = length // _tick(query, alias) + 1
+        found = [rate.most(ticks, _tick(query, alias)) for rate in relation.rates]
+        if found:
+            bounds.append(min(found))
+        else:
+            formula.append(f"{ticks} x rows of {relation.name} per timestamp")
+    if len(bounds) == len(recent):
+        return Size(number * prod(bounds))
+    return Size(None, " x ".join([*(str(b) for b in bounds), *formula]))
+
+
+def _tick(query: Query, alias: str) -> int:
+    column = query.occurrence(alias).relation.timestamp
+    return 1 if column is None else Space(query).tick(Attribute(alias, column))
