@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from streambound.query.formula import Formula
+from streambound.query.model import Attribute
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
-from streambound.query.values import Type
+from streambound.query.values import Type, Value
 from streambound.synopsis.statement import PlannedPart
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
@@ -45,6 +47,11 @@ class Times:
     def seen(self, row: tuple[Any, ...]) -> int | None:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
         return max((self._at(row, p) - span[0] for p, span in self._known(row)), default=None)
+
+    def lag(self, position: int) -> int | None:
+        """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
+        span = self.spans.get(position)
+        return None if span is None else span[1] + self.delay
 
     def end(self, row: tuple[Any, ...]) -> int | None:
         """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
@@ -173,7 +180,43 @@ class Framed:
     then: Framing
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed
+@dataclass(frozen=True)
+class Range:
+    """The values that a column has at most: an interval (None: open on that side), and a list if there is one."""
+
+    low: Value | None = None
+    high: Value | None = None
+    values: frozenset[Value] | None = None
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
+
+    The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
+    input. ``ranges`` are of columns of either by their positions. ``known`` says that none of the input's rows
+    comes later: all are there from the start.
+    """
+
+    formula: Formula
+    negated: bool
+    outer: Mapping[Attribute, int]
+    inner: Mapping[Attribute, int]
+    outer_ranges: Mapping[int, Range] = field(default_factory=dict)
+    inner_ranges: Mapping[int, Range] = field(default_factory=dict)
+    known: bool = False
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
+    ``evaluation.operators.guards``); the other inputs are those of the guards, in order."""
+
+    shown: tuple[int, ...]
+    sought: tuple[Sought, ...]
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded
 
 
 def nodes(node: Node) -> Iterator[Node]:
