@@ -1,0 +1,129 @@
+"""Formulas over rows in memory, computed by the embedded engine (see ``query.computed``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlglot import exp
+
+from streambound.errors import DataError
+from streambound.query.computed import DIGITS, expression, typed
+from streambound.query.values import Family, NotANumber, Type, Value, digits_of
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+Row: TypeAlias = Sequence[Value | None]
+Computed: TypeAlias = Callable[[Sequence[Row]], list[Value | None]]
+
+DIALECT, GIVEN, PLACE = "duckdb", "given", "place"
+_own = threading.local()
+_made: list[Any] = []
+
+
+def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) -> Computed:
+    """What computes a formula in Spark SQL: from encoded rows, in the order of ``columns``, encoded values.
+
+    Raises:
+        NotComputed: the formula has what is not computed.
+        DataError: (of what it gives) a value has no place in its type.
+    """
+    named = {name: f"c{number}" for number, (name, _) in enumerate(columns)}
+    given = {
+        name: (typed(exp.column(named[name], table=GIVEN, quoted=True), kind), kind) for name, kind in columns
+    }
+    sql = (
+        exp.select(exp.alias_(expression(formula, given, result), "v", quoted=True))
+        .from_(exp.to_table(GIVEN, dialect=DIALECT))
+        .order_by(exp.column(PLACE, table=GIVEN, quoted=True))
+        .sql(dialect=DIALECT)
+    )
+    kinds = [kind for _, kind in columns]
+
+    def compute(rows: Sequence[Row]) -> list[Value | None]:
+        if not rows:
+            return []
+        import duckdb
+
+        try:
+            connection = _connection()
+            connection.register(GIVEN, _table(rows, kinds))
+            found = connection.execute(sql).fetchall()
+            connection.unregister(GIVEN)
+        except duckdb.Error as error:
+            said = (str(error).splitlines() or [""])[0]
+            raise DataError(f"{formula} cannot be computed: {said}") from None
+        return [encoded(value, result) for (value,) in found]
+
+    return compute
+
+
+def encoded(value: Any, kind: Type) -> Value | None:
+    """A value as the engine returns it in its ordered form."""
+    if value is None or (kind.family is Family.NUMBER and isinstance(value, int)):
+        return value
+    return kind.encode(value)
+
+
+def _table(rows: Sequence[Row], kinds: Sequence[Type]) -> pa.Table:
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) if kinds else []
+    found = {f"c{n}": _array(columns[n], kind) for n, kind in enumerate(kinds)}
+    return pa.table({PLACE: pa.array(range(len(rows)), pa.int64()), **found})
+
+
+def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:
+    import pyarrow as pa
+
+    if kind.family is Family.NUMBER and kind.step is None:
+        plain = [None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values]
+        return pa.array(plain, pa.float64())
+    if kind.family is Family.NUMBER:
+        scale = 0 if kind.step == 1 else digits_of(kind.name)[1]
+        exact = [None if v is None else _decimal(v, scale) for v in values]
+        return pa.array(exact, pa.decimal128(DIGITS, scale))
+    if kind.family is Family.BOOLEAN:
+        return pa.array([None if v is None else bool(v) for v in values], pa.bool_())
+    if kind.family is Family.DATE:
+        return pa.array(values, pa.int32()).cast(pa.date32())
+    if kind.family is Family.TIMESTAMP:
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us"))
+    return pa.array(values, pa.string())
+
+
+def _decimal(value: Value, scale: int) -> Decimal:
+    units = int(value * 10**scale)
+    if abs(units) >= 10**DIGITS:
+        raise DataError(f"a number of more than {DIGITS} digits cannot be computed with")
+    return Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """The connection of this thread."""
+    import duckdb
+
+    found: duckdb.DuckDBPyConnection | None = getattr(_own, "connection", None)
+    if found is None:
+        found = duckdb.connect(config={"threads": 1})
+        found.execute("SET TimeZone = 'UTC'")
+        found.execute("SET enable_progress_bar = false")
+        _own.connection = found
+        _made.append(found)
+    return found
+
+
+def _close() -> None:
+    """A forked process could neither use its parent's connections nor close them."""
+    global _own
+    while _made:
+        _made.pop().close()
+    _own = threading.local()
+
+
+os.register_at_fork(before=_close)
