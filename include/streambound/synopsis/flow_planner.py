@@ -121,7 +121,9 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     base = block.selections[0].base
     kinds = tuple(base.type_of(output.term) for output in base.select)
     number = groups(first, times, range(len(keys)))
-    sizes = [number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
+    sizes = [
+        number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))
+    ]
     for one, r in pairs(then, reads):
         if each := _width(one, r, kinds, inputs)[1]:
             places = [r.positions[p] for p in sorted(_read(one))]
@@ -131,7 +133,15 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     total = _added(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
-    return Applied(Grouped(then, keys, tuple(reads), kinds), tuple(inputs), outputs, times.among(places), True, total.number, total.formula)
+    return Applied(
+        Grouped(then, keys, tuple(reads), kinds),
+        tuple(inputs),
+        outputs,
+        times.among(places),
+        True,
+        total.number,
+        total.formula,
+    )
 
 
 def pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
@@ -222,7 +232,9 @@ class _Inputs:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
             places = (*self.keys, *positions)
-            self._put((positions, ring), rows(self.statement, self.block.selections, places, self.values, ring))
+            self._put(
+                (positions, ring), rows(self.statement, self.block.selections, places, self.values, ring)
+            )
         return self.known[positions, ring]
 
     def _put(self, key: Any, node: Node) -> None:

@@ -7,15 +7,14 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
 from streambound.boundedness.questions import joined
-from streambound.constraints.space import Space, domain_of
+from streambound.constraints.space import domain_of
 from streambound.constraints.system import system
-from streambound.errors import PlanError
-from streambound.query.formula import AllOf, Formula, all_of, atoms_of
+from streambound.query.formula import AllOf, all_of, atoms_of
 from streambound.query.model import Attribute, Kind, Membership, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Block, Guard, Selection, Statement
@@ -54,7 +53,9 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves = planned_l
     nodes, sought = [outside], []
     for guard in selection.guards:
         node, one = _sought(statement, guard, leaf)
-        found = replace(one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges)
+        found = replace(
+            one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges
+        )
         nodes.append(node)
         sought.append(found)
     shown = tuple(range(len(selection.base.select)))
@@ -138,7 +139,11 @@ def _range(query: Query, position: int) -> Range:
     space, family = facts.space, facts.space.family(term)
     ends = (facts.closure.lower(term), facts.closure.upper(term))
     low, high = (None if end is None else space.value(family, end[0]) for end in ends)
-    lists = [frozenset(c.value for c in a.values) for a in query.where if isinstance(a, Membership) and a.attribute == term]
+    lists = [
+        frozenset(c.value for c in a.values)
+        for a in query.where
+        if isinstance(a, Membership) and a.attribute == term
+    ]
     if (domain := domain_of(query, term)) is not None and domain.values is not None:
         lists.append(frozenset(domain.values))
     return Range(low, high, frozenset.intersection(*lists) if lists else None)

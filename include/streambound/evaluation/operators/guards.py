@@ -9,14 +9,13 @@ docs/theory.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from streambound.evaluation.operators.conditions import (
     Coming,
     Outlook,
-    Terming,
     Terms,
     Tree,
     compared,
@@ -43,7 +42,9 @@ class Guards(Operator):
     def __init__(self, operation: Guarded, times: Sequence[Times]) -> None:
         self._shown = operation.shown
         self._times = times
-        self._guards = [_Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)]
+        self._guards = [
+            _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
+        ]
         self._waiting: dict[Waiting, int] = {}
         # By a time after which something that waits, or that is kept, asks or gives less.
         self._due: dict[int, dict[tuple[int, Any], None]] = {}
@@ -106,7 +107,9 @@ class Guards(Operator):
 
     def _passes(self, asked: Iterable[Any]) -> bool:
         """Whether a row passes now that has none of the matches that it must not have."""
-        return all(terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True))
+        return all(
+            terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True)
+        )
 
     def _meet(self, one: Waiting, guards: set[int], found: dict[Row, int]) -> None:
         """Tell that a row has found matches of some guards."""
@@ -175,7 +178,10 @@ class Guards(Operator):
 
     def dump(self) -> Any:
         """What it keeps: see ``Operator``."""
-        waiting = [[_plain(shown), [_plain(asked) for asked in all_], count] for (shown, all_), count in self._waiting.items()]
+        waiting = [
+            [_plain(shown), [_plain(asked) for asked in all_], count]
+            for (shown, all_), count in self._waiting.items()
+        ]
         return {
             "seen": self._seen,
             "waiting": sorted(waiting, key=compact_text),
@@ -224,7 +230,9 @@ class _Guard:
         coming = [Coming.of(p, inner, sought.inner_ranges) for p in self._offers.columns]
         self.outlook = Outlook(self._tree, mine, coming)
         back: Tree = mirrored(self._tree)
-        self.offer = Outlook(back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns])
+        self.offer = Outlook(
+            back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns]
+        )
         self._order = _Order(back, theirs)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
         # By what must be equal, then by what no row can serve for another in: the best of the rest.
