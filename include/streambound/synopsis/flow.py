@@ -13,7 +13,7 @@ are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -71,6 +71,28 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> Size:
+        """The size of what takes so many for each."""
+        if self.number is not None:
+            return Size(self.number * width)
+        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
+
+
+def together(sizes: Iterable[Size]) -> Size:
+    """The size of several things."""
+    found = list(sizes)
+    if all(size.number is not None for size in found):
+        return Size(sum(size.number or 0 for size in found))
+    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
+
+
+@dataclass(frozen=True)
 class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has."""
 
@@ -120,7 +142,8 @@ class Applied:
     """An operation on the rows of nodes.
 
     ``units`` are the values and counts that it keeps in the worst case, beside those below it; None if that
-    depends on what is not declared: then ``formula`` says on what.
+    depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its rows may
+    still change or be taken back, where that is known.
     """
 
     operation: Operation
@@ -130,6 +153,7 @@ class Applied:
     retracts: bool = True
     units: int | None = None
     formula: str = ""
+    standing: Size | None = None
 
 
 Node: TypeAlias = Leaf | Sum | Applied
