@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute
+from streambound.query.model import Atom, Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -240,7 +240,19 @@ class Guarded:
     sought: tuple[Sought, ...]
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded
+@dataclass(frozen=True)
+class Joined:
+    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+
+    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    """
+
+    columns: tuple[tuple[Attribute, ...], ...]
+    where: tuple[Atom, ...]
+    shown: tuple[Term, ...]
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | Joined
 
 
 def nodes(node: Node) -> Iterator[Node]:

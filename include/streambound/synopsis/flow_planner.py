@@ -9,6 +9,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
@@ -23,6 +24,7 @@ from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
 from streambound.synopsis.flow import Applied, Grouped, Guarded, Leaf, Node, Reads, Size, Sum, Times, together
 from streambound.synopsis.guarded import guarded
+from streambound.synopsis.joined import changing, joined_rows
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
@@ -42,7 +44,7 @@ def flow(statement: Statement, values: Values | None = None) -> Node:
         PlanError: something of it has no plan.
     """
     plain = tuple(b for b in statement.blocks if b.plain)
-    plain = tuple(b for b in plain if not _over_changes(b))
+    plain = tuple(b for b in plain if not (_over_changes(b) or any(map(_changes, b.selections))))
     found: list[Node] = []
     if plain:
         found.append(leaf(replace(statement, blocks=plain), values))
@@ -76,17 +78,10 @@ def leaf(statement: Statement, values: Values | None = None) -> Leaf:
 
 
 def _arriving(statement: Statement) -> Statement:
-    """A statement whose sub-queries' rows arrive, with weights, where they alone are read.
-
-    Raises:
-        PlanError: rows of one that changes are joined with others.
-    """
+    """A statement whose sub-queries' rows arrive, with weights."""
 
     def of(selection: Selection) -> Selection:
         found = selection.base.occurrences
-        if len(found) > 1 and any(o.relation.kind is RelationKind.VERSIONED for o in found):
-            message = "a join with a sub-query whose rows change cannot be evaluated yet"
-            raise PlanError(message, subject=statement.name)
         made = tuple(replace(o, relation=replace(o.relation, kind=RelationKind.STREAM)) for o in found)
         fed = tuple(m if o.relation.fed else o for o, m in zip(found, made, strict=True))
         return replace(selection, base=replace(selection.base, occurrences=fed))
@@ -158,6 +153,16 @@ def _different(node: Node) -> Node:
     )
 
 
+def _changes(selection: Selection) -> bool:
+    """Whether rows of several relations are joined, of which some change."""
+    return len(selection.base.occurrences) > 1 and bool(changing(selection))
+
+
+def _of_all(node: Node) -> Size:
+    """How many different rows of a node there may be at once, if they are kept for ever."""
+    return groups(node, node.times if node.retracts else Times(), range(len(node.outputs)))
+
+
 def rows(
     statement: Statement,
     selections: Iterable[Selection],
@@ -171,16 +176,21 @@ def rows(
         PlanError: they have no plan.
     """
     found, kept = list(selections), tuple(positions)
-    plain = [s for s in found if not (s.guards or s.as_of)]
+    plain = [s for s in found if not (s.guards or s.as_of or _changes(s))]
     nodes: list[Node] = []
     if plain:
         nodes.append(leaf(of_rows(statement, plain, ring, kept), values))
+    leaves = partial(leaf, values=values)
     for selection in found:
+        if selection in plain:
+            continue
+        base = selection.base
+        fewer = replace(base, ring=ring, select=tuple(base.select[p] for p in kept))
+        made = replace(selection, base=fewer)
         if selection.guards or selection.as_of:
-            base = selection.base
-            fewer = replace(base, ring=ring, select=tuple(base.select[p] for p in kept))
-            leaves = partial(leaf, values=values)
-            nodes.append(guarded(statement, replace(selection, base=fewer), leaves))
+            nodes.append(guarded(statement, made, leaves))
+        else:
+            nodes.append(joined_rows(statement, made, leaves, _of_all))
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
 
 
@@ -287,11 +297,18 @@ class _Inputs:
     def reads(self, one: Aggregate) -> Reads:
         """What an aggregate is computed from: of what the criterion says that it is bounded."""
         positions = sorted(_read(one).difference(self.keys))
-        if one.distinct or one.idempotent:
+        if one.distinct or one.idempotent or self._shows_existence(one):
             return self._different(one, tuple(positions))
         if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
             return self._weighed(one)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def _shows_existence(self, one: Aggregate) -> bool:
+        """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
+        if one.kind not in (Kind.SUM, Kind.MEAN) or one.function not in WEIGHED:
+            return False
+        keys = len(self.keys)
+        return all(nature(s, one, keys) is Nature.EXISTENCE for s in self.block.selections)
 
     def _of(self, positions: Sequence[int], number: int) -> Reads:
         return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
@@ -311,7 +328,7 @@ class _Inputs:
         try:
             return self._of(positions, self.rows(positions, BOOLEANS))
         except PlanError:
-            if one.distinct or one.by is not None:
+            if not one.idempotent or one.by is not None:
                 raise
         parts, order = extreme_rows(self.statement, self.block.selections, one, self.keys)
         found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))

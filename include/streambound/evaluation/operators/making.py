@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from streambound.evaluation.operators.groups import Groups
 from streambound.evaluation.operators.guards import Guards
+from streambound.evaluation.operators.joins import Joins
 from streambound.evaluation.operators.operator import Operator
-from streambound.synopsis.flow import Applied, Grouped, Guarded
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Joined
 
 
 def operator_of(node: Applied) -> Operator:
@@ -13,6 +14,8 @@ def operator_of(node: Applied) -> Operator:
     operation, times = node.operation, [one.times for one in node.inputs]
     if isinstance(operation, Guarded):
         return Guards(operation, times)
+    if isinstance(operation, Joined):
+        return Joins(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]
     retracts = [one.retracts for one in node.inputs]
     if isinstance(operation, Grouped):
