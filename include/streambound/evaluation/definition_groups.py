@@ -12,31 +12,33 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.definition_rows import HOLDS, Row, over_values, row_key, shown
+from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Test, Tests
-from streambound.query.scope import DOUBLE, INTEGER, STRING
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
 from streambound.query.values import NAN, NotANumber, Type
+
+Aggregated: TypeAlias = Callable[[Sequence[Row]], Any]
 
 SESSION_START, SESSION_END = "SESSION_START", "SESSION_END"
 
 
 def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
-    values = [value_type(one, types) for one in then.aggregates]
-    show, passes = shown(then.shown, types, values), _having(then.having, types, values)
     of = [aggregated(one, types) for one in then.aggregates]
+    pairs = []
     for group in _groups(then, rows):
         said = tuple(
             _session(one, group, then.session) if _of_session(one) else value(group)
             for one, value in zip(then.aggregates, of, strict=True)
         )
         # Outputs that are shown are keys, or the same in all rows of a group.
-        outputs = group[0].values if group else (None,) * len(types)
-        if passes(outputs, said):
-            yield Row(show(outputs, said))
+        pairs.append((group[0].values if group else (None,) * len(types), said))
+    values = [value_type(one, types) for one in then.aggregates]
+    kept = _having(then.having, types, values, pairs)
+    yield from map(Row, shown(then.shown, types, values, kept))
 
 
 def _groups(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -82,17 +84,17 @@ def _session(one: Aggregate, rows: Sequence[Row], gap: int | None) -> Any:
 
 
 def _having(
-    having: Having | None, outputs: Sequence[Type], values: Sequence[Type]
-) -> Callable[[tuple[Any, ...], tuple[Any, ...]], bool]:
+    having: Having | None, outputs: Sequence[Type], values: Sequence[Type], pairs: list[Pair]
+) -> list[Pair]:
     if having is None:
-        return lambda row, said: True
+        return pairs
     if having.formula is not None:
-        condition = over_values(having.formula, outputs, values, None)
-        return lambda row, said: bool(condition(row, said))
+        true = over_values(having.formula, outputs, values, BOOLEAN, pairs)
+        return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
     if having.tests is None:
         raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)
     tests = having.tests
-    return lambda row, said: _passes(tests, said)
+    return [pair for pair in pairs if _passes(tests, pair[1])]
 
 
 def _passes(tests: Test | Tests, said: tuple[Any, ...]) -> bool:
@@ -126,7 +128,7 @@ def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
     return next(dense, types[read[0]] if read else INTEGER)
 
 
-def aggregated(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], Any]:
+def aggregated(one: Aggregate, types: Sequence[Type]) -> Aggregated:
     """What computes an aggregate from the rows of a group.
 
     Raises:
@@ -136,38 +138,38 @@ def aggregated(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]
     if one.by is not None:
         return lambda rows: _by_column(one, rows)
     if one.kind is Kind.COUNT:
-        return lambda rows: len(_present(one, argument, rows))
+        return lambda rows: len(_present(one, argument(rows)))
     if one.kind is Kind.SUM:
         dense = value_type(one, types).step is None
-        return lambda rows: _sum(_present(one, argument, rows), dense)
+        return lambda rows: _sum(_present(one, argument(rows)), dense)
     if one.kind is Kind.MEAN:
-        return lambda rows: _mean(one, _present(one, argument, rows))
+        return lambda rows: _mean(one, _present(one, argument(rows)))
     if one.kind in (Kind.LEAST, Kind.GREATEST):
-        return lambda rows: _extremum(one, _present(one, argument, rows))
+        return lambda rows: _extremum(one, _present(one, argument(rows)))
     if one.kind in (Kind.FIRST, Kind.LAST):
-        return lambda rows: _in_time(one, argument, rows)
+        return lambda rows: _in_time(one, argument(rows), rows)
     if one.kind is Kind.ANY:
-        return lambda rows: min(_present(one, argument, rows), default=None)
+        return lambda rows: min(_present(one, argument(rows)), default=None)
     if one.kind is Kind.LIST:
-        return lambda rows: _list(one, sorted(_present(one, argument, rows)), types)
+        return lambda rows: _list(one, sorted(_present(one, argument(rows))), types)
     raise UnsupportedError(f"the approximate {one.text} is decided, and not defined exactly", place=one.place)
 
 
-def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Row], Any]:
-    """What an aggregate reads of a row: one value, or those of several columns (None: one is NULL)."""
+def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
+    """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
     if one.formula is not None:
-        of = over_values(one.formula, types, (), None)
-        return lambda row: of(row.values, ())
+        formula, kind = one.formula, value_type(one, types)
+        return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
     if one.polynomial is not None and one.kind is not Kind.COUNT:
-        return lambda row: _polynomial(one, row.values)
+        return lambda rows: [_polynomial(one, row.values) for row in rows]
     if len(one.arguments) == 1:
-        return lambda row: row.values[one.arguments[0]]
+        return lambda rows: [row.values[one.arguments[0]] for row in rows]
 
     def values(row: Row) -> Any:
         found = tuple(row.values[position] for position in one.arguments)
         return None if None in found else found
 
-    return values
+    return lambda rows: list(map(values, rows))
 
 
 def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
@@ -192,9 +194,9 @@ def _infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _present(one: Aggregate, argument: Callable[[Row], Any], rows: Iterable[Row]) -> list[Any]:
+def _present(one: Aggregate, given: Iterable[Any]) -> list[Any]:
     """What is not NULL; of DISTINCT each once."""
-    found = [value for value in map(argument, rows) if value is not None]
+    found = [value for value in given if value is not None]
     return list(dict.fromkeys(found)) if one.distinct else found
 
 
@@ -247,8 +249,8 @@ def _by_column(one: Aggregate, rows: Sequence[Row]) -> Any:
     return choose(pairs, key=row_key, default=(None, None))[1]
 
 
-def _in_time(one: Aggregate, argument: Callable[[Row], Any], rows: Sequence[Row]) -> Any:
-    pairs = [(_moment(row), argument(row)) for row in rows]
+def _in_time(one: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -> Any:
+    pairs = [(_moment(row), value) for row, value in zip(rows, values, strict=True)]
     return (min if one.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
 
 
