@@ -466,7 +466,9 @@ def _alike(one: _Typed, other: _Typed) -> tuple[_Typed, _Typed] | None:
     if other.null:
         return one, _Typed(_cast(exp.Null(), _engine_type(one.type)), one.type)
     if {one.type, other.type} == {DATE, TIMESTAMP}:
-        sides = [s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)]
+        sides = [
+            s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)
+        ]
         return sides[0], sides[1]
     if one.family is not other.family:
         return None
@@ -484,7 +486,9 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
     except DataError:
         return None
     if kind == DATE:
-        return _Typed(_cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE)
+        return _Typed(
+            _cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE
+        )
     return _Typed(_moment(_number(value)), TIMESTAMP)
 
 
@@ -640,8 +644,10 @@ def _concatenated(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 def _text(one: _Typed) -> exp.Expr | None:
     """A value as the text that every dialect writes; None of doubles, whose texts differ."""
-    if one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN) or one.null or (
-        one.number and one.type.step is not None
+    if (
+        one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
+        or one.null
+        or (one.number and one.type.step is not None)
     ):
         return _cast(one.node, "VARCHAR")
     return None
@@ -789,7 +795,9 @@ def _converted_to(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
         precision, scale = (int(part.name) for part in to.expressions)
         kind = parse_type(f"decimal({precision},{scale})") if scale else WHOLE
         wide = _cast(one.node, f"DECIMAL({DIGITS}, {scale})")
-        return _Typed(_cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale))
+        return _Typed(
+            _cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale)
+        )
     if to.this in exp.DataType.TEXT_TYPES and not to.expressions:
         made = _text(one)
         return None if made is None else _Typed(made, STRING)
