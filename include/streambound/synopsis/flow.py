@@ -252,7 +252,22 @@ class Joined:
     shown: tuple[Term, ...]
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | Joined
+@dataclass(frozen=True)
+class Hopped:
+    """Each row in each of its windows: see ``evaluation.operators.hops``.
+
+    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
+    its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    """
+
+    edges: tuple[tuple[int, bool], ...]
+    time: int
+    size: int
+    slide: int
+    cumulative: bool = False
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -13,7 +13,7 @@ from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, NullTest, Output, Query
+from streambound.query.model import Attribute, Column, NullTest, Output, Query
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
@@ -22,7 +22,7 @@ from streambound.query.values import Family, Type
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Leaf, Node, Reads, Size, Sum, Times, together
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Reads, Size, Sum, Times, together
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, joined_rows
 from streambound.synopsis.keys import exact_key
@@ -153,6 +153,39 @@ def _different(node: Node) -> Node:
     )
 
 
+def _sliding(selection: Selection, positions: Iterable[int]) -> dict[int, Column]:
+    """The outputs that are edges of windows that overlap."""
+    base = selection.base
+    terms = {p: base.select[p].term for p in positions}
+    columns = {p: base.column(term) for p, term in terms.items() if isinstance(term, Attribute)}
+    return {p: column for p, column in columns.items() if column.slide is not None}
+
+
+def _hopped(
+    statement: Statement, selection: Selection, positions: tuple[int, ...], values: Values | None
+) -> Node:
+    """The rows of a selection, each in each of its windows."""
+    base, sliding = selection.base, _sliding(selection, positions)
+    compared = {a for atom in selection.atoms for a in atom.attributes}
+    if any(base.select[p].term in compared for p in sliding):
+        message = "a comparison with windows that overlap cannot be evaluated yet"
+        raise PlanError(message, subject=statement.name)
+    alike = {(c.bucket, c.slide, c.cumulative) for c in sliding.values()}
+    terms = [base.select[p].term for p in sliding]
+    stamps = {moment[0] for t in terms if isinstance(t, Attribute) and (moment := base.moment(t))}
+    if len(alike) != 1 or len(stamps) != 1:
+        message = "several windows that overlap cannot be evaluated together yet"
+        raise PlanError(message, subject=statement.name)
+    ((size, slide, cumulative),), (stamp,) = alike, stamps
+    select = (*(base.select[p] for p in positions), Output("time", stamp))
+    wider = replace(selection, base=replace(base, select=select))
+    node = _rows(statement, [wider], tuple(range(len(select))), values)
+    edges = tuple((n, sliding[p].edge == "end") for n, p in enumerate(positions) if p in sliding)
+    operation = Hopped(edges, len(positions), size or 0, slide or 0, cumulative)
+    times = node.times.among({p: p for p in range(len(positions))})
+    return Applied(operation, (node,), node.outputs[:-1], times, node.retracts, 0)
+
+
 def _changes(selection: Selection) -> bool:
     """Whether rows of several relations are joined, of which some change."""
     return len(selection.base.occurrences) > 1 and bool(changing(selection))
@@ -176,6 +209,19 @@ def rows(
         PlanError: they have no plan.
     """
     found, kept = list(selections), tuple(positions)
+    if any(_sliding(s, kept) for s in found):
+        made = [_hopped(statement, s, kept, values) for s in found]
+        return made[0] if len(made) == 1 else Sum(tuple(made))
+    return _rows(statement, found, kept, values, ring)
+
+
+def _rows(
+    statement: Statement,
+    found: Sequence[Selection],
+    kept: tuple[int, ...],
+    values: Values | None,
+    ring: Ring = INTEGERS,
+) -> Node:
     plain = [s for s in found if not (s.guards or s.as_of or _changes(s))]
     nodes: list[Node] = []
     if plain:
@@ -390,6 +436,8 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     if isinstance(node.operation, Guarded):
         places = {p: place for p, place in enumerate(node.operation.shown) if p in positions}
         return groups(node.inputs[0], times.among(places), places.values())
+    if isinstance(node.operation, Hopped):
+        return groups(node.inputs[0], times, positions)
     if node.standing is None or (node.times and not any(p in node.times.spans for p in positions)):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
     return node.standing
@@ -430,10 +478,19 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             recent[term.occurrence] = open_for
         else:
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
+    counted = set[tuple[str, int, int | None]]()
     for position, term in lasting:
-        if term.occurrence not in recent:
-            before, after = times.spans[position]
-            step = before + after + 1 if before + after else _tick(query, term.occurrence)
+        before, after = times.spans[position]
+        slide = query.column(term).slide
+        # Both edges of a window are one time.
+        if (window := (term.occurrence, before + after, slide)) in counted:
+            continue
+        counted.add(window)
+        if slide is not None and term.occurrence in recent:
+            # Each row is in so many windows.
+            number *= -(-(before + after + 1) // slide)
+        elif term.occurrence not in recent:
+            step = slide or (before + after + 1 if before + after else _tick(query, term.occurrence))
             windows = (before + after + times.delay) // step + 1
             number *= windows
     if not recent:

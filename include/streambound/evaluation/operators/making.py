@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from streambound.evaluation.operators.groups import Groups
 from streambound.evaluation.operators.guards import Guards
+from streambound.evaluation.operators.hops import Hops
 from streambound.evaluation.operators.joins import Joins
 from streambound.evaluation.operators.operator import Operator
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Joined
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined
 
 
 def operator_of(node: Applied) -> Operator:
@@ -14,6 +15,8 @@ def operator_of(node: Applied) -> Operator:
     operation, times = node.operation, [one.times for one in node.inputs]
     if isinstance(operation, Guarded):
         return Guards(operation, times)
+    if isinstance(operation, Hopped):
+        return Hops(operation)
     if isinstance(operation, Joined):
         return Joins(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]
