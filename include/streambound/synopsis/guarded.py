@@ -7,32 +7,38 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from streambound.boundedness.questions import joined
-from streambound.constraints.space import Space, domain_of
-from streambound.constraints.system import system
 from streambound.errors import PlanError
-from streambound.query.formula import AllOf, Formula, all_of, atoms_of
-from streambound.query.model import Attribute, Kind, Membership, Output, Query
+from streambound.query.formula import AllOf, all_of, atoms_of
+from streambound.query.model import Attribute, Kind, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Block, Guard, Selection, Statement
-from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Range, Sought
-from streambound.synopsis.statement import bounded_parts, planned_parts
+from streambound.synopsis.conditions import (
+    Both,
+    Flag,
+    Pair,
+    Terming,
+    Tree,
+    condition,
+    mirrored,
+    pairs_of,
+    serving,
+)
+from streambound.synopsis.flow import Applied, Guarded, Node, Sought
+from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
 
 # The node of a statement of joins with filters.
 Leaves = Callable[[Statement], Node]
 
 
-def planned_leaf(statement: Statement) -> Leaf:
-    """The leaf of a statement of joins with filters, without the values of static relations."""
-    return Leaf(statement, planned_parts(bounded_parts(statement)))
-
-
-def guarded(statement: Statement, selection: Selection, leaf: Leaves = planned_leaf) -> Node:
+def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     """The rows of a SELECT with guards: its outputs.
+
+    Args:
+        leaf: gives the node of a statement of joins with filters.
 
     Under DISTINCT a row may come several times, and counts if it is there at all: guards that want a match
     are joins then.
@@ -50,18 +56,26 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves = planned_l
     asked = list(dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g)))
     rows, places = _with(selection.base, asked)
     outside = leaf(_of_one(statement, replace(selection, base=rows, guards=())))
-    ranges = _ranges(outside)
+    ranges = dict(enumerate(one.range for one in columns_of(outside)))
     nodes, sought = [outside], []
     for guard in selection.guards:
         node, one = _sought(statement, guard, leaf)
-        found = replace(one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges)
+        found = replace(
+            one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges
+        )
         nodes.append(node)
         sought.append(found)
     shown = tuple(range(len(selection.base.select)))
     operation = Guarded(shown, tuple(sought))
+    if any(node.retracts for node in nodes):
+        raise PlanError(
+            "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
+        )
+    size = _units(statement.name, operation, nodes)
     times = outside.times.among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
-    return Applied(operation, tuple(nodes), selection.base.outputs, times, retracts)
+    outputs = selection.base.outputs
+    return Applied(operation, tuple(nodes), outputs, times, retracts, size.number, size.formula)
 
 
 def _of_one(statement: Statement, selection: Selection) -> Statement:
@@ -102,43 +116,135 @@ def _sought(statement: Statement, guard: Guard, leaf: Leaves) -> tuple[Node, Sou
     ring = INTEGERS if arriving < 2 else BOOLEANS
     base, places = _with(replace(guard.base, select=(), ring=ring), asked)
     node = leaf(_of_one(statement, Selection(base, all_of(own))))
-    return node, Sought(between, guard.negated, {}, places, {}, _ranges(node), known=not arriving)
+    ranges = dict(enumerate(one.range for one in columns_of(node)))
+    return node, Sought(between, guard.negated, {}, places, {}, ranges, known=not arriving)
 
 
-def _ranges(node: Node) -> Mapping[int, Range]:
-    """The values that the columns of a node have at most, by their positions."""
-    if not isinstance(node, Leaf):
-        return {}
-    queries = [part.query for part in node.parts]
-    return {
-        p: found
-        for p in range(len(node.outputs))
-        if (found := reduce(_either, (_range(query, p) for query in queries), None)) is not None
-    }
+@dataclass(frozen=True)
+class _Side:
+    """What is kept of the rows of one side of a guard: their terms, as far as the other side may ask them."""
+
+    tree: Tree
+    terming: Terming
+    node: Node
+    values: Sequence[Values]
+    other: _Side | None = None
+
+    def beside(self, other: _Side) -> _Side:
+        """It, compared with the other side."""
+        return replace(self, other=other)
+
+    def _span(self, term: int) -> tuple[int, int] | None:
+        return self.node.times.spans.get(self.terming.columns[term])
+
+    def _until(self, pair: Pair) -> int | None:
+        """How long after the timestamp of a row its time is before all that come; None: it may never be."""
+        assert self.other is not None
+        span, place = self._span(pair.mine), self.other.terming.columns[pair.theirs]
+        lag, scale = self.other.node.times.lag(place), self.other.node.times.scales.get(place, 1)
+        return None if span is None or lag is None else span[0] - pair.offset * scale + lag
+
+    def life(self, tree: Tree | None = None) -> int | None:
+        """How long after its timestamp a row may be matched by what comes; None: for ever."""
+        tree = self.tree if tree is None else tree
+        if isinstance(tree, Pair):
+            if tree.op not in (Op.GT, Op.GE, Op.EQ) or (until := self._until(tree)) is None:
+                return None
+            return until - (tree.op is Op.GT)
+        if isinstance(tree, Flag):
+            return None
+        lives = [self.life(part) for part in tree.parts]
+        known = [life for life in lives if life is not None]
+        if isinstance(tree, Both):
+            return min(known, default=None)
+        return max(known, default=-1) if len(known) == len(lives) else None
+
+    def lasting(self, served: frozenset[int] = frozenset()) -> tuple[int, list[int]]:
+        """How many different terms are kept for ever, and how long others are beside.
+
+        Args:
+            served: terms of which one row can serve for another: of one of them there is one value.
+
+        Raises:
+            PlanError: there is no such number.
+        """
+        number, windows, free = 2 ** len(self.terming.tests), list[int](), bool(served)
+        for term in range(len(self.terming.columns)):
+            pairs = [pair for pair in pairs_of(self.tree) if pair.mine == term]
+            untils = [until for pair in pairs if (until := self._until(pair)) is not None]
+            if len(untils) == len(pairs):
+                windows.append(max(untils))
+                continue
+            count = self._count(term, pairs)
+            if count is None:
+                if term not in served or not free:
+                    name = self.node.outputs[self.terming.columns[term]][0]
+                    raise PlanError(f"no plan was found: {name} is compared with rows that come for ever")
+                free, count = False, 1
+            number *= count
+        return number, windows
+
+    def _count(self, term: int, pairs: Sequence[Pair]) -> int | None:
+        """The values of a term that those of the other side can tell apart, NULL among them."""
+        assert self.other is not None
+        mine = self.values[self.terming.columns[term]]
+        theirs = [self.other.values[self.other.terming.columns[pair.theirs]] for pair in pairs]
+        if mine.count is not None:
+            return mine.count
+        if any(pair.offset for pair in pairs):
+            return None
+        if all(pair.op in (Op.EQ, Op.NE) for pair in pairs) and all(
+            t.range.values is not None for t in theirs
+        ):
+            return 2 + sum(len(t.range.values or ()) for t in theirs)
+        lows, highs = [t.range.low for t in theirs], [t.range.high for t in theirs]
+        if None in lows or None in highs:
+            return None
+        between = mine.between(min(lows), max(highs))  # type: ignore[type-var]
+        return None if between is None else between + 3
 
 
-def _either(one: Range | None, other: Range) -> Range:
-    if one is None:
-        return other
-    lows, highs = (one.low, other.low), (one.high, other.high)
-    return Range(
-        None if None in lows else min(lows),  # type: ignore[type-var]
-        None if None in highs else max(highs),  # type: ignore[type-var]
-        None if one.values is None or other.values is None else one.values | other.values,
-    )
+def _units(name: str, operation: Guarded, nodes: Sequence[Node]) -> Size:
+    """What guards keep in the worst case.
+
+    Raises:
+        PlanError: there is no such number.
+    """
+    values = [columns_of(node) for node in nodes]
+    found: list[Size] = []
+    number, windows, width, ends = 1, list[int](), len(operation.shown) + 1, True
+    for one, node, columns in zip(operation.sought, nodes[1:], values[1:], strict=True):
+        tree, asks, offers = condition(one.formula, one.outer, one.inner)
+        rows, matches = _Side(tree, asks, nodes[0], values[0]), _Side(mirrored(tree), offers, node, columns)
+        rows, matches = rows.beside(matches), matches.beside(rows)
+        width += len(asks.columns) + len(asks.tests)
+        found.append(_kept(matches, one).times(max(1, len(offers.columns) + len(offers.tests))))
+        life = -1 if one.known else rows.life()
+        if life is not None:
+            windows.append(life)
+            continue
+        ends = False
+        mine, further = rows.lasting()
+        number *= mine + 1
+        windows += further
+    if ends:
+        number = 0
+    for position in operation.shown if not ends else ():
+        count = values[0][position].count
+        if count is None:
+            shown = nodes[0].outputs[position][0]
+            raise PlanError(f"no plan was found: rows that show {shown} wait for ever", subject=name)
+        number *= count
+    found.append(total([Size(number), rows_within(nodes[0], max(windows, default=-1))]).times(width))
+    return total(found)
 
 
-def _range(query: Query, position: int) -> Range:
-    term = query.select[position].term
-    if not isinstance(term, Attribute):
-        return Range(term.value, term.value, frozenset((term.value,)) if term.value is not None else None)
-    facts = system(query)
-    if facts.closure is None:
-        return Range()
-    space, family = facts.space, facts.space.family(term)
-    ends = (facts.closure.lower(term), facts.closure.upper(term))
-    low, high = (None if end is None else space.value(family, end[0]) for end in ends)
-    lists = [frozenset(c.value for c in a.values) for a in query.where if isinstance(a, Membership) and a.attribute == term]
-    if (domain := domain_of(query, term)) is not None and domain.values is not None:
-        lists.append(frozenset(domain.values))
-    return Range(low, high, frozenset.intersection(*lists) if lists else None)
+def _kept(matches: _Side, one: Sought) -> Size:
+    """How many rows a guard keeps that rows to come may match."""
+    if one.known:
+        return Size(None, "rows of what is known beforehand")
+    life = matches.life()
+    if life is not None:
+        return rows_within(matches.node, life)
+    number, windows = matches.lasting(serving(matches.tree))
+    return total([Size(number), rows_within(matches.node, max(windows, default=-1))])

@@ -9,25 +9,24 @@ docs/theory.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.conditions import (
+from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.query.model import Op
+from streambound.synopsis.conditions import (
     Coming,
     Outlook,
-    Terming,
     Terms,
     Tree,
     compared,
     condition,
+    directions,
     equalities,
     mirrored,
-    pairs_of,
     true_of,
 )
-from streambound.evaluation.operators.operator import Changes, Operator, Row
-from streambound.query.model import Op
 from streambound.synopsis.flow import Guarded, Sought, Times
 from streambound.synopsis.serial import compact_text, decoded, plain
 
@@ -43,7 +42,9 @@ class Guards(Operator):
     def __init__(self, operation: Guarded, times: Sequence[Times]) -> None:
         self._shown = operation.shown
         self._times = times
-        self._guards = [_Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)]
+        self._guards = [
+            _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
+        ]
         self._waiting: dict[Waiting, int] = {}
         # By a time after which something that waits, or that is kept, asks or gives less.
         self._due: dict[int, dict[tuple[int, Any], None]] = {}
@@ -106,7 +107,9 @@ class Guards(Operator):
 
     def _passes(self, asked: Iterable[Any]) -> bool:
         """Whether a row passes now that has none of the matches that it must not have."""
-        return all(terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True))
+        return all(
+            terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True)
+        )
 
     def _meet(self, one: Waiting, guards: set[int], found: dict[Row, int]) -> None:
         """Tell that a row has found matches of some guards."""
@@ -175,7 +178,10 @@ class Guards(Operator):
 
     def dump(self) -> Any:
         """What it keeps: see ``Operator``."""
-        waiting = [[_plain(shown), [_plain(asked) for asked in all_], count] for (shown, all_), count in self._waiting.items()]
+        waiting = [
+            [_plain(shown), [_plain(asked) for asked in all_], count]
+            for (shown, all_), count in self._waiting.items()
+        ]
         return {
             "seen": self._seen,
             "waiting": sorted(waiting, key=compact_text),
@@ -224,8 +230,10 @@ class _Guard:
         coming = [Coming.of(p, inner, sought.inner_ranges) for p in self._offers.columns]
         self.outlook = Outlook(self._tree, mine, coming)
         back: Tree = mirrored(self._tree)
-        self.offer = Outlook(back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns])
-        self._order = _Order(back, theirs)
+        self.offer = Outlook(
+            back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns]
+        )
+        self._order = _Order(back)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
         # By what must be equal, then by what no row can serve for another in: the best of the rest.
         self._kept: dict[Row, dict[Row, list[Terms]]] = {}
@@ -315,13 +323,10 @@ class _Guard:
 class _Order:
     """Which of two rows that a guard may find serves for the other: it meets all that the other meets."""
 
-    def __init__(self, tree: Tree, columns: int) -> None:
-        asked: list[set[bool | None]] = [set() for _ in range(columns)]
-        for pair in pairs_of(tree):
-            least = pair.op in (Op.LT, Op.LE)
-            asked[pair.mine].add(least if least or pair.op in (Op.GT, Op.GE) else None)
-        self._least = [n for n in range(columns) if asked[n] == {True}]
-        self._greatest = [n for n in range(columns) if asked[n] == {False}]
+    def __init__(self, tree: Tree) -> None:
+        ways = directions(tree)
+        self._least = [term for term, least in ways.items() if least is True]
+        self._greatest = [term for term, least in ways.items() if least is False]
 
     def group(self, terms: Terms) -> Row:
         """What must be the same of two rows for one to serve for the other."""

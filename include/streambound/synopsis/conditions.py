@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.operator import Row
 from streambound.query.formula import AllOf, AnyOf, Formula, holds
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, NullTest, Op
 from streambound.synopsis.flow import Range, Times
@@ -28,6 +27,7 @@ _HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.GE: operator.ge,
     Op.GT: operator.gt,
 }
+Row: TypeAlias = tuple[Any, ...]
 Terms: TypeAlias = tuple[Any, ...]
 
 
@@ -126,6 +126,21 @@ def pairs_of(tree: Tree) -> list[Pair]:
     if isinstance(tree, (Both, Either)):
         return [pair for part in tree.parts for pair in pairs_of(part)]
     return [tree] if isinstance(tree, Pair) else []
+
+
+def directions(tree: Tree) -> dict[int, bool | None]:
+    """Of each term of mine that is compared whether a lesser value serves for a greater one (True), a greater
+    for a lesser (False), or none for another."""
+    found: dict[int, set[bool | None]] = {}
+    for pair in pairs_of(tree):
+        least = pair.op in (Op.LT, Op.LE)
+        found.setdefault(pair.mine, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
+    return {term: ways.pop() if len(ways) == 1 else None for term, ways in found.items()}
+
+
+def serving(tree: Tree) -> frozenset[int]:
+    """The terms of mine of which one value serves for another."""
+    return frozenset(term for term, least in directions(tree).items() if least is not None)
 
 
 def equalities(tree: Tree) -> tuple[Pair, ...]:
