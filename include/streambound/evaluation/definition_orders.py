@@ -19,7 +19,9 @@ from streambound.query.values import Family, Type
 Order: TypeAlias = Sequence[tuple[int, bool]]
 _DAY = 86_400_000_000
 _RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST")
+# What tells a row by its place, and the names of it that pass over no row.
 _PLACES = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+_OF_PLACES = (*_PLACES, "FIRST", "LAST")
 
 
 def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
@@ -36,7 +38,7 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """Each row with what the functions say of those around it."""
-    of = [None if over.aggregate is None else aggregated(over.aggregate, types) for over in then.functions]
+    of = [_aggregated(over, types) for over in then.functions]
     # Equal rows are told apart: each has its own place in an order.
     own = [Row(row.values, row.moment) for row in rows]
     said: dict[int, list[Any]] = {id(row): [] for row in own}
@@ -49,6 +51,17 @@ def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     kinds = [value_type(over, types) for over in then.functions]
     for row, values in zip(own, shown(then.shown, types, kinds, pairs), strict=True):
         yield Row(values, row.moment)
+
+
+def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
+    """What a function computes of the rows of its frame; None of one that tells a row by its place."""
+    if over.name in _PLACES and (over.aggregate is None or over.aggregate.function in _OF_PLACES):
+        return None
+    if over.name in _RANKS:
+        return None
+    if over.aggregate is None:
+        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", place=over.place)
+    return aggregated(over.aggregate, types)
 
 
 def _partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
@@ -89,10 +102,8 @@ def _value(
 ) -> Any:
     if over.name in _RANKS:
         return _of_order(over, ordered, place)
-    if over.name in _PLACES:
-        return _of_place(over, ordered, place, types)
     if value is None:
-        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", place=over.place)
+        return _of_place(over, ordered, place, types)
     return value(_frame(over, ordered, place, types))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from streambound.evaluation.expressions import compiled
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
 from streambound.query.values import Type
+from streambound.query.windows import END
 
 HOLDS = {
     Op.LT: operator.lt,
@@ -79,6 +80,7 @@ def computed(
     """Tuples with columns that are computed from them; once for each window, if they are in several."""
     made = [dict(row) for row in rows]
     given = tuple((c.name, c.type) for c in relation.stored)
+    windows: dict[Any, list[Column]] = {}
     for column in columns:
         if not column.of:
             continue
@@ -87,7 +89,32 @@ def computed(
         of = _computed(column.formula, given, column.type)
         values = of([tuple(row[name] for name, _ in given) for row in made])
         made = [{**row, column.name: value} for row, value in zip(made, values, strict=True)]
+        if column.slide is not None:
+            windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
+    for edges in windows.values():
+        made = [one for row in made for one in _in_windows(row, edges)]
     return made
+
+
+def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[str, Any]]:
+    """A tuple once for each window that it is in, of windows of one kind; it has the edges of the last."""
+    one = edges[0]
+    (stamp,), size, slide = one.of, one.bucket, one.slide
+    ends = [edge for edge in edges if _edge(edge) == END]
+    if f"`{stamp}`" not in (one.formula or "").split(",")[0] or size is None or slide is None:
+        raise UnsupportedError(f"{one.name} is decided, and cannot be computed")
+    if one.cumulative and not ends:
+        raise UnsupportedError(
+            f"{one.name} is of several windows that begin together", fix="group by the end too"
+        )
+    moved = [edge for edge in edges if not one.cumulative or _edge(edge) == END]
+    last = row[one.name] if _edge(one) == END else row[one.name] + size
+    for earlier in range(0, last - row[stamp], slide):
+        yield {**row, **{edge.name: row[edge.name] - earlier for edge in moved}}
+
+
+def _edge(column: Column) -> str:
+    return (column.formula or "").split("(")[0]
 
 
 # Each is asked at every marker.
