@@ -103,7 +103,7 @@ def defined(one: Aggregate, bag: Mapping[Row, int]) -> Any:
         return sorted(values)[-1]
     if one.kind is Kind.LIST:
         return f"[{', '.join(KINDS[one.arguments[0]].text(value) for value in sorted(values))}]"
-    real = any(isinstance(v, float) or v == NAN for v in values)
+    real = one.type_of(lambda p: KINDS[p]).step is None
     if one.kind is Kind.SUM:
         total = _total(values)
         return total if total == NAN or not real else float(total)
@@ -138,7 +138,7 @@ def _computed(one: Aggregate, values: tuple[Any, ...]) -> Any:
     found = sum(
         (by * math.prod(Fraction(known[p]) for p in places) for by, places in one.polynomial), Fraction(0)
     )
-    return float(found) if REAL in one.arguments else found
+    return float(found) if REAL in one.arguments and one.kind is not Kind.SUM else found
 
 
 def _correlation(found: Sequence[tuple[Any, ...]]) -> Any:

@@ -2,9 +2,9 @@
 
 See "Top-n" in docs/theory.md. Where rows only come, a rank only grows. So of each partition the rows up to
 the last rank that is told from later ones are kept; what is displaced from them leaves for good: it is
-answered (``rn > n``) or is taken back, and is forgotten. RANK and DENSE_RANK keep all rows of a tie. Where rows
-are taken back, or later ranks are shown, any row can come to have any rank, so all of a partition are kept:
-these must be finitely many, or the partition must end.
+answered (``rn > n``) or is taken back, and is forgotten. RANK and DENSE_RANK keep all rows of a tie. Where
+rows are taken back, or later ranks are shown, any row can come to have any rank, so all of a partition are
+kept: these must be finitely many, or the partition must end.
 
 The order is that of the columns named, NULL first ascending and last descending (as in Spark); rows that tie
 are in the order of all their values from left to right, NULL first. So neither arrival nor cuts of history
