@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from streambound.errors import DataError, StreamboundError, meant
-from streambound.evaluation.events import Answer, batches, encode_static
+from streambound.evaluation.events import Answer, answers, batches, encode_static
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.query.corpus import CorpusLine
@@ -48,7 +48,8 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
         found = document(line.id, reference(query, arriving, static), lambda: None)
         return with_initial(found, initial(query, static))
     evaluation = statement_pass(query, static)
-    return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
+    found = document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
+    return with_initial(found, answers(query, None, evaluation.initial))
 
 
 def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> None:
@@ -72,8 +73,8 @@ def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any
 
 def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
     """The JSON object of a query's answers; ``peak`` is asked once all answers are in."""
-    answers = [answer_json(answer) for marker in found for answer in marker]
-    return {"query": query, "answers": answers, "peak_units": peak()}
+    every = [answer_json(answer) for marker in found for answer in marker]
+    return {"query": query, "answers": every, "peak_units": peak()}
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

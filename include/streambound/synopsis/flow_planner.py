@@ -15,20 +15,20 @@ from streambound.constraints.space import Space
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, NullTest, Output, Query
 from streambound.query.model import Kind as RelationKind
-from streambound.query.operators import Aggregate, Grouping, Kind, Shown
+from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type
+from streambound.synopsis import widths
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Reads, Size, Sum, Times, together
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Ranked, Reads, Size, Sum, Times, together
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, joined_rows
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
-from streambound.synopsis.widths import width
 
 Values = Callable[[Query], StaticValues]
 _DAY = 86_400_000_000
@@ -139,7 +139,20 @@ def _block(statement: Statement, block: Block, values: Values | None) -> Node:
     node = rows(statement, block.selections, range(len(block.selections[0].base.select)), values)
     if block.then is None:
         return _different(node) if block.ring.idempotent else node
+    if isinstance(block.then, Ranking):
+        return _ranked(node, block.then)
     raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
+
+
+def _ranked(node: Node, then: Ranking) -> Node:
+    each, every = widths.ranked(then, len(node.outputs), node.retracts)
+    sizes = [groups(node, node.times, then.partition).times(each)] if each else []
+    if every:
+        sizes.append(groups(node, node.times, range(len(node.outputs))).times(every))
+    size = together(sizes)
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
 
 
 def _different(node: Node) -> Node:
@@ -278,7 +291,7 @@ def _width(
 ) -> tuple[int, int]:
     if reads.weighed:
         return 2, 0
-    return width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
+    return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
 
 
 def _read(aggregate: Aggregate) -> set[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from streambound.evaluation.operators.conditions import test_of
+from streambound.synopsis.conditions import test_of
 from streambound.evaluation.operators.operator import Changes, Operator, Row, ordering
 from streambound.query.formula import all_of
 from streambound.query.model import Attribute, Join, Op

@@ -7,7 +7,8 @@ from streambound.evaluation.operators.guards import Guards
 from streambound.evaluation.operators.hops import Hops
 from streambound.evaluation.operators.joins import Joins
 from streambound.evaluation.operators.operator import Operator
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined
+from streambound.evaluation.operators.ranks import Ranks
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, Ranked
 
 
 def operator_of(node: Applied) -> Operator:
@@ -24,4 +25,6 @@ def operator_of(node: Applied) -> Operator:
     if isinstance(operation, Grouped):
         keys = {p: p for p in range(len(operation.keys))}
         return Groups(operation, types, times[0].among(keys), retracts)
+    if isinstance(operation, Ranked):
+        return Ranks(operation.then, types[0], times[0], retracts[0])
     raise AssertionError(operation)
