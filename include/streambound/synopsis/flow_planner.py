@@ -136,6 +136,8 @@ def _of_part(part: PlannedPart) -> Times | None:
 def _block(statement: Statement, block: Block, values: Values | None) -> Node:
     if isinstance(block.then, Grouping):
         return _grouped(statement, block, block.then, values)
+    if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
+        block = _shown_alone(block, block.then)
     node = rows(statement, block.selections, range(len(block.selections[0].base.select)), values)
     if block.then is None:
         return _different(node) if block.ring.idempotent else node
@@ -144,11 +146,33 @@ def _block(statement: Statement, block: Block, values: Values | None) -> Node:
     raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
 
 
+def _shown_alone(block: Block, then: Ranking) -> Block:
+    """A block of ranks without outputs that are neither shown nor sorted by: ties are kept whole."""
+    if any(shown.formula for shown in then.shown):
+        return block
+    used = sorted({*then.partition, *(p for p, _ in then.order), *(p for s in then.shown for p in s.outputs)})
+    at = {p: n for n, p in enumerate(used)}
+    fewer = replace(
+        then,
+        partition=tuple(at[p] for p in then.partition),
+        order=tuple((at[p], descends) for p, descends in then.order),
+        shown=tuple(replace(s, outputs=tuple(at[p] for p in s.outputs)) for s in then.shown),
+    )
+    selections = (
+        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used))) for s in block.selections
+    )
+    return replace(block, selections=tuple(selections), then=fewer)
+
+
 def _ranked(node: Node, then: Ranking) -> Node:
     each, every = widths.ranked(then, len(node.outputs), node.retracts)
     sizes = [groups(node, node.times, then.partition).times(each)] if each else []
     if every:
-        sizes.append(groups(node, node.times, range(len(node.outputs))).times(every))
+        # So many different values has the order of the rows that tie for one of the first ranks.
+        ties = 1 if then.keeps_all(node.retracts) else then.last
+        free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
+        kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
+        sizes.append(groups(node, node.times, kept).times(every * ties))
     size = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
