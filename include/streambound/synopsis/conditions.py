@@ -156,6 +156,11 @@ class Terming:
     columns: tuple[int, ...]
     tests: tuple[Callable[[Row], bool], ...]
 
+    @property
+    def width(self) -> int:
+        """How many terms there are."""
+        return len(self.columns) + len(self.tests)
+
     def __call__(self, row: Row) -> Terms:
         return (*(row[p] for p in self.columns), *(test(row) for test in self.tests))
 
