@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -229,7 +229,7 @@ class Coming:
 
     lag: int | None = None
     scale: int = 1
-    range: Range = Range()
+    range: Range = field(default_factory=Range)
 
     @classmethod
     def of(cls, position: int, times: Times, ranges: Mapping[int, Range]) -> Coming:
@@ -246,7 +246,7 @@ class Outlook:
         self._of_column = [[pair for pair in pairs_of(tree) if pair.mine == n] for n in range(columns)]
 
     def rest(self, terms: Terms, seen: int | None) -> Terms | None:
-        """The terms as far as they matter for what comes; None if nothing that comes can meet the condition."""
+        """The terms as far as they matter for what comes; None if nothing that comes is a match."""
         if not self._possible(self._tree, terms, seen):
             return None
         return (
@@ -304,9 +304,9 @@ class Outlook:
         if type(value) is tuple:
             return (value[0],)
         coming = self._coming[pair.theirs]
-        if coming.lag is not None and type(value) is int and seen is not None:
-            if seen > (value - pair.offset) * coming.scale + coming.lag:
-                return BELOW
+        late = seen is not None and coming.lag is not None and type(value) is int
+        if late and seen > (value - pair.offset) * coming.scale + coming.lag:
+            return BELOW
         if pair.offset:
             return None
         known = coming.range

@@ -7,7 +7,7 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -18,9 +18,9 @@ from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.errors import PlanError
 from streambound.query.formula import AllOf, Formula, all_of, any_of, atoms_of
-from streambound.query.model import Attribute, Join, Kind, NullTest, Op, Output, Query
+from streambound.query.model import Attribute, Join, Kind, NullTest, Op, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.statement import Block, Guard, Selection, Statement
+from streambound.query.statement import Guard, Selection, Statement
 from streambound.synopsis.conditions import (
     Both,
     Flag,
@@ -33,10 +33,8 @@ from streambound.synopsis.conditions import (
     serving,
 )
 from streambound.synopsis.flow import Applied, Guarded, Node, Sought
+from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
-
-# The node of a statement of joins with filters.
-Leaves = Callable[[Statement], Node]
 
 
 def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
@@ -57,7 +55,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             guards=tuple(g for g in selection.guards if g.negated),
         )
     if not selection.guards:
-        return leaf(_of_one(statement, selection))
+        return looked_up(statement, selection, leaf)
     outside, places = _outside(statement, selection, leaf)
     found = [_planned(statement, selection, guard, outside, places, leaf) for guard in selection.guards]
     nodes = (outside, *(one.node for one in found))
@@ -79,11 +77,11 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
     if not selection.base.ring.idempotent:
         # Their time is that of the rows: it costs nothing, and says what has been seen.
         asked.update(dict.fromkeys(_stamps(selection, ())))
-    rows, places = _with(selection.base, asked)
+    rows, places = showing(selection.base, list(asked))
     positive = [g for g in selection.guards if not g.negated]
     within = _within(joined(selection, positive), selection.base) if positive else ()
     formula = all_of((selection.formula, *within))
-    return leaf(_of_one(statement, replace(selection, base=rows, formula=formula, guards=()))), places
+    return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
 
 
 def _stamps(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
@@ -185,12 +183,6 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
     return total([waiting, *(one.kept for one in guards)])
 
 
-def _of_one(statement: Statement, selection: Selection) -> Statement:
-    """A statement of one SELECT."""
-    base = selection.base
-    return Statement(statement.name, statement.sql, (Block(base.ring, (selection,)),), base.outputs)
-
-
 def _inner(guard: Guard) -> frozenset[Attribute]:
     aliases = {o.alias for o in guard.base.occurrences}
     return frozenset(a for a in _read(guard) if a.occurrence in aliases)
@@ -198,17 +190,6 @@ def _inner(guard: Guard) -> frozenset[Attribute]:
 
 def _read(guard: Guard) -> tuple[Attribute, ...]:
     return tuple(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
-
-
-def _with(base: Query, asked: Iterable[Attribute]) -> tuple[Query, dict[Attribute, int]]:
-    """A query that also shows some columns, and where it shows each."""
-    places = {o.term: p for p, o in reversed(list(enumerate(base.select))) if isinstance(o.term, Attribute)}
-    select = list(base.select)
-    for attribute in asked:
-        if attribute not in places:
-            places[attribute] = len(select)
-            select.append(Output(str(attribute), attribute))
-    return replace(base, select=tuple(select)), places
 
 
 def _sought(
@@ -224,8 +205,8 @@ def _sought(
     arriving = sum(o.relation.kind is not Kind.STATIC for o in guard.base.occurrences)
     within = _within(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
-    base, mine = _with(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
-    node = leaf(_of_one(statement, Selection(base, all_of((*own, *within)))))
+    base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
+    node = leaf(of_one(statement, Selection(base, all_of((*own, *within)))))
     outer = {a: places[a] for a in read if a not in inner}
     return node, Sought(between, guard.negated, outer, mine, known=not arriving)
 
@@ -238,8 +219,8 @@ def _through(
     read = [a for a in _read(guard) if a not in inner]
     read += [a for a in _stamps(selection, [guard]) if a in places and a not in read]
     whole = joined(replace(selection, guards=()), [guard])
-    base, shown = _with(replace(whole.base, select=(), ring=BOOLEANS), read)
-    node = leaf(_of_one(statement, replace(whole, base=base)))
+    base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
+    node = leaf(of_one(statement, replace(whole, base=base)))
     found = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
     formula = all_of(_same(a, found[a], selection.base.nullable(a)) for a in read)
     outer, mine = {a: places[a] for a in read}, {found[a]: shown[a] for a in read}
