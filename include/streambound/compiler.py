@@ -30,6 +30,8 @@ from streambound.query.parse import queries, read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
+from streambound.synopsis.flow import Node, formula_of, units_of
+from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart, planned_parts, sizing
 
@@ -92,6 +94,8 @@ class Planned(Decided):
     planned_parts: tuple[PlannedPart, ...] = ()
     units_formula: str | None = None
     unplanned: str | None = None
+    # What is evaluated of groups, ranks, frames and guards; of others the parts are all there is.
+    node: Node | None = None
 
     @property
     def plans(self) -> tuple[AnyPlan, ...]:
@@ -103,7 +107,7 @@ class Planned(Decided):
         """Stored values and counts in the worst case; None if there is no number."""
         if not self.verdict.bounded or self.unplanned is not None or self.units_formula is not None:
             return None
-        return sum(plan.units or 0 for plan in self.plans)
+        return sum(plan.units or 0 for plan in self.plans) if self.node is None else units_of(self.node)
 
 
 def parsed(
@@ -198,8 +202,16 @@ def planned(job: Decided) -> Planned:
     known = Planned(**vars(job))
     if not job.verdict.bounded:
         return known
-    if (unplanned := job.statement.unevaluated or job.decision.unplanned) is not None:
-        return replace(known, unplanned=unplanned)
+    if job.statement.unevaluated is not None:
+        return replace(known, unplanned=job.statement.unevaluated)
+    if not job.statement.plain:
+        try:
+            node = flow(job.statement)
+        except PlanError as error:
+            return replace(known, unplanned=error.message)
+        return replace(known, node=node, units_formula=formula_of(node))
+    if job.decision.unplanned is not None:
+        return replace(known, unplanned=job.decision.unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(known, units_formula=f"keys x classes of the static values of {', '.join(named)}")

@@ -13,13 +13,13 @@ are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute
+from streambound.query.model import Atom, Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -68,6 +68,28 @@ class Times:
         """The times of rows of which only some positions are left, under other numbers."""
         spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
         return Times(spans, self.delay, {positions[p]: n for p, n in self.scales.items() if p in positions})
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> Size:
+        """The size of what takes so many for each."""
+        if self.number is not None:
+            return Size(self.number * width)
+        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
+
+
+def together(sizes: Iterable[Size]) -> Size:
+    """The size of several things."""
+    found = list(sizes)
+    if all(size.number is not None for size in found):
+        return Size(sum(size.number or 0 for size in found))
+    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
 
 
 @dataclass(frozen=True)
@@ -120,7 +142,8 @@ class Applied:
     """An operation on the rows of nodes.
 
     ``units`` are the values and counts that it keeps in the worst case, beside those below it; None if that
-    depends on what is not declared: then ``formula`` says on what.
+    depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its rows may
+    still change or be taken back, where that is known.
     """
 
     operation: Operation
@@ -130,6 +153,7 @@ class Applied:
     retracts: bool = True
     units: int | None = None
     formula: str = ""
+    standing: Size | None = None
 
 
 Node: TypeAlias = Leaf | Sum | Applied
@@ -146,6 +170,8 @@ class Grouped:
     then: Grouping
     keys: tuple[int, ...]
     reads: tuple[Reads, ...]
+    # The types of the outputs.
+    kinds: tuple[Type, ...]
 
 
 @dataclass(frozen=True)
@@ -158,6 +184,9 @@ class Reads:
 
     input: int
     positions: Mapping[int, int] = field(default_factory=dict)
+    # Where the time of a row is, for what is first or last.
+    time: int | None = None
+    weighed: bool = False
     terms: tuple[tuple[Fraction, int], ...] = ()
 
 
@@ -244,7 +273,34 @@ class LookedUp:
     shown: tuple[int, ...]
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp
+@dataclass(frozen=True)
+class Joined:
+    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+
+    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    """
+
+    columns: tuple[tuple[Attribute, ...], ...]
+    where: tuple[Atom, ...]
+    shown: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Hopped:
+    """Each row in each of its windows: see ``evaluation.operators.hops``.
+
+    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
+    its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    """
+
+    edges: tuple[tuple[int, bool], ...]
+    time: int
+    size: int
+    slide: int
+    cumulative: bool = False
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:
@@ -265,3 +321,15 @@ def units_of(node: Node) -> int | None:
             found += [part.plan.units for part in one.parts]
     known = [units for units in found if units is not None]
     return sum(known) if len(known) == len(found) else None
+
+
+def formula_of(node: Node) -> str | None:
+    """The units of a tree where they depend on what is not declared; else None."""
+    if units_of(node) is not None:
+        return None
+    parts = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    applied = [one for one in nodes(node) if isinstance(one, Applied)]
+    sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
+    open_ended = [p.formula for p in parts if p.units is None]
+    open_ended += [a.formula for a in applied if a.units is None]
+    return " + ".join([str(sum(sized))] * bool(sized) + open_ended)

@@ -10,13 +10,12 @@ Arithmetic is exact (integers and fractions); a double is added as the fraction 
 is rounded once. So a sum does not depend on how history is cut.
 
 NULL: as in SQL, aggregates pass over rows of which an argument is NULL. FIRST, LAST and what ARG_MIN shows
-may be NULL. Ties are broken by the value: FIRST, ARG_MIN and ARG_MAX take the least of them (NULL first),
-LAST the greatest. Any one value (ANY_VALUE) is the least that is not NULL.
+may be NULL. Ties are broken by the value: FIRST and ARG_MIN take the least of them, LAST and ARG_MAX the
+greatest; NULL is the least. Any one value (ANY_VALUE) is the least that is not NULL.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,9 +41,8 @@ Exact: TypeAlias = Any
 # Powers of the arguments whose sums are kept; the first sum is the number of rows.
 _FIRST = ((0,), (1,))
 _SECOND = ((0,), (1,), (2,))
+_LISTS = ("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET")
 _PAIRS = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
-# Bits to which the root of a fraction is taken: more than a double has.
-_ROOT_BITS = 128
 
 
 class Accumulator(ABC):
@@ -103,34 +101,13 @@ def accumulator(
         return Distinct(read, sums, retracts) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
     if aggregate.kind is Kind.LIST:
-        return Bag(read, _of_list(aggregate, shown, kinds[positions[aggregate.arguments[0]]]))
+        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]))
     return Bag(read, lambda found: combine(found)[-1]) if retracts else Best(read, combine)
 
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:
     """An aggregate of an expression as that of a column where the expression has been computed."""
     return replace(aggregate, arguments=(column,), polynomial=None, formula=None)
-
-
-def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) -> tuple[int, bool]:
-    """How many numbers an accumulator keeps, and whether that is for each different value of what it reads.
-
-    Args:
-        kinds: the type of a position that the aggregate reads.
-
-    Raises:
-        PlanError: there is no accumulator for this aggregate.
-    """
-    read = len(aggregate.arguments)
-    if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
-        if aggregate.distinct:
-            return read + retracts, True
-        powers, _ = _moments(aggregate, aggregate.type_of(kinds))
-        dense = any(kinds(p).step is None for p in aggregate.arguments)
-        return len(powers) + 3 * (dense and aggregate.kind is not Kind.COUNT), False
-    chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
-    lasting = retracts or aggregate.kind is Kind.LIST
-    return chosen + lasting, lasting
 
 
 class Sums(Accumulator):
@@ -357,7 +334,7 @@ def _choice(
         def read(row: Row) -> tuple[Any, ...] | None:
             return None if row[by] is None else (row[by], row[place])
 
-        return read, _least if first else _greatest if kind is Kind.LAST else _greatest_first
+        return read, _least if first else _greatest
     if aggregate.kind is Kind.SKETCH or not aggregate.arguments:
         raise _none(aggregate, "it is not computed exactly" if aggregate.arguments else "it reads no column")
     bits = {"BIT_AND": and_, "BIT_OR": or_}.get(aggregate.function)
@@ -374,49 +351,17 @@ def _greatest(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     return max(found, key=ordering)
 
 
-def _greatest_first(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The greatest in the first value, of those the least."""
-    several = list(found)
-    best = max(values[0] for values in several)
-    return _least(values for values in several if values[0] == best)
-
-
-def _of_list(aggregate: Aggregate, shown: Type, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
-    """What is shown of all values: a list as JSON, in order."""
-
-    def values(counts: Mapping[tuple[Any, ...], int]) -> list[Any]:
-        found = sorted(counts, key=ordering)
-        return [value for (value,) in found for _ in range(1 if aggregate.distinct else counts[value,])]
+def _of_list(aggregate: Aggregate, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
+    """What is shown of all values: a list, in order, each as SQL writes it."""
+    if aggregate.function not in _LISTS:
+        raise _none(aggregate, f"{aggregate.function or 'such a list'} is not computed")
 
     def listed(counts: Mapping[tuple[Any, ...], int]) -> Any:
-        return json.dumps([kind.decode(v) for v in values(counts)], default=str, ensure_ascii=False)
+        found = sorted(counts, key=ordering)
+        texts = (kind.text(v[0]) for v in found for _ in range(1 if aggregate.distinct else counts[v]))
+        return f"[{', '.join(texts)}]"
 
-    def median(counts: Mapping[tuple[Any, ...], int]) -> Any:
-        found = values(counts)
-        low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
-        if not (_finite(low) and _finite(high)):
-            return low if low == high else NAN if NAN in (low, high) else _not_nan(_near(low) + _near(high))
-        return _as(Fraction(_exact(low) + _exact(high)) / 2, shown)
-
-    def mode(counts: Mapping[tuple[Any, ...], int]) -> Any:
-        most = max(counts.values())
-        return _least(v for v, count in counts.items() if count == most)[-1]
-
-    finishes = {"MEDIAN": median, "MODE": mode}
-    if aggregate.function not in (*finishes, *_LISTS):
-        raise _none(aggregate, f"{aggregate.function or 'such a list'} is not computed")
-    return finishes.get(aggregate.function, listed)
-
-
-_LISTS = (
-    "ARRAY_AGG",
-    "COLLECT_LIST",
-    "GROUP_ARRAY",
-    "COLLECT",
-    "COLLECT_SET",
-    "ARRAY_UNIQUE_AGG",
-    "GROUP_UNIQ_ARRAY",
-)
+    return listed
 
 
 def _moments(
@@ -440,85 +385,41 @@ def _moments(
     return powers, mean
 
 
-# Moments about the mean, of sums of powers: exact.
+# Of sums of powers, exactly; the first is the number of rows.
 def _mean(n: int, x: Exact) -> Exact:
     return Fraction(x) / n
 
 
-def _variance(n: int, x: Exact, xx: Exact) -> Exact:
-    return Fraction(n * xx - x * x) / (n * n)
+def _variance(sample: int) -> Callable[[int, Exact, Exact], Exact | None]:
+    return lambda n, x, xx: Fraction(n * xx - x * x) / (n * (n - sample)) if n > sample else None
 
 
-def _sample(n: int, x: Exact, xx: Exact) -> Exact | None:
-    return None if n == 1 else Fraction(n * xx - x * x) / (n * (n - 1))
+def _covariance(sample: int) -> Callable[..., Exact | None]:
+    return lambda n, y, x, yy, xx, yx: Fraction(n * yx - y * x) / (n * (n - sample)) if n > sample else None
 
 
-def _root(square: Exact | None) -> Exact | None:
-    if square is None:
-        return None
-    whole = Fraction(square)
-    scale = 2 * (_ROOT_BITS + whole.denominator.bit_length())
-    return Fraction(math.isqrt((whole.numerator << scale) // whole.denominator), 1 << scale // 2)
+def _deviation(sample: int) -> Callable[[int, Exact, Exact], Exact | None]:
+    def value(n: int, x: Exact, xx: Exact) -> Exact | None:
+        square = _variance(sample)(n, x, xx)
+        return None if square is None else math.sqrt(_near(square))
 
-
-def _skewness(n: int, x: Exact, xx: Exact, xxx: Exact) -> Exact | None:
-    square, mean = _variance(n, x, xx), Fraction(x) / n
-    third = Fraction(xxx) / n - 3 * mean * xx / n + 2 * mean**3
-    return third / _root(square**3) if square else None
-
-
-def _kurtosis(n: int, x: Exact, xx: Exact, xxx: Exact, xxxx: Exact) -> Exact | None:
-    square, mean = _variance(n, x, xx), Fraction(x) / n
-    fourth = (Fraction(xxxx) - 4 * mean * xxx + 6 * mean**2 * xx) / n - 3 * mean**4
-    return fourth / square**2 - 3 if square else None
-
-
-def _covariance(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact:
-    return Fraction(n * yx - y * x) / (n * n)
-
-
-def _covariance_sample(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
-    return None if n == 1 else Fraction(n * yx - y * x) / (n * (n - 1))
+    return value
 
 
 def _correlation(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
-    square = _variance(n, y, yy) * _variance(n, x, xx)
-    return _covariance(n, y, x, yy, xx, yx) / _root(square) if square else None
-
-
-def _slope(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
-    square = _variance(n, x, xx)
-    return _covariance(n, y, x, yy, xx, yx) / square if square else None
-
-
-def _intercept(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
-    slope = _slope(n, y, x, yy, xx, yx)
-    return None if slope is None else (y - slope * x) / n
-
-
-def _determination(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) -> Exact | None:
-    across, along = _variance(n, x, xx), _variance(n, y, yy)
-    if not across:
-        return None
-    return _covariance(n, y, x, yy, xx, yx) ** 2 / (across * along) if along else 1
+    both = math.sqrt(_near(Fraction(n * yy - y * y) / n * Fraction(n * xx - x * x) / n))
+    return _near(Fraction(n * yx - y * x) / n) / both if both else None
 
 
 _MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]]] = {
     **dict.fromkeys(("AVG", "MEAN", "AVG_IF"), (_FIRST, _mean)),
-    **dict.fromkeys(("VAR_POP", "VARP", "VARIANCE_POP"), (_SECOND, _variance)),
-    **dict.fromkeys(("VAR_SAMP", "VARIANCE", "VAR"), (_SECOND, _sample)),
-    **dict.fromkeys(("STDDEV_POP", "STDEVP"), (_SECOND, lambda *sums: _root(_variance(*sums)))),
-    **dict.fromkeys(("STDDEV_SAMP", "STDDEV", "STDEV"), (_SECOND, lambda *sums: _root(_sample(*sums)))),
-    "SKEWNESS": ((*_SECOND, (3,)), _skewness),
-    "KURTOSIS": ((*_SECOND, (3,), (4,)), _kurtosis),
-    "COVAR_POP": (_PAIRS, _covariance),
-    "COVAR_SAMP": (_PAIRS, _covariance_sample),
+    **dict.fromkeys(("VAR_POP", "VARP", "VARIANCE_POP"), (_SECOND, _variance(0))),
+    **dict.fromkeys(("VAR_SAMP", "VARIANCE", "VAR"), (_SECOND, _variance(1))),
+    **dict.fromkeys(("STDDEV_POP", "STDEVP"), (_SECOND, _deviation(0))),
+    **dict.fromkeys(("STDDEV_SAMP", "STDDEV", "STDEV"), (_SECOND, _deviation(1))),
+    "COVAR_POP": (_PAIRS, _covariance(0)),
+    "COVAR_SAMP": (_PAIRS, _covariance(1)),
     "CORR": (_PAIRS, _correlation),
-    "REGR_SLOPE": (_PAIRS, _slope),
-    "REGR_INTERCEPT": (_PAIRS, _intercept),
-    "REGR_R2": (_PAIRS, _determination),
-    "REGR_AVGY": (((0, 0), (1, 0)), _mean),
-    "REGR_AVGX": (((0, 0), (0, 1)), _mean),
 }
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 from streambound.evaluation.operators.aggregates import Accumulator, accumulator
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference
-from streambound.evaluation.operators.shown import rows_shown
+from streambound.evaluation.operators.closing import Closing
+from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.evaluation.operators.projection import Projection
+from streambound.evaluation.operators.weighed import Weighed
 from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Times
 from streambound.synopsis.serial import decoded, plain
@@ -48,27 +49,33 @@ class Groups(Operator):
         times: Times,
         retracts: Sequence[bool],
     ) -> None:
-        self.operation, self.then, self.times = operation, operation.then, times
-        self.inputs = [[n for n, r in enumerate(operation.reads) if r.input == i] for i in range(len(types))]
-        self.retracts = retracts
-        self.shown = rows_shown(self.then, operation.reads, types)
+        self.operation, self.times = operation, times
+        self.types, self.retracts = types, retracts
+        # Of each input the aggregates that take its rows, with the factor of their weights.
+        self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
+        values = []
+        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+            self.takers[reads.input].append((number, None))
+            for factor, source in reads.terms:
+                self.takers[source].append((number, factor))
+            values.append(one.type_of(operation.kinds.__getitem__))
+        keys = list(zip(operation.keys, types[0], strict=False))
+        self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
-        # What closes next: the greatest time at which rows of a group come, and its keys.
-        self.closing: list[tuple[int, int, Row]] = []
-        self.seen: int | None = None
+        self.closing = Closing(times, times)
 
     @property
     def units(self) -> int:
-        """A count of rows, and what each aggregate keeps, of every group."""
-        return sum(1 + sum(one.units for one in group.kept) for group in self.groups.values())
+        """Counts of rows, and what each aggregate keeps, of every group."""
+        return sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
 
     def initial(self) -> dict[Row, int]:
         """The row of no rows, where there are no keys."""
-        return {} if self.operation.keys else dict(self._answers([self._row((), self._empty())]))
+        return {} if self.operation.then.keys else dict(self._answers([self._standing(())]))
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the groups' rows that follow from those of their rows."""
-        before: dict[Row, tuple[Row, Row] | None] = {}
+        before: dict[Row, Row | None] = {}
         width = len(self.operation.keys)
         for number, changes in enumerate(inputs):
             for row, count in changes.items():
@@ -77,70 +84,62 @@ class Groups(Operator):
                     before[key] = self._standing(key)
                 group = self._group(key)
                 group.counts[number] += count
-                for place in self.inputs[number]:
-                    group.kept[place].add(row, count)
-                self._see(row)
+                for place, factor in self.takers[number]:
+                    kept = group.kept[place]
+                    if factor is None:
+                        kept.add(row, count)
+                    elif isinstance(kept, Weighed):
+                        kept.weigh(factor, count)
+                self.closing.see(row)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
         for key in before:
-            if self.operation.keys and not any(self.groups[key].counts):
+            if not any(self.groups[key].counts):
                 del self.groups[key]
-        self._close()
+        for key in self.closing.over():
+            self.groups.pop(key, None)
         return found
 
-    def _standing(self, key: Row) -> tuple[Row, Row] | None:
+    def _standing(self, key: Row) -> Row | None:
+        """The keys of a group with the values of its aggregates; None if there is none."""
         group = self.groups.get(key)
-        if group is None:
-            return None if self.operation.keys else self._row(key, self._empty())
-        return self._row(key, group) if any(group.counts) or not self.operation.keys else None
+        if self.operation.then.keys:
+            return None if group is None or not any(group.counts) else (*key, *group.values)
+        return (*key, *(group or self._empty()).values)
 
-    def _row(self, key: Row, group: _Group) -> tuple[Row, Row]:
-        return key, group.values
-
-    def _answers(self, standing: Iterable[tuple[Row, Row] | None]) -> Iterable[tuple[Row, int]]:
+    def _answers(self, standing: Iterable[Row | None]) -> list[tuple[Row, int]]:
         rows = self.shown([one for one in standing if one is not None])
         return [(row, 1) for row in rows if row is not None]
 
     def _empty(self) -> _Group:
-        kept = [
-            accumulator(one, reads.positions, self.retracts[reads.input])
-            for one, reads in zip(self.then.aggregates, self.operation.reads, strict=True)
-        ]
-        return _Group([0] * len(self.inputs), kept)
+        kept: list[Accumulator] = []
+        for one, reads in zip(self.operation.then.aggregates, self.operation.reads, strict=True):
+            kinds = self.types[reads.input]
+            if reads.weighed:
+                kept.append(Weighed(one, one.type_of(self.operation.kinds.__getitem__)))
+            else:
+                retracts = self.retracts[reads.input]
+                kept.append(accumulator(one, reads.positions, retracts, kinds, reads.time))
+        return _Group([0] * len(self.types), kept)
 
     def _group(self, key: Row) -> _Group:
         found = self.groups.get(key)
         if found is None:
             found = self.groups[key] = self._empty()
-            if (end := self.times.end(key)) is not None:
-                # Keys have no order: NULL is among their values.
-                heappush(self.closing, (end, id(found), key))
+            self.closing.open(key)
         return found
-
-    def _see(self, row: Row) -> None:
-        if (seen := self.times.seen(row)) is not None and (self.seen is None or seen > self.seen):
-            self.seen = seen
-
-    def _close(self) -> None:
-        while self.closing and self.seen is not None and self.closing[0][0] < self.seen:
-            self.groups.pop(heappop(self.closing)[2], None)
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""
-        rows = [
-            [list(map(plain, key)), group.counts, [one.dump() for one in group.kept]]
-            for key, group in self.groups.items()
-        ]
-        return {"groups": sorted(rows, key=str), "seen": self.seen}
+        found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
+        rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
+        return {"groups": rows, "seen": self.closing.seen}
 
     def load(self, document: Any) -> None:
         """Take up groups."""
-        self.groups, self.seen = {}, document["seen"]
+        self.groups, self.closing.seen = {}, document["seen"]
         for key, counts, kept in document["groups"]:
-            group = self.groups[decoded(key)] = self._empty()
+            group = self._group(decoded(key))
             group.counts = list(counts)
             for one, part in zip(group.kept, kept, strict=True):
                 one.load(part)
-        ends = ((self.times.end(key), id(group), key) for key, group in self.groups.items())
-        self.closing = [(end, number, key) for end, number, key in ends if end is not None]
-        heapify(self.closing)
