@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -156,6 +156,11 @@ class Terming:
     columns: tuple[int, ...]
     tests: tuple[Callable[[Row], bool], ...]
 
+    @property
+    def width(self) -> int:
+        """How many terms there are."""
+        return len(self.columns) + len(self.tests)
+
     def __call__(self, row: Row) -> Terms:
         return (*(row[p] for p in self.columns), *(test(row) for test in self.tests))
 
@@ -224,7 +229,7 @@ class Coming:
 
     lag: int | None = None
     scale: int = 1
-    range: Range = Range()
+    range: Range = field(default_factory=Range)
 
     @classmethod
     def of(cls, position: int, times: Times, ranges: Mapping[int, Range]) -> Coming:
@@ -241,7 +246,7 @@ class Outlook:
         self._of_column = [[pair for pair in pairs_of(tree) if pair.mine == n] for n in range(columns)]
 
     def rest(self, terms: Terms, seen: int | None) -> Terms | None:
-        """The terms as far as they matter for what comes; None if nothing that comes can meet the condition."""
+        """The terms as far as they matter for what comes; None if nothing that comes is a match."""
         if not self._possible(self._tree, terms, seen):
             return None
         return (
@@ -299,9 +304,9 @@ class Outlook:
         if type(value) is tuple:
             return (value[0],)
         coming = self._coming[pair.theirs]
-        if coming.lag is not None and type(value) is int and seen is not None:
-            if seen > (value - pair.offset) * coming.scale + coming.lag:
-                return BELOW
+        late = seen is not None and coming.lag is not None and type(value) is int
+        if late and seen > (value - pair.offset) * coming.scale + coming.lag:
+            return BELOW
         if pair.offset:
             return None
         known = coming.range

@@ -206,11 +206,17 @@ class Framed:
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a column has at most: an interval (None: open on that side), and a list if there is one."""
+    """The values that a column has at most: an interval (None: open on that side), and perhaps a list."""
 
     low: Value | None = None
     high: Value | None = None
     values: frozenset[Value] | None = None
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value that is not NULL is among them."""
+        below = self.low is not None and value < self.low
+        above = self.high is not None and value > self.high
+        return not below and not above and (self.values is None or value in self.values)
 
 
 @dataclass(frozen=True)
@@ -218,8 +224,8 @@ class Sought:
     """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
 
     The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
-    input. ``ranges`` are of columns of either by their positions. ``known`` says that none of the input's rows
-    comes later: all are there from the start.
+    input; so are the ranges of columns. ``known`` says that none of the input's rows comes later: all are
+    there from the start.
     """
 
     formula: Formula
@@ -238,6 +244,33 @@ class Guarded:
 
     shown: tuple[int, ...]
     sought: tuple[Sought, ...]
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """With each row of the first input the last tuples of the second before its time: an as-of join (see
+    ``evaluation.operators.versions``).
+
+    Positions are those of a time in the rows (``left``) and the tuples (``right``), of columns that are equal
+    (``keys``, those of the rows first, with the ``ranges`` of theirs), and of what is ``kept`` of a tuple.
+    ``where`` is asked of a tuple, its attributes at ``outer`` and ``inner``. In a row with what is kept of a
+    tuple ``formula`` must hold, over ``columns``, and the positions ``shown`` are the result.
+    """
+
+    keys: tuple[tuple[int, int], ...]
+    ranges: tuple[Range, ...]
+    left: int
+    right: int
+    strict: bool
+    tolerance: int | None
+    outer_join: bool
+    where: Formula
+    outer: Mapping[Attribute, int]
+    inner: Mapping[Attribute, int]
+    kept: tuple[int, ...]
+    formula: Formula
+    columns: Mapping[Attribute, int]
+    shown: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -267,7 +300,7 @@ class Hopped:
     cumulative: bool = False
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | Joined | Hopped
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -7,15 +7,20 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import permutations
+from math import prod
 
-from streambound.boundedness.questions import joined
+from streambound.boundedness.questions import joined, tops
+from streambound.constraints.cases import cases
+from streambound.constraints.system import system
 from streambound.errors import PlanError
-from streambound.query.formula import AllOf, all_of, atoms_of
-from streambound.query.model import Attribute, Kind, Op, Output, Query
+from streambound.query.formula import AllOf, Formula, all_of, any_of, atoms_of
+from streambound.query.model import Attribute, Join, Kind, NullTest, Op, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.statement import Block, Guard, Selection, Statement
+from streambound.query.statement import Guard, Selection, Statement
 from streambound.synopsis.conditions import (
     Both,
     Flag,
@@ -28,20 +33,18 @@ from streambound.synopsis.conditions import (
     serving,
 )
 from streambound.synopsis.flow import Applied, Guarded, Node, Sought
+from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
-
-# The node of a statement of joins with filters.
-Leaves = Callable[[Statement], Node]
 
 
 def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     """The rows of a SELECT with guards: its outputs.
 
-    Args:
-        leaf: gives the node of a statement of joins with filters.
-
     Under DISTINCT a row may come several times, and counts if it is there at all: guards that want a match
     are joins then.
+
+    Args:
+        leaf: gives the node of a statement of joins with filters.
 
     Raises:
         PlanError: they have no plan.
@@ -52,36 +55,132 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             guards=tuple(g for g in selection.guards if g.negated),
         )
     if not selection.guards:
-        return leaf(_of_one(statement, selection))
-    asked = list(dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g)))
-    rows, places = _with(selection.base, asked)
-    outside = leaf(_of_one(statement, replace(selection, base=rows, guards=())))
-    ranges = dict(enumerate(one.range for one in columns_of(outside)))
-    nodes, sought = [outside], []
-    for guard in selection.guards:
-        node, one = _sought(statement, guard, leaf)
-        found = replace(
-            one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges
-        )
-        nodes.append(node)
-        sought.append(found)
+        return looked_up(statement, selection, leaf)
+    outside, places = _outside(statement, selection, leaf)
+    found = [_planned(statement, selection, guard, outside, places, leaf) for guard in selection.guards]
+    nodes = (outside, *(one.node for one in found))
     shown = tuple(range(len(selection.base.select)))
-    operation = Guarded(shown, tuple(sought))
     if any(node.retracts for node in nodes):
         raise PlanError(
             "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
         )
-    size = _units(statement.name, operation, nodes)
+    size = _units(statement.name, outside, shown, found)
     times = outside.times.among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
-    outputs = selection.base.outputs
-    return Applied(operation, tuple(nodes), outputs, times, retracts, size.number, size.formula)
+    operation, outputs = Guarded(shown, tuple(one.sought for one in found)), selection.base.outputs
+    return Applied(operation, nodes, outputs, times, retracts, size.number, size.formula)
 
 
-def _of_one(statement: Statement, selection: Selection) -> Statement:
-    """A statement of one SELECT."""
-    base = selection.base
-    return Statement(statement.name, statement.sql, (Block(base.ring, (selection,)),), base.outputs)
+def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[Node, dict[Attribute, int]]:
+    """The rows outside with the columns that guards read, and where these are."""
+    asked = dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g))
+    if not selection.base.ring.idempotent:
+        # Their time is that of the rows: it costs nothing, and says what has been seen.
+        asked.update(dict.fromkeys(_stamps(selection, ())))
+    rows, places = showing(selection.base, list(asked))
+    positive = [g for g in selection.guards if not g.negated]
+    within = _within(joined(selection, positive), selection.base) if positive else ()
+    formula = all_of((selection.formula, *within))
+    return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
+
+
+def _stamps(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
+    """The timestamps of the streams outside that complete every match with some guards."""
+    whole = joined(selection, guards)
+    found = [tops(query) for case in cases(whole) for query in case.parts]
+    names = frozenset.intersection(*found) if found else frozenset[str]()
+    return [
+        Attribute(o.alias, o.relation.timestamp)
+        for o in selection.base.occurrences
+        if o.alias in names and o.relation.timestamp is not None
+    ]
+
+
+def _within(whole: Selection, base: Query) -> tuple[Join, ...]:
+    """What the conditions of a SELECT imply between timestamps of some of its streams."""
+    parts = [system(query).closure for case in cases(whole) for query in case.parts]
+    stamps = [Attribute(o.alias, o.relation.timestamp) for o in base.streams if o.relation.timestamp]
+    found = []
+    for early, late in permutations(stamps, 2):
+        if not parts or any(c is None or early not in c.index or late not in c.index for c in parts):
+            continue
+        bounds = [None if c is None else c.bound(early, late) for c in parts]
+        known = [bound[0] for bound in bounds if bound is not None]
+        if len(known) == len(bounds):
+            found.append(Join(early, Op.LE, late, offset=max(known)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A guard with the rows that it may find.
+
+    ``lasting`` is how many different rows outside are kept for ever for what it asks (None: none are);
+    ``windows`` say how long rows are kept, ``width`` how much it asks of each, ``kept`` what is kept of those
+    that it finds.
+    """
+
+    node: Node
+    sought: Sought
+    lasting: int | None
+    windows: list[int]
+    width: int
+    kept: Size
+
+
+def _planned(
+    statement: Statement,
+    selection: Selection,
+    guard: Guard,
+    outside: Node,
+    places: Mapping[Attribute, int],
+    leaf: Leaves,
+) -> _Planned:
+    """A guard whose own rows have a plan, or those of the join with the rows outside."""
+    try:
+        return _sized(outside, *_sought(statement, selection, guard, places, leaf))
+    except PlanError:
+        if selection.as_of:
+            raise
+        with suppress(PlanError):
+            return _sized(outside, *_through(statement, selection, guard, places, leaf))
+        raise
+
+
+def _sized(outside: Node, node: Node, one: Sought) -> _Planned:
+    """A guard with how much is kept for it."""
+    columns = (columns_of(outside), columns_of(node))
+    ranges = [{p: values.range for p, values in enumerate(some)} for some in columns]
+    one = replace(one, outer_ranges=ranges[0], inner_ranges=ranges[1])
+    tree, asks, offers = condition(one.formula, one.outer, one.inner)
+    rows, matches = _Side(tree, asks, outside, columns[0]), _Side(mirrored(tree), offers, node, columns[1])
+    rows, matches = replace(rows, other=matches), replace(matches, other=rows)
+    kept = _kept(matches, one).times(max(1, offers.width))
+    life = -1 if one.known else rows.life()
+    if life is not None:
+        return _Planned(node, one, None, [life], asks.width, kept)
+    lasting, windows = rows.lasting()
+    return _Planned(node, one, lasting, windows, asks.width, kept)
+
+
+def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Planned]) -> Size:
+    """What guards keep in the worst case.
+
+    Raises:
+        PlanError: there is no such number.
+    """
+    lasting = [one.lasting + 1 for one in guards if one.lasting is not None]
+    number = prod(lasting) if lasting else 0
+    for position in shown if lasting else ():
+        count = columns_of(outside)[position].count
+        if count is None:
+            column = outside.outputs[position][0]
+            raise PlanError(f"no plan was found: rows that show {column} wait for ever", subject=name)
+        number *= count
+    last = max((window for one in guards for window in one.windows), default=-1)
+    width = len(shown) + 1 + sum(one.width for one in guards)
+    waiting = total([Size(number), rows_within(outside, last)]).times(width)
+    return total([waiting, *(one.kept for one in guards)])
 
 
 def _inner(guard: Guard) -> frozenset[Attribute]:
@@ -93,31 +192,45 @@ def _read(guard: Guard) -> tuple[Attribute, ...]:
     return tuple(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
 
 
-def _with(base: Query, asked: Iterable[Attribute]) -> tuple[Query, dict[Attribute, int]]:
-    """A query that also shows some columns, and where it shows each."""
-    places = {o.term: p for p, o in reversed(list(enumerate(base.select))) if isinstance(o.term, Attribute)}
-    select = list(base.select)
-    for attribute in asked:
-        if attribute not in places:
-            places[attribute] = len(select)
-            select.append(Output(str(attribute), attribute))
-    return replace(base, select=tuple(select)), places
-
-
-def _sought(statement: Statement, guard: Guard, leaf: Leaves) -> tuple[Node, Sought]:
-    """The rows that a guard may find, and the guard without what it asks of the rows outside."""
+def _sought(
+    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+) -> tuple[Node, Sought]:
+    """The rows that a guard may find, and the guard without what it asks of these alone."""
     inner = _inner(guard)
     parts = guard.formula.parts if isinstance(guard.formula, AllOf) else (guard.formula,)
     own = [part for part in parts if all(a in inner for atom in atoms_of(part) for a in atom.attributes)]
     between = all_of(part for part in parts if part not in own)
-    asked = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes if a in inner)
+    read = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes)
     # Whether there is a match is all that counts; of one stream nothing need be kept to tell how often.
     arriving = sum(o.relation.kind is not Kind.STATIC for o in guard.base.occurrences)
+    within = _within(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
-    base, places = _with(replace(guard.base, select=(), ring=ring), asked)
-    node = leaf(_of_one(statement, Selection(base, all_of(own))))
-    ranges = dict(enumerate(one.range for one in columns_of(node)))
-    return node, Sought(between, guard.negated, {}, places, {}, ranges, known=not arriving)
+    base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
+    node = leaf(of_one(statement, Selection(base, all_of((*own, *within)))))
+    outer = {a: places[a] for a in read if a not in inner}
+    return node, Sought(between, guard.negated, outer, mine, known=not arriving)
+
+
+def _through(
+    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+) -> tuple[Node, Sought]:
+    """What a guard reads of the rows outside that have a match: such a row is sought again."""
+    inner = _inner(guard)
+    read = [a for a in _read(guard) if a not in inner]
+    read += [a for a in _stamps(selection, [guard]) if a in places and a not in read]
+    whole = joined(replace(selection, guards=()), [guard])
+    base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
+    node = leaf(of_one(statement, replace(whole, base=base)))
+    found = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
+    formula = all_of(_same(a, found[a], selection.base.nullable(a)) for a in read)
+    outer, mine = {a: places[a] for a in read}, {found[a]: shown[a] for a in read}
+    return node, Sought(formula, guard.negated, outer, mine)
+
+
+def _same(one: Attribute, other: Attribute, nullable: bool) -> Formula:
+    """That two columns have the same value, or none."""
+    equal = Join(one, Op.EQ, other)
+    return any_of((equal, all_of((NullTest(one, True), NullTest(other, True))))) if nullable else equal
 
 
 @dataclass(frozen=True)
@@ -129,10 +242,6 @@ class _Side:
     node: Node
     values: Sequence[Values]
     other: _Side | None = None
-
-    def beside(self, other: _Side) -> _Side:
-        """It, compared with the other side."""
-        return replace(self, other=other)
 
     def _span(self, term: int) -> tuple[int, int] | None:
         return self.node.times.spans.get(self.terming.columns[term])
@@ -202,41 +311,6 @@ class _Side:
             return None
         between = mine.between(min(lows), max(highs))  # type: ignore[type-var]
         return None if between is None else between + 3
-
-
-def _units(name: str, operation: Guarded, nodes: Sequence[Node]) -> Size:
-    """What guards keep in the worst case.
-
-    Raises:
-        PlanError: there is no such number.
-    """
-    values = [columns_of(node) for node in nodes]
-    found: list[Size] = []
-    number, windows, width, ends = 1, list[int](), len(operation.shown) + 1, True
-    for one, node, columns in zip(operation.sought, nodes[1:], values[1:], strict=True):
-        tree, asks, offers = condition(one.formula, one.outer, one.inner)
-        rows, matches = _Side(tree, asks, nodes[0], values[0]), _Side(mirrored(tree), offers, node, columns)
-        rows, matches = rows.beside(matches), matches.beside(rows)
-        width += len(asks.columns) + len(asks.tests)
-        found.append(_kept(matches, one).times(max(1, len(offers.columns) + len(offers.tests))))
-        life = -1 if one.known else rows.life()
-        if life is not None:
-            windows.append(life)
-            continue
-        ends = False
-        mine, further = rows.lasting()
-        number *= mine + 1
-        windows += further
-    if ends:
-        number = 0
-    for position in operation.shown if not ends else ():
-        count = values[0][position].count
-        if count is None:
-            shown = nodes[0].outputs[position][0]
-            raise PlanError(f"no plan was found: rows that show {shown} wait for ever", subject=name)
-        number *= count
-    found.append(total([Size(number), rows_within(nodes[0], max(windows, default=-1))]).times(width))
-    return total(found)
 
 
 def _kept(matches: _Side, one: Sought) -> Size:

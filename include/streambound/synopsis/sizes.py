@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -11,7 +11,7 @@ from streambound.constraints.space import Space
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.values import Value
 from streambound.synopsis.facts import Facts, facts_of
-from streambound.synopsis.flow import Leaf, Node, Range
+from streambound.synopsis.flow import Applied, Leaf, LookedUp, Node, Range, Sum
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart
 
@@ -42,7 +42,7 @@ def total(sizes: Iterable[Size]) -> Size:
 
 @dataclass(frozen=True)
 class Values:
-    """The values that a column of rows has: within what, how many at most (None: no such number), their step."""
+    """The values of a column: within what, how many at most (None: no such number), and their step."""
 
     range: Range = field(default_factory=Range)
     count: int | None = None
@@ -67,7 +67,11 @@ class Values:
 
 
 def columns_of(node: Node) -> list[Values]:
-    """The values of the columns of a node, by their positions; of a leaf alone they are known."""
+    """The values of the columns of a node, by their positions; of most operations nothing is known."""
+    if isinstance(node, Applied) and isinstance(node.operation, LookedUp):
+        rows, tuples = map(columns_of, node.inputs)
+        kept = [replace(v, count=None if v.count is None else v.count + 1) for v in tuples]
+        return [[*rows, *(kept[p] for p in node.operation.kept)][p] for p in node.operation.shown]
     parts = [_values(part) for part in node.parts] if isinstance(node, Leaf) else []
     found = [columns for columns in parts if columns is not None]
     if not found:
@@ -100,9 +104,21 @@ def rows_within(node: Node, length: int) -> Size:
     """How many rows of a node have times in the last ``length``, the end included."""
     if length < 0:
         return Size(0)
-    if not isinstance(node, Leaf):
-        return total(rows_within(one, length) for one in node.inputs[:1])
+    if isinstance(node, Sum):
+        return total(rows_within(one, length) for one in node.inputs)
+    if isinstance(node, Applied):
+        rows = rows_within(node.inputs[0], length)
+        return (
+            rows if not isinstance(node.operation, LookedUp) else _each(rows, rows_within(node.inputs[1], 0))
+        )
     return total(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
+
+
+def _each(rows: Size, tuples: Size) -> Size:
+    """So many for each of some rows, and at least one."""
+    if rows.number is None or tuples.number is None:
+        return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
+    return Size(rows.number * max(1, tuples.number))
 
 
 def _of_part(query: Query, length: int) -> Size:

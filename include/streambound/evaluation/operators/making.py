@@ -8,7 +8,8 @@ from streambound.evaluation.operators.hops import Hops
 from streambound.evaluation.operators.joins import Joins
 from streambound.evaluation.operators.operator import Operator
 from streambound.evaluation.operators.ranks import Ranks
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, Ranked
+from streambound.evaluation.operators.versions import LastVersions
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 
 def operator_of(node: Applied) -> Operator:
@@ -16,6 +17,8 @@ def operator_of(node: Applied) -> Operator:
     operation, times = node.operation, [one.times for one in node.inputs]
     if isinstance(operation, Guarded):
         return Guards(operation, times)
+    if isinstance(operation, LookedUp):
+        return LastVersions(operation, times)
     if isinstance(operation, Hopped):
         return Hops(operation)
     if isinstance(operation, Joined):
