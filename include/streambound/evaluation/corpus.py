@@ -10,10 +10,10 @@ from typing import Any
 
 from streambound.errors import DataError, StreamboundError, meant
 from streambound.evaluation.events import Answer, batches, encode_static
-from streambound.evaluation.reference import reference
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.reference import initial, reference
 from streambound.query.corpus import CorpusLine
-from streambound.query.parse import statement
+from streambound.query.parse import defined, statement
 
 
 def run_line(line: CorpusLine, engine: str) -> tuple[dict[str, Any], int]:
@@ -37,14 +37,16 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     """
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id, line.dialect)
+    read = defined if engine == "reference" else statement
+    query = read(line.sql, line.catalog, line.id, line.dialect)
     # A text may declare relations beside those of the catalog.
-    declared = (o.relation.name for o in query.occurrences)
+    declared = (relation.name for relation in query.sources)
     _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
     if engine == "reference":
-        return document(line.id, reference(query, arriving, static), lambda: None)
+        found = document(line.id, reference(query, arriving, static), lambda: None)
+        return with_initial(found, initial(query, static))
     evaluation = statement_pass(query, static)
     return document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
 
@@ -60,6 +62,12 @@ def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> No
                 accepted=", ".join(names),
                 fix=meant(name, known),
             )
+
+
+def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any]:
+    """The object of a query's answers with those over no arrivals, where there are any."""
+    starting = [{"row": [plain(value) for value in one.row], "count": one.count} for one in rows]
+    return {**found, "initial": starting} if starting else found
 
 
 def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:

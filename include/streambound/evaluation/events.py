@@ -40,7 +40,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Answer:
-    """New answer tuples at a marker: decoded values and their multiplicity."""
+    """Answer tuples at a marker: decoded values and how many are new; negative: how many are taken back."""
 
     marker: Any
     row: tuple[Any, ...]
@@ -49,7 +49,9 @@ class Answer:
 
 def timed(query: Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
-    return any(o.relation.timestamp is not None for o in query.arriving)
+    return any(
+        relation.timestamp is not None for relation in query.sources if relation.kind is not Kind.STATIC
+    )
 
 
 def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
@@ -59,7 +61,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         DataError: no stream named, no time, a value outside its type, a promise of the catalog
             that is broken, time going back.
     """
-    relations = {o.relation.name: o.relation for o in query.occurrences}
+    relations = {relation.name: relation for relation in query.sources}
     by_time = timed(query)
     marker: Any = None
     written: Any = None
@@ -99,7 +101,7 @@ def in_time(query: Statement, events: Iterable[Mapping[str, Any]]) -> list[Mappi
     """Events of a query's streams in time order, ties in the order given; as given where there is no time."""
     if not timed(query):
         return list(events)
-    relations = {o.relation.name: o.relation for o in query.occurrences}
+    relations = {relation.name: relation for relation in query.sources}
     dated = [(_moment(relations[event["stream"]], event, i), i, event) for i, event in enumerate(events)]
     return [event for _, _, event in sorted(dated, key=lambda item: item[:2])]
 
@@ -173,8 +175,7 @@ def encode_static(
         DataError: a relation without rows given, or a value that does not fit.
     """
     found: dict[str, list[Encoded]] = {}
-    for occurrence in query.statics:
-        relation = occurrence.relation
+    for relation in (one for one in query.sources if one.kind is Kind.STATIC):
         if relation.name not in rows:
             raise DataError(f"no rows of the static relation {relation.name} are given", subject=query.name)
         found[relation.name] = [
@@ -209,7 +210,7 @@ def refuse_overflow(query: Statement, counts: Iterable[int]) -> None:
     Raises:
         CountOverflow: a multiplicity has more than COUNT_DIGITS digits.
     """
-    if any(count >= 10**COUNT_DIGITS for count in counts):
+    if any(abs(count) >= 10**COUNT_DIGITS for count in counts):
         raise CountOverflow(
             f"an answer row has a multiplicity of more than {COUNT_DIGITS} digits",
             subject=query.name,

@@ -82,7 +82,9 @@ def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:
     import pyarrow as pa
 
     if kind.family is Family.NUMBER and kind.step is None:
-        plain = [None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values]
+        plain = [
+            None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values
+        ]
         return pa.array(plain, pa.float64())
     if kind.family is Family.NUMBER:
         scale = 0 if kind.step == 1 else digits_of(kind.name)[1]

@@ -53,7 +53,8 @@ class Column:
     (microseconds, or ticks): the start or end of a window, a day; ``edge`` says which of them. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
     most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
-    and at most so long after it.
+    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is that
+    of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so much before it.
     """
 
     name: str
@@ -71,6 +72,8 @@ class Column:
     cardinality: int | None = None
     within: int | None = None
     formula: str | None = field(default=None, compare=False)
+    slide: int | None = None
+    cumulative: bool = False
 
     @property
     def uncounted(self) -> str | None:
@@ -200,6 +203,11 @@ class Relation:
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
+
+    @property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that tuples have, without those that are computed from them."""
+        return tuple(column for column in self.columns if not column.of)
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""

@@ -21,7 +21,7 @@ from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Op, Query
 from streambound.query.registry import metadata
-from streambound.query.script import Script, script
+from streambound.query.script import CLOCKED, Script, script
 from streambound.query.statement import Statement
 from streambound.query.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.values import shown
@@ -75,8 +75,10 @@ def read(
         )
         blocks = aligned(found, sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        if unevaluated is not None and unevaluated != CLOCKED:
+            made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:
-            made = replace(made, unevaluated=_FOLLOWS)
+            made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
         elif derives(made) and unevaluated is None:
             made = replace(made, unevaluated=_DERIVED)
         if isinstance(tree, tuple):
@@ -124,6 +126,18 @@ def statement(
     found = read(sql, catalog, name, dialect, query).statement
     if found.unevaluated is not None:
         raise UnsupportedError(found.unevaluated, subject=name)
+    return found
+
+
+def defined(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Statement:
+    """As ``statement``, to be evaluated by the definition, which computes more than the engines do.
+
+    Raises:
+        UnsupportedError: what was read is wider than what was written.
+    """
+    found = read(sql, catalog, name, dialect).statement
+    if found.undefined is not None:
+        raise UnsupportedError(found.undefined, subject=name)
     return found
 
 

@@ -30,7 +30,7 @@ from streambound.query.tokens import token_place, tokens
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
-_CLOCKED = (
+CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
 )
 # Tables of files and topics that a statement names where others name a table.
@@ -108,7 +108,7 @@ class Script:
         tree = inliner.written_out(read)
         if inliner.clock:
             catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
-            return tree, catalog, _CLOCKED
+            return tree, catalog, CLOCKED
         if known is not self.catalog:
             return tree, inliner.catalog, _NESTED
         return tree, inliner.catalog, _RELAXED if inliner.relaxed else None

@@ -137,7 +137,8 @@ class Statement:
     """A whole query text; ``outputs`` are the names and types of its answer columns.
 
     ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise;
-    ``unevaluated`` says why its answers cannot be computed although it is decided.
+    ``unevaluated`` says why its answers cannot be computed although it is decided; ``undefined`` why not even
+    by the definition: what was read is wider than what was written.
     """
 
     name: str
@@ -147,6 +148,7 @@ class Statement:
     metadata: tuple[tuple[str, str], ...] = ()
     bare: str | None = None
     unevaluated: str | None = None
+    undefined: str | None = None
 
     @classmethod
     def of(cls, query: Query) -> Statement:
@@ -168,6 +170,18 @@ class Statement:
     def occurrences(self) -> tuple[Occurrence, ...]:
         """The occurrences of every SELECT, in the order of the text, and of what it looks for beside them."""
         return tuple(o for selection in self.selections for o in selection.occurrences)
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        """The relations of the catalog that it reads, each once, those of its sub-queries among them.
+
+        They have no columns that are computed.
+        """
+        found: dict[str, Relation] = {}
+        for relation in (o.relation for o in self.occurrences):
+            read = (relation,) if relation.fed is None else relation.fed.sources
+            found.update((one.name, replace(one, columns=one.stored)) for one in read)
+        return tuple(found.values())
 
     @property
     def plain(self) -> bool:

@@ -13,14 +13,16 @@ are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from streambound.query.formula import Formula
+from streambound.query.model import Atom, Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
-from streambound.query.values import Type
+from streambound.query.values import Type, Value
 from streambound.synopsis.statement import PlannedPart
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
@@ -46,6 +48,11 @@ class Times:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
         return max((self._at(row, p) - span[0] for p, span in self._known(row)), default=None)
 
+    def lag(self, position: int) -> int | None:
+        """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
+        span = self.spans.get(position)
+        return None if span is None else span[1] + self.delay
+
     def end(self, row: tuple[Any, ...]) -> int | None:
         """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
         last = min((self._at(row, p) + span[1] for p, span in self._known(row)), default=None)
@@ -61,6 +68,28 @@ class Times:
         """The times of rows of which only some positions are left, under other numbers."""
         spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
         return Times(spans, self.delay, {positions[p]: n for p, n in self.scales.items() if p in positions})
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> Size:
+        """The size of what takes so many for each."""
+        if self.number is not None:
+            return Size(self.number * width)
+        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
+
+
+def together(sizes: Iterable[Size]) -> Size:
+    """The size of several things."""
+    found = list(sizes)
+    if all(size.number is not None for size in found):
+        return Size(sum(size.number or 0 for size in found))
+    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
 
 
 @dataclass(frozen=True)
@@ -113,7 +142,8 @@ class Applied:
     """An operation on the rows of nodes.
 
     ``units`` are the values and counts that it keeps in the worst case, beside those below it; None if that
-    depends on what is not declared: then ``formula`` says on what.
+    depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its rows may
+    still change or be taken back, where that is known.
     """
 
     operation: Operation
@@ -123,6 +153,7 @@ class Applied:
     retracts: bool = True
     units: int | None = None
     formula: str = ""
+    standing: Size | None = None
 
 
 Node: TypeAlias = Leaf | Sum | Applied
@@ -173,7 +204,70 @@ class Framed:
     then: Framing
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed
+@dataclass(frozen=True)
+class Range:
+    """The values that a column has at most: an interval (None: open on that side), and a list if there is one."""
+
+    low: Value | None = None
+    high: Value | None = None
+    values: frozenset[Value] | None = None
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
+
+    The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
+    input. ``ranges`` are of columns of either by their positions. ``known`` says that none of the input's rows
+    comes later: all are there from the start.
+    """
+
+    formula: Formula
+    negated: bool
+    outer: Mapping[Attribute, int]
+    inner: Mapping[Attribute, int]
+    outer_ranges: Mapping[int, Range] = field(default_factory=dict)
+    inner_ranges: Mapping[int, Range] = field(default_factory=dict)
+    known: bool = False
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
+    ``evaluation.operators.guards``); the other inputs are those of the guards, in order."""
+
+    shown: tuple[int, ...]
+    sought: tuple[Sought, ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+
+    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    """
+
+    columns: tuple[tuple[Attribute, ...], ...]
+    where: tuple[Atom, ...]
+    shown: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Hopped:
+    """Each row in each of its windows: see ``evaluation.operators.hops``.
+
+    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
+    its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    """
+
+    edges: tuple[tuple[int, bool], ...]
+    time: int
+    size: int
+    slide: int
+    cumulative: bool = False
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:

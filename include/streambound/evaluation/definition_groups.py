@@ -1,0 +1,360 @@
+"""Groups of the definition, and what aggregates say of rows.
+
+Sums are exact: of doubles too, rounded once at the end. A quotient, a variance, a correlation is a quotient
+of exact sums, rounded at the end. NULL is passed over, as in SQL; an aggregate of nothing is NULL, a count 0.
+Of rows that tie, ARG_MIN and FIRST take that with the least value, ARG_MAX and LAST that with the greatest;
+NULL is the least. ANY_VALUE is the least that is not NULL. A list holds what is not NULL, in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any, TypeAlias
+
+from streambound.errors import UnsupportedError
+from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
+from streambound.query.computed import type_of
+from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
+from streambound.query.values import NAN, NotANumber, Type, parse_type
+from streambound.query.windows import SESSIONS
+
+Aggregated: TypeAlias = Callable[[Sequence[Row]], Any]
+
+# Aggregates that say when a session begins and ends.
+SESSION_START, SESSION_END = SESSIONS
+
+
+def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
+    """A row of each group that passes HAVING; of no rows one, where there are no keys."""
+    of = [_value(one, then, types) for one in then.aggregates]
+    pairs = []
+    for group in _groups(then, rows):
+        said = tuple(value(group) for value in of)
+        pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
+    values = [value_type(one, types) for one in then.aggregates]
+    kept = _having(then.having, types, values, pairs)
+    yield from map(Row, shown(then.shown, types, values, kept))
+
+
+def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
+    """The outputs of a row of a group; those that are shown are keys, or depend on them."""
+    read = {position for one in then.shown for position in one.outputs}
+    if len({tuple(row.values[position] for position in read) for row in group}) > 1:
+        raise UnsupportedError("what is shown of a group is not the same in all of its rows")
+    return group[0].values
+
+
+def _groups(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.values[: then.keys], []).append(row)
+    if then.session is not None:
+        yield from (session for group in found.values() for session in _sessions(group, then.session))
+    elif not then.keys:
+        yield list(rows)
+    else:
+        yield from found.values()
+
+
+def _sessions(rows: Sequence[Row], gap: int) -> Iterator[list[Row]]:
+    """The sessions of a key: a row belongs to the one before it if less than the gap lies between."""
+    session: list[Row] = []
+    for row in sorted(rows, key=_moment):
+        if session and _moment(row) - _moment(session[-1]) >= gap:
+            yield session
+            session = []
+        session.append(row)
+    if session:
+        yield session
+
+
+def _moment(row: Row) -> int:
+    if row.moment is None:
+        raise UnsupportedError("the time of a row is not known, and what is asked depends on it")
+    return row.moment
+
+
+def _value(one: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggregated:
+    """What computes an aggregate, or says when the session begins or ends."""
+    if one.function == SESSION_START:
+        return lambda rows: min(map(_moment, rows))
+    if one.function == SESSION_END:
+        return lambda rows: max(map(_moment, rows)) + (then.session or 0)
+    return aggregated(one, types)
+
+
+# HAVING.
+
+
+def _having(
+    having: Having | None, outputs: Sequence[Type], values: Sequence[Type], pairs: list[Pair]
+) -> list[Pair]:
+    if having is None:
+        return pairs
+    if having.formula is not None:
+        true = over_values(having.formula, outputs, values, BOOLEAN, pairs)
+        return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
+    if having.tests is None:
+        raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)
+    tests = having.tests
+    return [pair for pair in pairs if _passes(tests, pair[1])]
+
+
+def _passes(tests: Test | Tests, said: tuple[Any, ...]) -> bool:
+    if isinstance(tests, Tests):
+        return (all if tests.every else any)(_passes(part, said) for part in tests.parts)
+    value = said[tests.aggregate]
+    return value is not None and bool(HOLDS[tests.op](value, tests.value))
+
+
+# Aggregates.
+
+
+def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
+    """The type of what an aggregate or a window function says."""
+    if isinstance(one, Over):
+        if one.name in ("PERCENT_RANK", "CUME_DIST"):
+            return DOUBLE
+        if one.arguments:
+            return types[one.arguments[0]]
+        if one.aggregate is None:
+            return INTEGER
+        one = one.aggregate
+    if one.kind in (Kind.COUNT, Kind.SKETCH):
+        return INTEGER
+    if one.kind is Kind.MEAN:
+        return DOUBLE
+    if one.kind is Kind.LIST:
+        return STRING
+    if one.formula is not None:
+        return type_of(one.formula, {f"o{n}": kind for n, kind in enumerate(types)}) or DOUBLE
+    if one.polynomial is not None:
+        return _sum_type(one.polynomial, types)
+    read = one.arguments if one.value is None else (one.value,)
+    return types[read[0]] if read else INTEGER
+
+
+def _sum_type(polynomial: Polynomial, types: Sequence[Type]) -> Type:
+    """The type of a sum of products: of exact numbers exact, of one column its own."""
+    if len(polynomial) == 1 and polynomial[0][0] == 1 and len(polynomial[0][1]) == 1:
+        return types[polynomial[0][1][0]]
+    scale = 0
+    for factor, positions in polynomial:
+        steps = [types[position].step for position in positions]
+        units = Fraction(1, factor.denominator)
+        for step in steps:
+            units *= step or 0
+        if not units:
+            return DOUBLE
+        scale = max(scale, next((n for n in range(38) if (units * 10**n).denominator == 1), 38))
+    return DOUBLE if scale > 37 else parse_type(f"decimal(38,{scale})") if scale else INTEGER
+
+
+def aggregated(one: Aggregate, types: Sequence[Type]) -> Aggregated:
+    """What computes an aggregate from the rows of a group.
+
+    Raises:
+        UnsupportedError: it is decided, and its value is not defined here.
+    """
+    argument = _argument(one, types)
+    if one.kind not in (Kind.SKETCH, Kind.ANY) and one.function not in _COMPUTED[one.kind]:
+        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
+    if one.by is not None:
+        return lambda rows: _by_column(one, rows)
+    if one.kind is Kind.COUNT:
+        return lambda rows: len(_present(one, argument(rows)))
+    if one.kind is Kind.SUM:
+        dense = value_type(one, types).step is None
+        return lambda rows: _sum(_present(one, argument(rows)), dense)
+    if one.kind is Kind.MEAN:
+        return lambda rows: _mean(one, _present(one, argument(rows)))
+    if one.kind in (Kind.LEAST, Kind.GREATEST):
+        return lambda rows: _extremum(one, _present(one, argument(rows)))
+    if one.kind in (Kind.FIRST, Kind.LAST):
+        return lambda rows: _in_time(one, argument(rows), rows)
+    if one.kind is Kind.ANY and one.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
+        return lambda rows: min(_present(one, argument(rows)), default=None)
+    if one.kind is Kind.LIST and len(one.arguments) == 1:
+        return lambda rows: _list(sorted(_present(one, argument(rows))), types[one.arguments[0]])
+    if one.kind is Kind.SKETCH and one.function == "APPROX_COUNT_DISTINCT":
+        return lambda rows: len(set(_present(one, argument(rows))))
+    raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
+
+
+def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
+    """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
+    if one.formula is not None:
+        formula, kind = one.formula, value_type(one, types)
+        return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
+    if one.polynomial is not None and one.kind is not Kind.COUNT:
+        return lambda rows: [_polynomial(one, row.values) for row in rows]
+    if len(one.arguments) == 1:
+        return lambda rows: [row.values[one.arguments[0]] for row in rows]
+
+    def values(row: Row) -> Any:
+        found = tuple(row.values[position] for position in one.arguments)
+        return None if None in found else found
+
+    return lambda rows: list(map(values, rows))
+
+
+def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
+    """A sum of products, exactly: of doubles too."""
+    assert one.polynomial is not None
+    if any(values[position] is None for position in one.arguments):
+        return None
+    products = (reduce(_times, map(values.__getitem__, factors), by) for by, factors in one.polynomial)
+    return total(products)
+
+
+def _times(one: Any, other: Any) -> Any:
+    if isinstance(one, NotANumber) or isinstance(other, NotANumber):
+        return NAN
+    if _infinite(one) or _infinite(other):
+        made = float(one) * float(other)
+        return NAN if math.isnan(made) else made
+    return Fraction(one) * Fraction(other)
+
+
+def _infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _present(one: Aggregate, given: Iterable[Any]) -> list[Any]:
+    """What is not NULL; of DISTINCT each once."""
+    found = [value for value in given if value is not None]
+    return list(dict.fromkeys(found)) if one.distinct else found
+
+
+def total(values: Iterable[Any]) -> Any:
+    """The exact sum of numbers; NULL of nothing.
+
+    >>> total([0.5, 0.25]), total([1e308, 1e308, -1e308]) == 1e308, total([])
+    (Fraction(3, 4), True, None)
+    """
+    found = list(values)
+    if not found:
+        return None
+    if any(isinstance(value, NotANumber) for value in found):
+        return NAN
+    infinite = {value for value in found if _infinite(value)}
+    if infinite:
+        return infinite.pop() if len(infinite) == 1 else NAN
+    exact = sum(map(Fraction, found), Fraction(0))
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def _sum(values: Iterable[Any], dense: bool) -> Any:
+    found = total(values)
+    return rounded(Fraction(found)) if dense and isinstance(found, (int, Fraction)) else found
+
+
+def rounded(exact: Fraction) -> float:
+    """The nearest double; beyond the largest, infinity."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _extremum(one: Aggregate, values: Sequence[Any]) -> Any:
+    if not values:
+        return None
+    if one.function in ("BIT_AND", "BIT_OR"):
+        return reduce((lambda a, b: a & b) if one.function == "BIT_AND" else (lambda a, b: a | b), values)
+    return min(values) if one.kind is Kind.LEAST else max(values)
+
+
+def _by_column(one: Aggregate, rows: Sequence[Row]) -> Any:
+    """The value of the row that another column chooses; rows where that is NULL are none of them."""
+    assert one.by is not None
+    if one.value is None:
+        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
+    pairs = [(row.values[one.by], row.values[one.value]) for row in rows if row.values[one.by] is not None]
+    choose = min if one.kind in (Kind.LEAST, Kind.FIRST) else max
+    return choose(pairs, key=row_key, default=(None, None))[1]
+
+
+def _in_time(one: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -> Any:
+    pairs = [(_moment(row), value) for row, value in zip(rows, values, strict=True)]
+    if one.function.endswith("IGNORE NULLS"):
+        pairs = [pair for pair in pairs if pair[1] is not None]
+    return (min if one.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
+
+
+def _list(values: Sequence[Any], kind: Type) -> str:
+    return f"[{', '.join(map(kind.text, values))}]"
+
+
+# Quotients of moments.
+
+
+def _mean(one: Aggregate, values: Sequence[Any]) -> Any:
+    """AVG, and what is made of sums of powers; NULL where there are too few rows."""
+    pairs = [value if isinstance(value, tuple) else (value,) for value in values]
+    flat = [number for pair in pairs for number in pair]
+    if not pairs:
+        return None
+    if any(isinstance(number, NotANumber) or _infinite(number) for number in flat):
+        return total(flat) if one.function == "AVG" else NAN
+    columns = [[Fraction(number) for number in column] for column in zip(*pairs, strict=True)]
+    return _QUOTIENTS[one.function](*columns)
+
+
+def _average(values: Sequence[Fraction]) -> float:
+    return rounded(sum(values) / len(values))
+
+
+def _moments(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
+    """The sum of the products of the distances from both means."""
+    means = sum(one) / Fraction(len(one)), sum(other) / Fraction(len(other))
+    return sum(((a - means[0]) * (b - means[1]) for a, b in zip(one, other, strict=True)), Fraction(0))
+
+
+def _variance(sample: int, root: bool) -> Callable[[Sequence[Fraction]], float | None]:
+    def value(values: Sequence[Fraction]) -> float | None:
+        if len(values) <= sample:
+            return None
+        found = rounded(_moments(values, values) / (len(values) - sample))
+        return math.sqrt(found) if root else found
+
+    return value
+
+
+def _covariance(sample: int) -> Callable[[Sequence[Fraction], Sequence[Fraction]], float | None]:
+    def value(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
+        return rounded(_moments(one, other) / (len(one) - sample)) if len(one) > sample else None
+
+    return value
+
+
+def _correlation(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
+    both = _moments(one, one) * _moments(other, other)
+    return rounded(_moments(one, other)) / math.sqrt(rounded(both)) if both else None
+
+
+_QUOTIENTS: dict[str, Callable[..., float | None]] = {
+    "AVG": _average,
+    "STDDEV_SAMP": _variance(1, True),
+    "STDDEV_POP": _variance(0, True),
+    "VAR_SAMP": _variance(1, False),
+    "VAR_POP": _variance(0, False),
+    "COVAR_POP": _covariance(0),
+    "COVAR_SAMP": _covariance(1),
+    "CORR": _correlation,
+}
+# The names of what is computed, of each kind.
+_COMPUTED: dict[Kind, Collection[str]] = {
+    Kind.COUNT: ("COUNT",),
+    Kind.SUM: ("SUM",),
+    Kind.MEAN: _QUOTIENTS,
+    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
+}

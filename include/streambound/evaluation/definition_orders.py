@@ -1,0 +1,175 @@
+"""Ranks and frames of the definition: each row is looked at in the order of its partition.
+
+NULL comes first where the order ascends, and last where it descends, as in Spark. Rows that tie are in the
+order of their values (``row_key``), so that each has a place of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from streambound.errors import UnsupportedError
+from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
+from streambound.evaluation.definition_rows import HOLDS, Row, row_key, shown
+from streambound.query.operators import Framing, Over, Ranking
+from streambound.query.scope import INTEGER
+from streambound.query.values import Family, Type
+
+Order: TypeAlias = Sequence[tuple[int, bool]]
+_DAY = 86_400_000_000
+_RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST")
+# What tells a row by its place, and the names of it that pass over no row.
+_PLACES = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+_OF_PLACES = (*_PLACES, "FIRST", "LAST")
+
+
+def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
+    """The rows of the ranks that are asked for."""
+    kept: list[tuple[Row, int]] = []
+    for part in _partitions(rows, then.partition):
+        ordered = _ordered(part, then.order)
+        ranks = [_rank(then.function, ordered, then.order, place) for place in range(len(ordered))]
+        kept += [pair for pair in zip(ordered, ranks, strict=True) if HOLDS[then.op](pair[1], then.limit)]
+    pairs = [(row.values, (rank,)) for row, rank in kept]
+    for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
+        yield Row(values, row.moment)
+
+
+def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
+    """Each row with what the functions say of those around it."""
+    of = [_aggregated(over, types) for over in then.functions]
+    # Equal rows are told apart: each has its own place in an order.
+    own = [Row(row.values, row.moment) for row in rows]
+    said: dict[int, list[Any]] = {id(row): [] for row in own}
+    for over, value in zip(then.functions, of, strict=True):
+        for part in _partitions(own, over.partition):
+            ordered = _ordered(part, over.order)
+            for place, row in enumerate(ordered):
+                said[id(row)].append(_value(over, value, ordered, place, types))
+    pairs = [(row.values, tuple(said[id(row)])) for row in own]
+    kinds = [value_type(over, types) for over in then.functions]
+    for row, values in zip(own, shown(then.shown, types, kinds, pairs), strict=True):
+        yield Row(values, row.moment)
+
+
+def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
+    """What a function computes of the rows of its frame; None of one that tells a row by its place."""
+    if over.name in _PLACES and (over.aggregate is None or over.aggregate.function in _OF_PLACES):
+        return None
+    if over.name in _RANKS:
+        return None
+    if over.aggregate is None:
+        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", place=over.place)
+    return aggregated(over.aggregate, types)
+
+
+def _partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row.values[key] for key in keys), []).append(row)
+    return list(found.values())
+
+
+def _ordered(rows: Sequence[Row], order: Order) -> list[Row]:
+    made = sorted(rows, key=lambda row: row_key(row.values))
+    for position, descends in reversed(order):
+        made.sort(key=lambda row, p=position: row_key(row.values[p : p + 1]), reverse=descends)  # type: ignore[misc]
+    return made
+
+
+def _key(row: Row, order: Order) -> tuple[Any, ...]:
+    return tuple(row.values[position] for position, _ in order)
+
+
+def _peers(ordered: Sequence[Row], order: Order, place: int) -> tuple[int, int]:
+    """The first and the last place of the rows that the order does not tell from one."""
+    alike = [n for n, row in enumerate(ordered) if _key(row, order) == _key(ordered[place], order)]
+    return alike[0], alike[-1]
+
+
+def _rank(function: str, ordered: Sequence[Row], order: Order, place: int) -> int:
+    first, _ = _peers(ordered, order, place)
+    if function == "ROW_NUMBER":
+        return place + 1
+    if function == "RANK":
+        return first + 1
+    return len({_key(row, order) for row in ordered[: first + 1]})
+
+
+def _value(
+    over: Over, value: Aggregated | None, ordered: Sequence[Row], place: int, types: Sequence[Type]
+) -> Any:
+    if over.name in _RANKS:
+        return _of_order(over, ordered, place)
+    if value is None:
+        return _of_place(over, ordered, place, types)
+    return value(_frame(over, ordered, place, types))
+
+
+def _of_order(over: Over, ordered: Sequence[Row], place: int) -> Any:
+    rows, (first, last) = len(ordered), _peers(ordered, over.order, place)
+    if over.name == "PERCENT_RANK":
+        return first / (rows - 1) if rows > 1 else 0.0
+    if over.name == "CUME_DIST":
+        return (last + 1) / rows
+    if over.name == "NTILE":
+        # The first ones have a row more each.
+        size, more = divmod(rows, over.offset)
+        large = more * (size + 1)
+        return place // (size + 1) + 1 if place < large else more + (place - large) // size + 1
+    return _rank(over.name, ordered, over.order, place)
+
+
+def _of_place(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Any:
+    if over.name in ("LAG", "LEAD"):
+        at = place - over.offset if over.name == "LAG" else place + over.offset
+        return ordered[at].values[over.arguments[0]] if 0 <= at < len(ordered) else None
+    rows = _frame(over, ordered, place, types)
+    at = {"FIRST_VALUE": 0, "LAST_VALUE": len(rows) - 1}.get(over.name, over.offset - 1)
+    return rows[at].values[over.arguments[0]] if 0 <= at < len(rows) else None
+
+
+def _frame(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Sequence[Row]:
+    """The rows of a frame, in order."""
+    frame, last = over.frame, len(ordered) - 1
+    if frame.rows:
+        start = 0 if frame.before is None else max(0, place - frame.before)
+        end = last if frame.after is None else min(last, place + frame.after)
+        return ordered[start : end + 1]
+    start, end = _range(over, ordered, place, types)
+    return ordered[start : end + 1]
+
+
+def _range(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> tuple[int, int]:
+    """The first and the last place of a frame by range."""
+    frame, (first, last) = over.frame, _peers(ordered, over.order, place)
+    start, end = (0 if frame.before is None else first), (len(ordered) - 1 if frame.after is None else last)
+    if not frame.before and not frame.after:
+        return start, end
+    position, descends = over.order[0]
+    of, length = ordered[place].values[position], _length(types[position])
+    if of is None:
+        # Nothing is near NULL but NULL.
+        return start, end
+    sign = -1 if descends else 1
+
+    def near(row: Row) -> bool:
+        away = row.values[position]
+        if away is None:
+            return False
+        far = (away - of) * sign
+        late = frame.before is None or far >= -length(frame.before)
+        return late and (frame.after is None or far <= length(frame.after))
+
+    places = [n for n, row in enumerate(ordered) if near(row)]
+    if frame.before is not None:
+        start = places[0] if places else len(ordered)
+    if frame.after is not None:
+        end = places[-1] if places else -1
+    return start, end
+
+
+def _length(kind: Type) -> Callable[[int], int]:
+    """A length of a frame in the units of what it is ordered by: of dates, days."""
+    return (lambda n: n // _DAY if abs(n) >= _DAY else n) if kind.family is Family.DATE else lambda n: n

@@ -1,0 +1,121 @@
+"""Rows of the definition, and the expressions that are computed over them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from streambound.errors import UnsupportedError
+from streambound.evaluation.expressions import compiled
+from streambound.query.model import Column, Op, Relation
+from streambound.query.operators import Shown
+from streambound.query.values import Type
+from streambound.query.windows import END
+
+HOLDS = {
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.GE: operator.ge,
+    Op.GT: operator.gt,
+}
+
+
+# eq is by identity: a bag may hold equal rows, each with a place of its own in an order.
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row of a block (encoded values), and its time; None where it has none."""
+
+    values: tuple[Any, ...]
+    moment: int | None = None
+
+
+def row_key(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What sorts rows by their values from left to right, NULL first."""
+    return tuple((value is not None, 0 if value is None else value) for value in values)
+
+
+# A row of a block with what was computed of it: aggregates, or what window functions say.
+Pair: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def shown(
+    columns: Sequence[Shown], outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]
+) -> list[tuple[Any, ...]]:
+    """The rows of an answer.
+
+    Args:
+        outputs: the types of the rows of the block.
+        values: the types of what was computed of them.
+    """
+    made = [_column(one, outputs, values, pairs) for one in columns]
+    return list(zip(*made, strict=True)) if made else [() for _ in pairs]
+
+
+def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]) -> list[Any]:
+    if one.formula is not None:
+        return over_values(one.formula, outputs, values, one.type, pairs)
+    if not one.plain:
+        raise UnsupportedError(f"{one.name} is decided, and cannot be computed", place=one.place)
+    if one.outputs:
+        return [row[one.outputs[0]] for row, _ in pairs]
+    return [said[one.values[0]] for _, said in pairs]
+
+
+def over_values(
+    formula: str, outputs: Sequence[Type], values: Sequence[Type], kind: Type, pairs: Sequence[Pair]
+) -> list[Any]:
+    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row."""
+    columns = [(f"o{n}", of) for n, of in enumerate(outputs)] + [(f"v{n}", of) for n, of in enumerate(values)]
+    return _computed(formula, tuple(columns), kind)([(*row, *said) for row, said in pairs])
+
+
+def computed(
+    relation: Relation, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Tuples with columns that are computed from them; once for each window, if they are in several."""
+    made = [dict(row) for row in rows]
+    given = tuple((c.name, c.type) for c in relation.stored)
+    windows: dict[Any, list[Column]] = {}
+    for column in columns:
+        if not column.of:
+            continue
+        if column.formula is None:
+            raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
+        of = _computed(column.formula, given, column.type)
+        values = of([tuple(row[name] for name, _ in given) for row in made])
+        made = [{**row, column.name: value} for row, value in zip(made, values, strict=True)]
+        if column.slide is not None:
+            windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
+    for edges in windows.values():
+        made = [one for row in made for one in _in_windows(row, edges)]
+    return made
+
+
+def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[str, Any]]:
+    """A tuple once for each window that it is in, of windows of one kind; it has the edges of the last."""
+    one = edges[0]
+    (stamp,), size, slide = one.of, one.bucket, one.slide
+    ends = [edge for edge in edges if _edge(edge) == END]
+    if f"`{stamp}`" not in (one.formula or "").split(",")[0] or size is None or slide is None:
+        raise UnsupportedError(f"{one.name} is decided, and cannot be computed")
+    if one.cumulative and not ends:
+        raise UnsupportedError(
+            f"{one.name} is of several windows that begin together", fix="group by the end too"
+        )
+    moved = [edge for edge in edges if not one.cumulative or _edge(edge) == END]
+    last = row[one.name] if _edge(one) == END else row[one.name] + size
+    for earlier in range(0, last - row[stamp], slide):
+        yield {**row, **{edge.name: row[edge.name] - earlier for edge in moved}}
+
+
+def _edge(column: Column) -> str:
+    return (column.formula or "").split("(")[0]
+
+
+# Each is asked at every marker.
+_computed = lru_cache(maxsize=256)(compiled)
