@@ -210,7 +210,8 @@ class Ranking:
 
     def keeps_all(self, retracts: bool) -> bool:
         """Whether a row after ``last`` still matters: it can get another rank, or its rank is shown."""
-        return bool(self.ranks) and (retracts or (self.beyond and self.ranked))
+        told = self.last > 0 or self.ranked
+        return bool(self.ranks) and ((retracts and told) or (self.beyond and self.ranked))
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,8 @@ class Ranks(Operator):
 
     def _cut(self, rows: Sequence[Ranked], most: int) -> tuple[list[Ranked], list[Ranked]]:
         """The rows of the ranks up to one, and the others."""
+        if not most:
+            return [], list(rows)
         kept, displaced = list[Ranked](), list[Ranked]()
         for rank, (key, row, count) in self._ranks(rows):
             many = min(count, max(0, most - rank + 1)) if self.then.function == "ROW_NUMBER" else count
