@@ -35,6 +35,13 @@ from tests.boundedness.statement_cases import said
             "bounded",
         ),
         ("SELECT 1 FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.A < T.B)", "unbounded", "never-final"),
+        # A row with A <> 1 waits for T alone, and shows A.
+        (
+            "SELECT S.A FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.ts < T.ts)"
+            " AND NOT EXISTS (SELECT 1 FROM U WHERE U.ts <= S.ts AND S.A = 1)",
+            "unbounded",
+            "never-final",
+        ),
         (
             "SELECT DISTINCT 1 FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.A < T.B)",
             "bounded",

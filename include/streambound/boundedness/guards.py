@@ -12,7 +12,7 @@ streams that precede a stream of O; (D2) none from a stream P of I, which a stre
 those that precede P; (D3) no ``<>`` from a stream of O itself. Between the two it is open.
 
 *Theorem X.* NOT EXISTS is bounded iff O alone is, and EXISTS is: the rows without a match are those of O
-without those with one. An outer join is the inner join and the rows without a partner.
+without those with one. Of several each is asked alone: where the others find nothing it is. An outer join is the inner join and the rows without a partner.
 
 Of DISTINCT over NOT EXISTS there is a criterion where the comparisons only read columns that are shown
 (EXCEPT: DISTINCT of O without DISTINCT of the join), and for two streams that time does not order.
@@ -142,8 +142,7 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
     if not ring.idempotent:
         positive = tuple(g for g in selection.guards if not g.negated)
         found = [_exists(selection, positive) if positive else outer]
-        if negative:
-            found.append(_exists(selection, selection.guards))
+        found.extend(_exists(selection, (*positive, guard)) for guard in negative)
         return _all(found, True)
     if outer.outcome is not Outcome.BOUNDED:
         return outer
@@ -153,10 +152,11 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
     if (pair := _untimed_pair(selection, both)) is not None:
         return pair
     rows = replace(selection, base=replace(selection.base, select=()))
-    bag = _exists(rows, selection.guards)
-    if bag.bounded:
-        return _all([outer, bag], True)
-    reason = replace(bag.reasons[0], code="open-question", message=f"{_OPEN_ANTI}: {bag.reasons[0].message}")
+    bags = [_exists(rows, (guard,)) for guard in selection.guards]
+    if all(bag.bounded for bag in bags):
+        return _all([outer, *bags], True)
+    first = next(bag.reasons[0] for bag in bags if not bag.bounded)
+    reason = replace(first, code="open-question", message=f"{_OPEN_ANTI}: {first.message}")
     return Verdict(Outcome.UNKNOWN, NAME, (reason,))
 
 
@@ -207,7 +207,7 @@ def _untimed_pair(selection: Selection, both: Verdict) -> Verdict | None:
 def _exists(selection: Selection, guards: tuple[Guard, ...]) -> Verdict:
     """Theorem S on a SELECT, with duplicates or under GROUP BY."""
     outer = frozenset(o.alias for o in selection.base.occurrences)
-    shared = _shared(replace(selection, guards=guards))
+    shared = _shared(selection)
     found: list[Verdict] = []
     for case in cases(joined(selection, guards)):
         verdicts = [semijoin(query, outer) for query in case.parts]

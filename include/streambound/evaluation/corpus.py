@@ -73,8 +73,8 @@ def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any
 
 def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
     """The JSON object of a query's answers; ``peak`` is asked once all answers are in."""
-    listed = [answer_json(answer) for marker in found for answer in marker]
-    return {"query": query, "answers": listed, "peak_units": peak()}
+    every = [answer_json(answer) for marker in found for answer in marker]
+    return {"query": query, "answers": every, "peak_units": peak()}
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _tuples(
         rows = relations[relation.name]
         if relation.kind is Kind.VERSIONED and not versions:
             rows = _current(relation, rows)
-    return [made for row in rows for made in computed(relation, columns, row)]
+    return computed(relation, columns, rows)
 
 
 def _current(relation: Relation, rows: Iterable[Encoded]) -> list[Encoded]:

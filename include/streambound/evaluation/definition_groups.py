@@ -9,34 +9,43 @@ NULL is the least. ANY_VALUE is the least that is not NULL. A list holds what is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.definition_rows import HOLDS, Row, over_values, row_key, shown
-from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Test, Tests
-from streambound.query.scope import DOUBLE, INTEGER, STRING
-from streambound.query.values import NAN, NotANumber, Type
+from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
+from streambound.query.computed import type_of
+from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
+from streambound.query.values import NAN, NotANumber, Type, parse_type
+from streambound.query.windows import SESSIONS
 
-SESSION_START, SESSION_END = "SESSION_START", "SESSION_END"
+Aggregated: TypeAlias = Callable[[Sequence[Row]], Any]
+
+# Aggregates that say when a session begins and ends.
+SESSION_START, SESSION_END = SESSIONS
 
 
 def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
-    values = [value_type(one, types) for one in then.aggregates]
-    show, passes = shown(then.shown, types, values), _having(then.having, types, values)
-    of = [aggregated(one, types) for one in then.aggregates]
+    of = [_value(one, then, types) for one in then.aggregates]
+    pairs = []
     for group in _groups(then, rows):
-        said = tuple(
-            _session(one, group, then.session) if _of_session(one) else value(group)
-            for one, value in zip(then.aggregates, of, strict=True)
-        )
-        # Outputs that are shown are keys, or the same in all rows of a group.
-        outputs = group[0].values if group else (None,) * len(types)
-        if passes(outputs, said):
-            yield Row(show(outputs, said))
+        said = tuple(value(group) for value in of)
+        pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
+    values = [value_type(one, types) for one in then.aggregates]
+    kept = _having(then.having, types, values, pairs)
+    yield from map(Row, shown(then.shown, types, values, kept))
+
+
+def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
+    """The outputs of a row of a group; those that are shown are keys, or depend on them."""
+    read = {position for one in then.shown for position in one.outputs}
+    if len({tuple(row.values[position] for position in read) for row in group}) > 1:
+        raise UnsupportedError("what is shown of a group is not the same in all of its rows")
+    return group[0].values
 
 
 def _groups(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -69,30 +78,30 @@ def _moment(row: Row) -> int:
     return row.moment
 
 
-def _of_session(one: Aggregate) -> bool:
-    return one.function in (SESSION_START, SESSION_END)
-
-
-def _session(one: Aggregate, rows: Sequence[Row], gap: int | None) -> Any:
-    moments = [_moment(row) for row in rows]
-    return min(moments) if one.function == SESSION_START else max(moments) + (gap or 0)
+def _value(one: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggregated:
+    """What computes an aggregate, or says when the session begins or ends."""
+    if one.function == SESSION_START:
+        return lambda rows: min(map(_moment, rows))
+    if one.function == SESSION_END:
+        return lambda rows: max(map(_moment, rows)) + (then.session or 0)
+    return aggregated(one, types)
 
 
 # HAVING.
 
 
 def _having(
-    having: Having | None, outputs: Sequence[Type], values: Sequence[Type]
-) -> Callable[[tuple[Any, ...], tuple[Any, ...]], bool]:
+    having: Having | None, outputs: Sequence[Type], values: Sequence[Type], pairs: list[Pair]
+) -> list[Pair]:
     if having is None:
-        return lambda row, said: True
+        return pairs
     if having.formula is not None:
-        condition = over_values(having.formula, outputs, values, None)
-        return lambda row, said: bool(condition(row, said))
+        true = over_values(having.formula, outputs, values, BOOLEAN, pairs)
+        return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
     if having.tests is None:
         raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)
     tests = having.tests
-    return lambda row, said: _passes(tests, said)
+    return [pair for pair in pairs if _passes(tests, pair[1])]
 
 
 def _passes(tests: Test | Tests, said: tuple[Any, ...]) -> bool:
@@ -121,53 +130,76 @@ def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
         return DOUBLE
     if one.kind is Kind.LIST:
         return STRING
+    if one.formula is not None:
+        return type_of(one.formula, {f"o{n}": kind for n, kind in enumerate(types)}) or DOUBLE
+    if one.polynomial is not None:
+        return _sum_type(one.polynomial, types)
     read = one.arguments if one.value is None else (one.value,)
-    dense = (types[position] for position in read if types[position].step is None)
-    return next(dense, types[read[0]] if read else INTEGER)
+    return types[read[0]] if read else INTEGER
 
 
-def aggregated(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], Any]:
+def _sum_type(polynomial: Polynomial, types: Sequence[Type]) -> Type:
+    """The type of a sum of products: of exact numbers exact, of one column its own."""
+    if len(polynomial) == 1 and polynomial[0][0] == 1 and len(polynomial[0][1]) == 1:
+        return types[polynomial[0][1][0]]
+    scale = 0
+    for factor, positions in polynomial:
+        steps = [types[position].step for position in positions]
+        units = Fraction(1, factor.denominator)
+        for step in steps:
+            units *= step or 0
+        if not units:
+            return DOUBLE
+        scale = max(scale, next((n for n in range(38) if (units * 10**n).denominator == 1), 38))
+    return DOUBLE if scale > 37 else parse_type(f"decimal(38,{scale})") if scale else INTEGER
+
+
+def aggregated(one: Aggregate, types: Sequence[Type]) -> Aggregated:
     """What computes an aggregate from the rows of a group.
 
     Raises:
         UnsupportedError: it is decided, and its value is not defined here.
     """
     argument = _argument(one, types)
+    if one.kind not in (Kind.SKETCH, Kind.ANY) and one.function not in _COMPUTED[one.kind]:
+        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
     if one.by is not None:
         return lambda rows: _by_column(one, rows)
     if one.kind is Kind.COUNT:
-        return lambda rows: len(_present(one, argument, rows))
+        return lambda rows: len(_present(one, argument(rows)))
     if one.kind is Kind.SUM:
         dense = value_type(one, types).step is None
-        return lambda rows: _sum(_present(one, argument, rows), dense)
+        return lambda rows: _sum(_present(one, argument(rows)), dense)
     if one.kind is Kind.MEAN:
-        return lambda rows: _mean(one, _present(one, argument, rows))
+        return lambda rows: _mean(one, _present(one, argument(rows)))
     if one.kind in (Kind.LEAST, Kind.GREATEST):
-        return lambda rows: _extremum(one, _present(one, argument, rows))
+        return lambda rows: _extremum(one, _present(one, argument(rows)))
     if one.kind in (Kind.FIRST, Kind.LAST):
-        return lambda rows: _in_time(one, argument, rows)
-    if one.kind is Kind.ANY:
-        return lambda rows: min(_present(one, argument, rows), default=None)
-    if one.kind is Kind.LIST:
-        return lambda rows: _list(one, sorted(_present(one, argument, rows)), types)
-    raise UnsupportedError(f"the approximate {one.text} is decided, and not defined exactly", place=one.place)
+        return lambda rows: _in_time(one, argument(rows), rows)
+    if one.kind is Kind.ANY and one.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
+        return lambda rows: min(_present(one, argument(rows)), default=None)
+    if one.kind is Kind.LIST and len(one.arguments) == 1:
+        return lambda rows: _list(sorted(_present(one, argument(rows))), types[one.arguments[0]])
+    if one.kind is Kind.SKETCH and one.function == "APPROX_COUNT_DISTINCT":
+        return lambda rows: len(set(_present(one, argument(rows))))
+    raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
 
 
-def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Row], Any]:
-    """What an aggregate reads of a row: one value, or those of several columns (None: one is NULL)."""
+def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
+    """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
     if one.formula is not None:
-        of = over_values(one.formula, types, (), None)
-        return lambda row: of(row.values, ())
+        formula, kind = one.formula, value_type(one, types)
+        return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
     if one.polynomial is not None and one.kind is not Kind.COUNT:
-        return lambda row: _polynomial(one, row.values)
+        return lambda rows: [_polynomial(one, row.values) for row in rows]
     if len(one.arguments) == 1:
-        return lambda row: row.values[one.arguments[0]]
+        return lambda rows: [row.values[one.arguments[0]] for row in rows]
 
     def values(row: Row) -> Any:
         found = tuple(row.values[position] for position in one.arguments)
         return None if None in found else found
 
-    return values
+    return lambda rows: list(map(values, rows))
 
 
 def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
@@ -192,9 +224,9 @@ def _infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _present(one: Aggregate, argument: Callable[[Row], Any], rows: Iterable[Row]) -> list[Any]:
+def _present(one: Aggregate, given: Iterable[Any]) -> list[Any]:
     """What is not NULL; of DISTINCT each once."""
-    found = [value for value in map(argument, rows) if value is not None]
+    found = [value for value in given if value is not None]
     return list(dict.fromkeys(found)) if one.distinct else found
 
 
@@ -247,15 +279,15 @@ def _by_column(one: Aggregate, rows: Sequence[Row]) -> Any:
     return choose(pairs, key=row_key, default=(None, None))[1]
 
 
-def _in_time(one: Aggregate, argument: Callable[[Row], Any], rows: Sequence[Row]) -> Any:
-    pairs = [(_moment(row), argument(row)) for row in rows]
+def _in_time(one: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -> Any:
+    pairs = [(_moment(row), value) for row, value in zip(rows, values, strict=True)]
+    if one.function.endswith("IGNORE NULLS"):
+        pairs = [pair for pair in pairs if pair[1] is not None]
     return (min if one.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
 
 
-def _list(one: Aggregate, values: Sequence[Any], types: Sequence[Type]) -> Any:
-    if one.function not in ("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET") or len(one.arguments) != 1:
-        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
-    return f"[{', '.join(map(types[one.arguments[0]].text, values))}]"
+def _list(values: Sequence[Any], kind: Type) -> str:
+    return f"[{', '.join(map(kind.text, values))}]"
 
 
 # Quotients of moments.
@@ -263,20 +295,14 @@ def _list(one: Aggregate, values: Sequence[Any], types: Sequence[Type]) -> Any:
 
 def _mean(one: Aggregate, values: Sequence[Any]) -> Any:
     """AVG, and what is made of sums of powers; NULL where there are too few rows."""
-    name = one.function or "AVG"
     pairs = [value if isinstance(value, tuple) else (value,) for value in values]
     flat = [number for pair in pairs for number in pair]
-    if name not in _QUOTIENTS:
-        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
     if not pairs:
         return None
     if any(isinstance(number, NotANumber) or _infinite(number) for number in flat):
-        if name in _MEANS:
-            found = total(flat)
-            return found
-        return NAN
+        return total(flat) if one.function == "AVG" else NAN
     columns = [[Fraction(number) for number in column] for column in zip(*pairs, strict=True)]
-    return _QUOTIENTS[name](*columns)
+    return _QUOTIENTS[one.function](*columns)
 
 
 def _average(values: Sequence[Fraction]) -> float:
@@ -311,14 +337,24 @@ def _correlation(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | 
     return rounded(_moments(one, other)) / math.sqrt(rounded(both)) if both else None
 
 
-_MEANS = ("AVG", "MEAN", "AVG_IF")
 _QUOTIENTS: dict[str, Callable[..., float | None]] = {
-    **dict.fromkeys(_MEANS, _average),
-    **dict.fromkeys(("STDDEV", "STDDEV_SAMP", "STDEV"), _variance(1, True)),
-    **dict.fromkeys(("STDDEV_POP", "STDEVP"), _variance(0, True)),
-    **dict.fromkeys(("VARIANCE", "VAR_SAMP", "VAR"), _variance(1, False)),
-    **dict.fromkeys(("VARIANCE_POP", "VAR_POP", "VARP"), _variance(0, False)),
+    "AVG": _average,
+    "STDDEV_SAMP": _variance(1, True),
+    "STDDEV_POP": _variance(0, True),
+    "VAR_SAMP": _variance(1, False),
+    "VAR_POP": _variance(0, False),
     "COVAR_POP": _covariance(0),
     "COVAR_SAMP": _covariance(1),
     "CORR": _correlation,
+}
+# The names of what is computed, of each kind.
+_COMPUTED: dict[Kind, Collection[str]] = {
+    Kind.COUNT: ("COUNT",),
+    Kind.SUM: ("SUM",),
+    Kind.MEAN: _QUOTIENTS,
+    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.definition_groups import aggregated, value_type
+from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
 from streambound.evaluation.definition_rows import HOLDS, Row, row_key, shown
 from streambound.query.operators import Framing, Over, Ranking
 from streambound.query.scope import INTEGER
@@ -19,33 +19,49 @@ from streambound.query.values import Family, Type
 Order: TypeAlias = Sequence[tuple[int, bool]]
 _DAY = 86_400_000_000
 _RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST")
+# What tells a row by its place, and the names of it that pass over no row.
 _PLACES = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+_OF_PLACES = (*_PLACES, "FIRST", "LAST")
 
 
 def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """The rows of the ranks that are asked for."""
-    show = shown(then.shown, types, [INTEGER])
+    kept: list[tuple[Row, int]] = []
     for part in _partitions(rows, then.partition):
         ordered = _ordered(part, then.order)
-        for place, row in enumerate(ordered):
-            rank = _rank(then.function, ordered, then.order, place)
-            if HOLDS[then.op](rank, then.limit):
-                yield Row(show(row.values, (rank,)), row.moment)
+        ranks = [_rank(then.function, ordered, then.order, place) for place in range(len(ordered))]
+        kept += [pair for pair in zip(ordered, ranks, strict=True) if HOLDS[then.op](pair[1], then.limit)]
+    pairs = [(row.values, (rank,)) for row, rank in kept]
+    for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
+        yield Row(values, row.moment)
 
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """Each row with what the functions say of those around it."""
-    show = shown(then.shown, types, [value_type(over, types) for over in then.functions])
+    of = [_aggregated(over, types) for over in then.functions]
     # Equal rows are told apart: each has its own place in an order.
     own = [Row(row.values, row.moment) for row in rows]
     said: dict[int, list[Any]] = {id(row): [] for row in own}
-    for over in then.functions:
+    for over, value in zip(then.functions, of, strict=True):
         for part in _partitions(own, over.partition):
             ordered = _ordered(part, over.order)
             for place, row in enumerate(ordered):
-                said[id(row)].append(_value(over, ordered, place, types))
-    for row in own:
-        yield Row(show(row.values, tuple(said[id(row)])), row.moment)
+                said[id(row)].append(_value(over, value, ordered, place, types))
+    pairs = [(row.values, tuple(said[id(row)])) for row in own]
+    kinds = [value_type(over, types) for over in then.functions]
+    for row, values in zip(own, shown(then.shown, types, kinds, pairs), strict=True):
+        yield Row(values, row.moment)
+
+
+def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
+    """What a function computes of the rows of its frame; None of one that tells a row by its place."""
+    if over.name in _PLACES and (over.aggregate is None or over.aggregate.function in _OF_PLACES):
+        return None
+    if over.name in _RANKS:
+        return None
+    if over.aggregate is None:
+        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", place=over.place)
+    return aggregated(over.aggregate, types)
 
 
 def _partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
@@ -81,14 +97,14 @@ def _rank(function: str, ordered: Sequence[Row], order: Order, place: int) -> in
     return len({_key(row, order) for row in ordered[: first + 1]})
 
 
-def _value(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Any:
+def _value(
+    over: Over, value: Aggregated | None, ordered: Sequence[Row], place: int, types: Sequence[Type]
+) -> Any:
     if over.name in _RANKS:
         return _of_order(over, ordered, place)
-    if over.name in _PLACES:
+    if value is None:
         return _of_place(over, ordered, place, types)
-    if over.aggregate is None:
-        raise UnsupportedError(f"{over.name} of a window is not evaluated", place=over.place)
-    return aggregated(over.aggregate, types)(_frame(over, ordered, place, types))
+    return value(_frame(over, ordered, place, types))
 
 
 def _of_order(over: Over, ordered: Sequence[Row], place: int) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
+from streambound.evaluation.expressions import compiled
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
 from streambound.query.values import Type
+from streambound.query.windows import END
 
 HOLDS = {
     Op.LT: operator.lt,
@@ -36,57 +39,83 @@ def row_key(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple((value is not None, 0 if value is None else value) for value in values)
 
 
-Show = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]]
+# A row of a block with what was computed of it: aggregates, or what window functions say.
+Pair: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
-def shown(columns: Sequence[Shown], outputs: Sequence[Type], values: Sequence[Type]) -> Show:
-    """What makes the columns of an answer of outputs of a row and of values that were computed of it."""
-    made = [_column(one, outputs, values) for one in columns]
-    return lambda row, said: tuple(of(row, said) for of in made)
+def shown(
+    columns: Sequence[Shown], outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]
+) -> list[tuple[Any, ...]]:
+    """The rows of an answer.
+
+    Args:
+        outputs: the types of the rows of the block.
+        values: the types of what was computed of them.
+    """
+    made = [_column(one, outputs, values, pairs) for one in columns]
+    return list(zip(*made, strict=True)) if made else [() for _ in pairs]
 
 
-def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type]) -> Callable[..., Any]:
+def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]) -> list[Any]:
     if one.formula is not None:
-        return over_values(one.formula, outputs, values, one.type)
+        return over_values(one.formula, outputs, values, one.type, pairs)
     if not one.plain:
         raise UnsupportedError(f"{one.name} is decided, and cannot be computed", place=one.place)
     if one.outputs:
-        return lambda row, said: row[one.outputs[0]]
-    return lambda row, said: said[one.values[0]]
+        return [row[one.outputs[0]] for row, _ in pairs]
+    return [said[one.values[0]] for _, said in pairs]
 
 
 def over_values(
-    formula: str, outputs: Sequence[Type], values: Sequence[Type], kind: Type | None
-) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:
-    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ..., as what computes it."""
-    of = _compiled(formula, _numbered("o", outputs) | _numbered("v", values), kind)
-
-    def value(row: tuple[Any, ...], said: tuple[Any, ...]) -> Any:
-        named = {
-            **{f"o{n}": one for n, one in enumerate(row)},
-            **{f"v{n}": one for n, one in enumerate(said)},
-        }
-        return of(named)
-
-    return value
+    formula: str, outputs: Sequence[Type], values: Sequence[Type], kind: Type, pairs: Sequence[Pair]
+) -> list[Any]:
+    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row."""
+    columns = [(f"o{n}", of) for n, of in enumerate(outputs)] + [(f"v{n}", of) for n, of in enumerate(values)]
+    return _computed(formula, tuple(columns), kind)([(*row, *said) for row, said in pairs])
 
 
 def computed(
-    relation: Relation, columns: Sequence[Column], row: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """A tuple with the columns that are computed from it; once for each window, if it is in several."""
-    made = dict(row)
-    types = {c.name: c.type for c in relation.stored}
+    relation: Relation, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Tuples with columns that are computed from them; once for each window, if they are in several."""
+    made = [dict(row) for row in rows]
+    given = tuple((c.name, c.type) for c in relation.stored)
+    windows: dict[Any, list[Column]] = {}
     for column in columns:
         if not column.of:
             continue
         if column.formula is None:
             raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
-        made[column.name] = _compiled(column.formula, types, column.type)(row)
-    yield made
+        of = _computed(column.formula, given, column.type)
+        values = of([tuple(row[name] for name, _ in given) for row in made])
+        made = [{**row, column.name: value} for row, value in zip(made, values, strict=True)]
+        if column.slide is not None:
+            windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
+    for edges in windows.values():
+        made = [one for row in made for one in _in_windows(row, edges)]
+    return made
 
 
-def _compiled(formula: str, columns: Mapping[str, Type], kind: Type | None) -> Callable[[Any], Any]:
-    from streambound.evaluation.expressions import compiled  # type: ignore[import-not-found]
+def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[str, Any]]:
+    """A tuple once for each window that it is in, of windows of one kind; it has the edges of the last."""
+    one = edges[0]
+    (stamp,), size, slide = one.of, one.bucket, one.slide
+    ends = [edge for edge in edges if _edge(edge) == END]
+    if f"`{stamp}`" not in (one.formula or "").split(",")[0] or size is None or slide is None:
+        raise UnsupportedError(f"{one.name} is decided, and cannot be computed")
+    if one.cumulative and not ends:
+        raise UnsupportedError(
+            f"{one.name} is of several windows that begin together", fix="group by the end too"
+        )
+    moved = [edge for edge in edges if not one.cumulative or _edge(edge) == END]
+    last = row[one.name] if _edge(one) == END else row[one.name] + size
+    for earlier in range(0, last - row[stamp], slide):
+        yield {**row, **{edge.name: row[edge.name] - earlier for edge in moved}}
 
-    return compiled(formula, columns, kind)  # type: ignore[no-any-return]
+
+def _edge(column: Column) -> str:
+    return (column.formula or "").split("(")[0]
+
+
+# Each is asked at every marker.
+_computed = lru_cache(maxsize=256)(compiled)

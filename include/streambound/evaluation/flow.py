@@ -21,6 +21,7 @@ from streambound.evaluation.statement import StatementPass
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import Applied, Leaf, Node, units_of
 from streambound.synopsis.flow_planner import flow
+from streambound.synopsis.statement import require_bounded
 
 Given = TypeVar("Given", contravariant=True)
 
@@ -174,4 +175,5 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     Raises:
         PlanError: it is not bounded, or a part of it has no plan.
     """
+    require_bounded(statement)
     return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)

@@ -38,6 +38,31 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         *("PERCENTILE_APPROX", "UNIQ", "APPROX_TOP_K", "COUNT_MIN_SKETCH"),
     ),
 }
+# One name of each meaning, where processors have several.
+_CANONICAL = {
+    **dict.fromkeys(("COUNT_IF", "COUNT_BIG", "COUNTIF", "COUNT_DISTINCT", "UNIQ_EXACT"), "COUNT"),
+    **dict.fromkeys(("SUM_IF", "SUMIF"), "SUM"),
+    **dict.fromkeys(("AVG_IF", "MEAN"), "AVG"),
+    **dict.fromkeys(("STDDEV", "STDEV"), "STDDEV_SAMP"),
+    **{"STDEVP": "STDDEV_POP", "VAR": "VAR_SAMP", "VARIANCE": "VAR_SAMP", "VARP": "VAR_POP"},
+    **{"VARIANCE_POP": "VAR_POP", "TOTAL": "SUM0"},
+    **dict.fromkeys(("LOGICAL_AND", "EVERY"), "BOOL_AND"),
+    **dict.fromkeys(("LOGICAL_OR", "ANY", "SOME"), "BOOL_OR"),
+    **dict.fromkeys(("MIN_BY", "ARGMIN"), "ARG_MIN"),
+    **dict.fromkeys(("MAX_BY", "ARGMAX"), "ARG_MAX"),
+    **dict.fromkeys(("FIRST_VALUE", "EARLIEST", "EARLIEST_BY_OFFSET"), "FIRST"),
+    **dict.fromkeys(("LAST_VALUE", "LATEST", "LATEST_BY_OFFSET"), "LAST"),
+    **dict.fromkeys(("COLLECT_LIST", "GROUP_ARRAY", "COLLECT"), "ARRAY_AGG"),
+    **dict.fromkeys(("COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY"), "ARRAY_AGG"),
+    **dict.fromkeys(("GROUP_CONCAT", "LISTAGG"), "STRING_AGG"),
+    **dict.fromkeys(("APPROX_DISTINCT", "HLL", "UNIQ"), "APPROX_COUNT_DISTINCT"),
+    **dict.fromkeys(("APPROX_QUANTILE", "APPROX_PERCENTILE"), "PERCENTILE_APPROX"),
+}
+# Of these a row that does not pass a FILTER is none, and not one with NULL.
+_WITH_NULLS = ("FIRST", "LAST", "ANY_VALUE", "ARRAY_AGG", "ARG_MIN", "ARG_MAX", "TOPONE")
+_CHOOSING = ("FIRST", "LAST", "ANY_VALUE")
+# ksqlDB passes over NULLs unless it is told not to.
+_OVER_NULLS = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
 _BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names}
 # What there is nothing of without a column.
 READING = (Kind.SUM, Kind.MEAN)
@@ -51,13 +76,17 @@ _CONDITIONAL = frozenset(("COUNT_IF", "COUNTIF", "SUM_IF", "AVG_IF", "SUMIF"))
 
 @dataclass(frozen=True)
 class Called:
-    """An aggregate as it is called: the expressions that it reads, and by which one it chooses a row."""
+    """An aggregate as it is called: the expressions that it reads, and by which one it chooses a row.
+
+    ``function`` is its canonical name, with what else changes its meaning.
+    """
 
     kind: Kind
     arguments: tuple[exp.Expr, ...]
     distinct: bool
     by: exp.Expr | None
     node: exp.Expr
+    function: str
 
 
 def name_of(node: exp.Expr) -> str:
@@ -73,6 +102,8 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is the call of an aggregate."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
+    if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
+        return is_aggregate(node.this)
     return isinstance(node, exp.AggFunc) or (
         isinstance(node, (exp.Anonymous, exp.Func))
         and (name_of(node) in _BY_NAME or name_of(node) in _DISTINCT)
@@ -81,17 +112,24 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregate(node: exp.Expr) -> Called | None:
     """The aggregate that a node calls; None of one that is not known."""
-    condition = None
+    condition, passes_over = None, False
     inner = node
     while isinstance(inner, (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
         if isinstance(inner, exp.Filter):
             condition = inner.expression.this
+        passes_over = passes_over or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
     name = name_of(inner)
     kind = Kind.COUNT if name == "UNIQ_EXACT" else _BY_NAME.get(name)
     if kind is None:
         return None
     given = list(_arguments(inner))
+    function = _CANONICAL.get(name, name)
+    if function in _CHOOSING and (passes_over or (name in _OVER_NULLS and len(given) == 1)):
+        function += " IGNORE NULLS"
+    elif function in _CHOOSING and len(given) > 1 or (name in _BY and len(given) > 2):
+        # Numbers of rows, or whether NULLs count.
+        function += " OF SEVERAL"
     distinct = name in _DISTINCT
     if len(given) == 1 and isinstance(given[0], exp.Distinct):
         given, distinct = list(given[0].expressions), True
@@ -114,8 +152,11 @@ def aggregate(node: exp.Expr) -> Called | None:
     if kind in (Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.SKETCH, Kind.ANY):
         given = given[:1]
     if condition is not None:
+        if function in _WITH_NULLS:
+            function += " FILTER"
         given = [_where(one, condition) for one in given or [exp.Literal.number(1)]]
-    return Called(kind, tuple(given), distinct and kind not in (Kind.LEAST, Kind.GREATEST), by, node)
+    distinct = distinct and kind not in (Kind.LEAST, Kind.GREATEST)
+    return Called(kind, tuple(given), distinct, by, node, function)
 
 
 def _arguments(node: exp.Expr) -> Iterable[exp.Expr]:

@@ -92,12 +92,14 @@ class _Typed:
         return self.type == NULL
 
 
-def formula_of(node: exp.Expr, kinds: Callable[[str], Type | None], result: Type) -> str:
-    """An expression over columns by name, in whatever dialect it was read, as Spark SQL.
+def formula_of(
+    node: exp.Expr, kinds: Callable[[str], Type | None], result: Type | None = None
+) -> tuple[str, Type]:
+    """An expression over columns by name, in whatever dialect it was read, as Spark SQL, and its type.
 
     Args:
         kinds: the types of columns; None of one that has no values.
-        result: the type that its values are of.
+        result: the type that its values are of, if that is known.
 
     Raises:
         NotComputed: it has what is not computed.
@@ -107,12 +109,15 @@ def formula_of(node: exp.Expr, kinds: Callable[[str], Type | None], result: Type
     names = {column.name: kinds(column.name) for column in made.find_all(exp.Column)}
     if None in names.values():
         raise NotComputed(node)
-    known = {name: (exp.column(name, quoted=True), kind) for name, kind in names.items() if kind is not None}
+    known = {name: kind for name, kind in names.items() if kind is not None}
     try:
-        expression(text, known, result)
+        found = result or type_of(text, known)
+        if found is None:
+            raise NotComputed(node)
+        expression(text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, found)
     except (SqlglotError, RecursionError):
         raise NotComputed(node) from None
-    return text
+    return text, found
 
 
 def _plain(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
@@ -169,6 +174,12 @@ def _bracketed(node: exp.Expr) -> exp.Expr:
     return exp.Paren(this=node) if isinstance(node, exp.Binary) else node
 
 
+def quoted(name: str) -> str:
+    """A column in a formula."""
+    text: str = exp.column(name, quoted=True).sql(dialect="spark")
+    return text
+
+
 def expression(formula: str, columns: Columns, result: Type) -> exp.Expr:
     """What computes a formula, of the engine's type for ``result``: an unbounded integer for whole numbers.
 
@@ -181,6 +192,17 @@ def expression(formula: str, columns: Columns, result: Type) -> exp.Expr:
         # Minus zero is zero.
         return exp.Add(this=exp.Paren(this=found), expression=_cast(_number("0.0"), "DOUBLE"))
     return found
+
+
+def type_of(formula: str, kinds: Mapping[str, Type]) -> Type | None:
+    """The type of what a formula computes; None of what is the type of no column.
+
+    Raises:
+        NotComputed: it has what is not computed.
+    """
+    known = {name: (exp.column(name, quoted=True), kind) for name, kind in kinds.items()}
+    found = _of(parse_one(formula, dialect="spark"), known).type
+    return None if found in (NULL, LENGTH) else found
 
 
 def typed(found: exp.Expr, kind: Type) -> exp.Expr:
@@ -466,7 +488,9 @@ def _alike(one: _Typed, other: _Typed) -> tuple[_Typed, _Typed] | None:
     if other.null:
         return one, _Typed(_cast(exp.Null(), _engine_type(one.type)), one.type)
     if {one.type, other.type} == {DATE, TIMESTAMP}:
-        sides = [s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)]
+        sides = [
+            s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)
+        ]
         return sides[0], sides[1]
     if one.family is not other.family:
         return None
@@ -484,7 +508,9 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
     except DataError:
         return None
     if kind == DATE:
-        return _Typed(_cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE)
+        return _Typed(
+            _cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE
+        )
     return _Typed(_moment(_number(value)), TIMESTAMP)
 
 
@@ -640,8 +666,10 @@ def _concatenated(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 def _text(one: _Typed) -> exp.Expr | None:
     """A value as the text that every dialect writes; None of doubles, whose texts differ."""
-    if one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN) or one.null or (
-        one.number and one.type.step is not None
+    if (
+        one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
+        or one.null
+        or (one.number and one.type.step is not None)
     ):
         return _cast(one.node, "VARCHAR")
     return None
@@ -789,7 +817,9 @@ def _converted_to(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
         precision, scale = (int(part.name) for part in to.expressions)
         kind = parse_type(f"decimal({precision},{scale})") if scale else WHOLE
         wide = _cast(one.node, f"DECIMAL({DIGITS}, {scale})")
-        return _Typed(_cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale))
+        return _Typed(
+            _cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale)
+        )
     if to.this in exp.DataType.TEXT_TYPES and not to.expressions:
         made = _text(one)
         return None if made is None else _Typed(made, STRING)
@@ -841,8 +871,12 @@ def _called(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 def _edge_of(node: exp.Expr, of: _Of) -> _Typed | None:
     """The start or the end of a row's last window: of a moment, its length, and how far windows are apart."""
-    one, (size, *further) = of(node.expressions[0]), (int(part.name) for part in node.expressions[1:])
-    step = further[0] if further else size
+    one, lengths = of(node.expressions[0]), node.expressions[1:]
+    if not lengths or not all(part.name.isdigit() for part in lengths):
+        return None
+    size, *further = (int(part.name) for part in lengths)
+    # Of windows that end one after the other all begin where the longest does.
+    step = further[0] if len(further) == 1 else size
     if one.type == TIMESTAMP:
         # Quicker than with unbounded numbers.
         moment: exp.Expr = _call("EPOCH_US", one.node)

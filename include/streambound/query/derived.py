@@ -23,9 +23,11 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from streambound.errors import UnsupportedError
 from streambound.query import blockers
 from streambound.query.clock import is_clock
+from streambound.query.computed import NotComputed, formula_of, quoted
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
 from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
+from streambound.query.operators import Grouping
 from streambound.query.ranges import is_pmod, range_of
 from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
@@ -41,7 +43,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
-from streambound.query.windows import END, SESSIONS, START, bucket, edge_of
+from streambound.query.windows import END, SESSIONS, START, bucket, edge_of, overlapping
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -226,7 +228,14 @@ class Expressions(Scope):
         """A timestamp as a column like any other, for comparisons with those."""
         owner, column = self.owner(attribute), self.column(attribute)
         name = f"(value of {column.name})"
-        made = replace(column, name=name, of=column.of or (column.name,), bucket=None, nullable=False)
+        made = replace(
+            column,
+            name=name,
+            of=column.of or (column.name,),
+            bucket=None,
+            nullable=False,
+            formula=column.formula if column.of else quoted(column.name),
+        )
         self.made.setdefault(owner.relation.name, {})[name] = made
         return Attribute(owner.alias, name)
 
@@ -300,6 +309,9 @@ class Expressions(Scope):
         width = self._width(node)
         if width is not None:
             domain, kind = None, known or kind
+        slide, cumulative = overlapping(node)
+        formula, computed = self._formula(node, of[0], kind)
+        kind = INTEGER if kind is DOUBLE and computed == INTEGER else kind
         return Column(
             name,
             kind,
@@ -312,7 +324,20 @@ class Expressions(Scope):
             # As many values as the arguments have together, whatever the function is.
             cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
             edge="" if width is None or any(c.bucket for c in columns) else edge_of(node),
+            formula=formula,
+            slide=slide,
+            cumulative=cumulative,
         )
+
+    def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
+        """An expression over the columns of a tuple as Spark SQL, and its type; None if it is not computed."""
+        relation = self.owner(one).relation
+        kinds = {column.name: column.type for column in relation.columns}
+        try:
+            found = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
+        except NotComputed:
+            return None, kind
+        return found if found[1].family is kind.family else (None, kind)
 
     def _width(self, node: exp.Expr) -> int | None:
         """How far an expression may be from the application timestamp that it rounds; None of others."""
@@ -555,6 +580,28 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
     for name, relation in relations.items():
         names = statement.columns(name)
         yield relation, tuple(column for column in relation.columns if column.name in names)
+
+
+def not_computed(statement: Statement) -> str | None:
+    """The first expression of a statement whose values cannot be computed; None if there is none."""
+    for selection in statement.selections:
+        for output in selection.base.select:
+            if output.within:
+                return f"the expression over several streams at {output.place}"
+    for block in statement.blocks:
+        for shown in () if block.then is None else block.then.shown:
+            if not shown.plain and shown.formula is None:
+                return f"the expression that {shown.name} is"
+        having = block.then.having if isinstance(block.then, Grouping) else None
+        if having is not None and having.formula is None:
+            return f"the condition at {having.place}"
+    for _, columns in used(statement):
+        for column in columns:
+            if column.of and column.formula is None:
+                return column.name
+            if column.slide is not None:
+                return f"{column.name}, with rows in several windows,"
+    return None
 
 
 def derives(statement: Statement) -> bool:

@@ -32,7 +32,7 @@ from streambound.query.operators import (
 )
 from streambound.query.parts import Done, Item, output, stands_for, value
 from streambound.query.scope import is_word, place_of
-from streambound.query.windows import Window, called, length
+from streambound.query.windows import SESSIONS, Window, called, length
 
 # More keys of CUBE than a person writes.
 MAX_CUBE = 6
@@ -53,6 +53,8 @@ class Asked:
 
     names: Names
     outputs: list[exp.Expr] = field(default_factory=list)
+    # What an aggregate reads that is over several tuples, over outputs.
+    over: dict[Aggregate, exp.Expr] = field(default_factory=dict)
     _known: dict[str, int] = field(default_factory=dict)
 
     def output(self, node: exp.Expr) -> int:
@@ -62,6 +64,15 @@ class Asked:
             self._known[key] = len(self.outputs)
             self.outputs.append(node)
         return self._known[key]
+
+    def in_outputs(self, node: exp.Expr) -> exp.Expr:
+        """An expression with outputs for its columns."""
+        root = exp.Paren(this=node.copy())
+        for column in list(root.find_all(exp.Column)):
+            if not is_word(column):
+                column.replace(output(self.output(column)))
+        found: exp.Expr = root.this
+        return found
 
     def spread(self, node: exp.Expr) -> tuple[int, ...]:
         """The positions of an expression; of one over several tuples those of its columns."""
@@ -91,12 +102,14 @@ class Asked:
             arguments = tuple(dict.fromkeys(n for node in one.arguments for n in self.spread(node)))
         if one.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and one.by is None:
             # Of a constant: the same in every group.
-            return Aggregate(Kind.ANY, blockers.words(one.node, sql), place=place_of(one.node, sql))
+            said = blockers.words(one.node, sql)
+            return Aggregate(Kind.ANY, said, place=place_of(one.node, sql), function="a constant")
         by = None if one.by is None else self.output(one.by)
+        chosen = arguments[0] if by is not None and len(arguments) == 1 else None
         if by is not None and one.kind in (Kind.LEAST, Kind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
             arguments, summed = (by,), None
-        return Aggregate(
+        made = Aggregate(
             one.kind,
             blockers.words(one.node, sql),
             arguments,
@@ -104,7 +117,14 @@ class Asked:
             one.distinct,
             by,
             place_of(one.node, sql),
+            one.function,
+            chosen,
         )
+        if summed is None and by is None and len(one.arguments) == 1:
+            (given,) = one.arguments
+            if len(owners(given, self.names.owner)) > 1:
+                self.over[made] = self.in_outputs(given)
+        return made
 
 
 def grouping(
@@ -213,6 +233,7 @@ class _Group:
         self._asked = Asked(names)
         self._aggregates: dict[Aggregate, int] = {}
         self._left_out: set[str] = set()
+        self._condition: exp.Expr | None = None
         shown = [key for number, key in enumerate(keys) if chosen is None or number in chosen]
         self._left_out = {names.canonical(key) for key in keys} - {names.canonical(key) for key in shown}
         self._keys: dict[str, tuple[int, ...]] = {}
@@ -232,14 +253,15 @@ class _Group:
         having = self._having()
         gap = max((window.size for window in self._sessions), default=None)
         operator = Grouping(count, tuple(self._aggregates), (), having, gap)
-        return self._asked.outputs, Done(operator, shown)
+        over = {n: self._asked.over[one] for one, n in self._aggregates.items() if one in self._asked.over}
+        return self._asked.outputs, Done(operator, shown, self._condition, over)
 
     def _having(self) -> Having | None:
         clause = self._select.args.get("having")
         if clause is None:
             return None
-        node = self._with_aliases(clause.this)
-        return having_of(self._of(node), place_of(clause, self._names.inliner.text))
+        self._condition = self._of(self._with_aliases(clause.this))
+        return having_of(self._condition, place_of(clause, self._names.inliner.text))
 
     def _with_aliases(self, node: exp.Expr) -> exp.Expr:
         """HAVING with the names that SELECT gives resolved."""
@@ -294,7 +316,14 @@ class _Group:
         if window.session:
             text = blockers.words(node, self._names.inliner.text)
             return value(
-                self._known(Aggregate(Kind.ANY, text, place=place_of(node, self._names.inliner.text)))
+                self._known(
+                    Aggregate(
+                        Kind.ANY,
+                        text,
+                        place=place_of(node, self._names.inliner.text),
+                        function=SESSIONS[1] if end else SESSIONS[0],
+                    )
+                )
             )
         edge = self._names.edge(window, end, node)
         key = self._names.canonical(self._names.edge(window, False, window.node))
@@ -356,7 +385,7 @@ def outputs_in(node: exp.Expr) -> tuple[int, ...]:
 
 
 def having_of(node: exp.Expr, place: Place) -> Having:
-    """A condition over aggregates by their numbers."""
+    """A condition over aggregates by their numbers; its formula is read with their types."""
     tests = None if outputs_in(node) else _tests(node, True)
     return Having(values_in(node), tests, place)
 
@@ -427,7 +456,9 @@ def framing(
         return made
 
     shown = tuple(Item(name, key, of(node)) for name, key, node in items)
-    return asked.outputs, Done(Framing(tuple(functions), ()), shown)
+    numbers = {n: one.aggregate for n, one in enumerate(functions) if one.aggregate is not None}
+    over = {n: asked.over[one] for n, one in numbers.items() if one in asked.over}
+    return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over)
 
 
 def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Over:
@@ -453,23 +484,67 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     ]
     keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
     inner = node.this
+    passes_over = False
     while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
+        passes_over = passes_over or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
     called_ = aggregate(inner) if is_aggregate(inner) or isinstance(inner, exp.Filter) else None
     named = name_of(inner.this if isinstance(inner, exp.Filter) else inner)
     if called_ is not None and named in ("FIRST_VALUE", "LAST_VALUE", "FIRST", "LAST"):
         named = {"FIRST": "FIRST_VALUE", "LAST": "LAST_VALUE"}.get(named, named)
+    arguments: tuple[int, ...] = ()
     made = None if called_ is None else asked.aggregate(called_)
     if made is None:
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
         arguments = tuple(n for one in given if not isinstance(one, exp.Literal) for n in asked.spread(one))
         if arguments:
             made = Aggregate(
-                Kind.ANY, blockers.words(inner, sql), arguments, None, False, None, place_of(inner, sql)
+                Kind.ANY,
+                blockers.words(inner, sql),
+                arguments,
+                None,
+                False,
+                None,
+                place_of(inner, sql),
+                _function_of(inner, named, passes_over),
             )
+    elif named in ("FIRST_VALUE", "LAST_VALUE"):
+        arguments = made.arguments
     return Over(
-        named, made, keys, tuple(order), _frame(node, spec, named, inner, bool(order)), place_of(node, sql)
+        named,
+        made,
+        keys,
+        tuple(order),
+        _frame(node, spec, named, inner, bool(order)),
+        place_of(node, sql),
+        arguments,
+        _rows_away(inner, named),
     )
+
+
+def _offset(inner: exp.Expr) -> exp.Expr | None:
+    found: exp.Expr | None = inner.args.get("offset")
+    return found or (inner.expressions[1] if len(inner.expressions) > 1 else None)
+
+
+def _rows_away(inner: exp.Expr, name: str) -> int:
+    """How many rows away LAG and LEAD look; of which row NTH_VALUE is."""
+    found = _offset(inner)
+    rows = None if found is None or name not in ("LAG", "LEAD", "NTH_VALUE") else length(found)
+    return 1 if rows is None else rows
+
+
+def _function_of(inner: exp.Expr, name: str, passes_over: bool) -> str:
+    """The name of a window function, with what else changes its meaning."""
+    if passes_over:
+        return f"{name} IGNORE NULLS"
+    default = inner.args.get("default") or (inner.expressions[2] if len(inner.expressions) > 2 else None)
+    if default is not None and not isinstance(default, exp.Null):
+        return f"{name} with a default"
+    counted = _offset(inner)
+    if name in ("LAG", "LEAD", "NTH_VALUE") and counted is not None and length(counted) is None:
+        return f"{name} with an expression"
+    return name
 
 
 def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
@@ -480,7 +555,7 @@ def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
 def _frame(node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool) -> Frame:
     found = node.args.get("spec") or spec.args.get("spec")
     if name in ("LAG", "LEAD") and found is None:
-        offset = inner.args.get("offset") or (inner.expressions[1] if len(inner.expressions) > 1 else None)
+        offset = _offset(inner)
         rows = length(offset) if offset is not None else 1
         rows = 1 if rows is None else rows
         return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)

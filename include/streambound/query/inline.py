@@ -849,6 +849,8 @@ class Inliner:
                 tests = None if None in both else Tests(True, tuple(t for t in both if t is not None))
                 numbers = (*operator.having.aggregates, *having.aggregates)
                 having = replace(having, aggregates=tuple(dict.fromkeys(numbers)), tests=tests)
+                whole = exp.and_(done.having, whole, copy=True)
+            done = replace(done, having=whole)
             operator = replace(operator, having=having)
         return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
 

@@ -8,7 +8,7 @@ Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -53,7 +53,8 @@ class Column:
     (microseconds, or ticks): the start or end of a window, a day; ``edge`` says which of them. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
     most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
-    and at most so long after it.
+    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is that
+    of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so much before it.
     """
 
     name: str
@@ -71,6 +72,8 @@ class Column:
     cardinality: int | None = None
     within: int | None = None
     formula: str | None = field(default=None, compare=False)
+    slide: int | None = None
+    cumulative: bool = False
 
     @property
     def uncounted(self) -> str | None:
@@ -196,6 +199,27 @@ class Relation:
         """What is promised of numbers of rows: at each timestamp, and in each longer interval."""
         single = () if self.max_rows_per_timestamp is None else (Rate(self.max_rows_per_timestamp),)
         return single if self.rate is None else (*single, self.rate)
+
+    @property
+    def own(self) -> tuple[Column, ...]:
+        """The columns that its rows have; the others are computed from them."""
+        return tuple(column for column in self.columns if not column.of)
+
+    @property
+    def computed(self) -> tuple[Column, ...]:
+        """The derived columns whose values can be computed."""
+        return tuple(column for column in self.columns if column.of and column.formula is not None)
+
+    def stored(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns of its rows that some columns are, or are computed from; each once."""
+        found = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
+        own = {column.name for column in self.own}
+        return tuple(name for name in found if name in own)
+
+    def read(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Some columns with those that they are computed from; each once."""
+        wanted = tuple(names)
+        return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
 
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from streambound.query.computed import quoted
 from streambound.query.derived import Expressions
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, any_of, atoms_of
 from streambound.query.model import (
@@ -28,7 +29,7 @@ from streambound.query.model import (
     NullTest,
     Output,
 )
-from streambound.query.values import Value
+from streambound.query.values import Family, Value
 
 
 def without_offsets(
@@ -123,9 +124,19 @@ def _shifted(attribute: Attribute, by: int, scope: Expressions) -> Attribute:
         column.assumed,
         shift=column.shift + by,
         cardinality=column.cardinality,
+        formula=_plus(column, by),
     )
     scope.made.setdefault(relation.name, {})[name] = made
     return Attribute(attribute.occurrence, name)
+
+
+def _plus(column: Column, by: int) -> str | None:
+    """A column and a number, or a length of time, as Spark SQL."""
+    base = column.formula if column.of else quoted(column.name)
+    if base is None:
+        return None
+    step = f"INTERVAL {abs(by)} MICROSECOND" if column.type.family is Family.TIMESTAMP else str(abs(by))
+    return f"({base}) {'+' if by > 0 else '-'} {step}"
 
 
 def _moved(domain: Domain, by: int) -> Domain:

@@ -183,6 +183,36 @@ class Ranking:
     shown: tuple[Shown, ...]
     ranked: bool = False
 
+    @property
+    def ranks(self) -> tuple[tuple[int, int | None], ...]:
+        """The ranks that are kept, as ranges with both ends; None is without an end."""
+        n = self.limit
+        ranges: dict[Op, tuple[tuple[int, int | None], ...]] = {
+            Op.LT: ((1, n - 1),),
+            Op.LE: ((1, n),),
+            Op.EQ: ((n, n),),
+            Op.NE: ((1, n - 1), (n + 1, None)),
+            Op.GE: ((n, None),),
+            Op.GT: ((n + 1, None),),
+        }
+        found = ((max(low, 1), high) for low, high in ranges[self.op])
+        return tuple((low, high) for low, high in found if high is None or low <= high)
+
+    @property
+    def beyond(self) -> bool:
+        """Whether all ranks after ``last`` are kept."""
+        return any(high is None for _, high in self.ranks)
+
+    @property
+    def last(self) -> int:
+        """The last rank that is told from later ones: a row after it is kept for ever, or never."""
+        return max((low - 1 if high is None else high for low, high in self.ranks), default=0)
+
+    def keeps_all(self, retracts: bool) -> bool:
+        """Whether a row after ``last`` still matters: it can get another rank, or its rank is shown."""
+        told = self.last > 0 or self.ranked
+        return bool(self.ranks) and ((retracts and told) or (self.beyond and self.ranked))
+
 
 @dataclass(frozen=True)
 class Frame:

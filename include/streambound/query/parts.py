@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
 
@@ -77,10 +77,14 @@ class Done:
     """What is done to the rows of parts (see ``operators``): ``shown`` in place of the operator's own.
 
     The columns of ``shown`` are those of ``output`` and ``value``: an output of the rows, or an aggregate.
+    ``having`` is the condition on groups in the same words, and ``over`` what aggregates (by their numbers)
+    read that is over several tuples.
     """
 
     operator: Operator
     shown: tuple[Item, ...]
+    having: exp.Expr | None = None
+    over: Mapping[int, exp.Expr] = field(default_factory=dict)
 
 
 def output(number: int) -> exp.Column:

@@ -225,6 +225,10 @@ class Statement:
             found.update(a.column for a in mentioned if a.occurrence in aliases)
         return frozenset(found)
 
+    def reads(self, relation: Relation) -> frozenset[str]:
+        """The columns of a relation that are mentioned, with those that they are computed from."""
+        return frozenset(relation.read(self.columns(relation.name)))
+
     @property
     def timed(self) -> bool:
         """Whether conditions compare application timestamps."""
@@ -239,7 +243,7 @@ class Statement:
         tuples of all streams are then put in order.
         """
         return relation.timestamp is not None and (
-            relation.timestamp in self.columns(relation.name)
+            relation.timestamp in self.reads(relation)
             or self.timed
             or any(
                 block.ring.idempotent and any(map(s.base.is_timestamp, s.base.projected))

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.computed import DIGITS, NotComputed, formula_of
 from streambound.query.derived import type_of_expression
 from streambound.query.exactness import HELD, exactly
 from streambound.query.grouped import outputs_in, values_in
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.operators import Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import Kind as OfGroup
 from streambound.query.parts import Done, Rows, select_tree, stands_for
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import INTEGER, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
-from streambound.query.values import Type, common_type
+from streambound.query.values import Family, Type, common_type, parse_type
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
 _PARTS = {"this", "expression", "distinct"}
@@ -113,11 +116,62 @@ def _finished(done: Done, base: Query) -> Operator:
             name, number = f"{item.name}_{number}", number + 1
         taken.add(name.lower())
         plain = plain and not any(base.select[n].within for n in positions)
-        shown.append(Shown(name, _type(item.value, done.operator, base), positions, numbers, plain))
-    return replace(done.operator, shown=tuple(shown))
+        kind, formula = _type(item.value, done, base), None
+        if not plain:
+            formula, kind = _formula(item.value, done, base, kind)
+        shown.append(Shown(name, kind, positions, numbers, plain, formula=formula))
+    return _with_formulas(done, base, tuple(shown))
 
 
-def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
+def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operator:
+    """What is done, with the expressions that aggregates and HAVING compute."""
+    made = done.operator
+
+    def of(number: int, one: Aggregate) -> Aggregate:
+        if number not in done.over:
+            return one
+        node = done.over[number]
+        formula = _formula(node, done, base, _type(node, done, base))[0]
+        function = one.function if formula is not None else f"{one.function} OF AN EXPRESSION"
+        return replace(one, formula=formula, function=function)
+
+    if isinstance(made, Framing):
+        functions = tuple(
+            one if one.aggregate is None else replace(one, aggregate=of(n, one.aggregate))
+            for n, one in enumerate(made.functions)
+        )
+        return replace(made, functions=functions, shown=shown)
+    if isinstance(made, Grouping):
+        having = made.having
+        if having is not None and done.having is not None:
+            having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
+        aggregates = tuple(of(n, one) for n, one in enumerate(made.aggregates))
+        return replace(made, aggregates=aggregates, having=having, shown=shown)
+    return replace(made, shown=shown)
+
+
+def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str | None, Type]:
+    """An expression over outputs and aggregates as Spark SQL, and its type; None if it cannot be computed.
+
+    Of a number the type is told by the expression; ``kind`` is that of any other.
+    """
+
+    def of(name: str) -> Type:
+        number = int(name[1:])
+        return base.type_of(base.select[number].term) if name[0] == "o" else _of_value(number, done, base)
+
+    root = exp.Paren(this=node.copy())
+    for column in list(root.find_all(exp.Column)):
+        for what in ("output", "value"):
+            if (number := stands_for(column, what)) is not None:
+                column.replace(exp.column(f"{what[0]}{number}"))
+    try:
+        return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
+    except NotComputed:
+        return None, kind
+
+
+def _type(node: exp.Expr, done: Done, base: Query) -> Type:
     """The type of what is shown; a number where it cannot be told."""
 
     def of(column: exp.Column) -> Type:
@@ -125,19 +179,60 @@ def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
             return base.type_of(base.select[number].term)
         number = stands_for(column, "value")
         assert number is not None
-        if isinstance(operator, Ranking):
-            return INTEGER
-        if isinstance(operator, Framing):
-            function = operator.functions[number]
-            aggregate = function.aggregate
-            if function.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE") or aggregate is None:
-                return INTEGER
-        else:
-            assert isinstance(operator, Grouping)
-            aggregate = operator.aggregates[number]
-        return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
+        return _of_value(number, done, base)
 
     return type_of_expression(node, of)
+
+
+def _of_value(number: int, done: Done, base: Query) -> Type:
+    """The type of what an aggregate or a window function says."""
+    operator = done.operator
+    if isinstance(operator, Ranking):
+        return INTEGER
+    if isinstance(operator, Framing):
+        function = operator.functions[number]
+        aggregate = function.aggregate
+        if function.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE") or aggregate is None:
+            return INTEGER
+    else:
+        assert isinstance(operator, Grouping)
+        aggregate = operator.aggregates[number]
+    if aggregate.kind is OfGroup.SKETCH:
+        return DOUBLE if aggregate.function == "PERCENTILE_APPROX" else INTEGER
+    if aggregate.kind is OfGroup.COUNT:
+        return INTEGER
+    positions = aggregate.arguments[:1] if aggregate.value is None else (aggregate.value,)
+    kinds = [base.type_of(base.select[n].term) for n in positions]
+    if number in done.over:
+        kinds = [_formula(done.over[number], done, base, _type(done.over[number], done, base))[1]]
+    summed = aggregate.polynomial is not None and aggregate.kind in (OfGroup.LEAST, OfGroup.GREATEST)
+    if summed and aggregate.polynomial != ((Fraction(1), aggregate.arguments),):
+        return _of_sum(aggregate, base)
+    if aggregate.kind is OfGroup.SUM and number in done.over:
+        return INTEGER if kinds[0].step == 1 else DOUBLE
+    if aggregate.kind is OfGroup.SUM:
+        return _of_sum(aggregate, base)
+    if aggregate.kind is OfGroup.MEAN or not kinds:
+        return DOUBLE
+    return STRING if aggregate.kind is OfGroup.LIST else kinds[0]
+
+
+def _of_sum(aggregate: Aggregate, base: Query) -> Type:
+    """A sum is of the type of what is summed, as wide as it has to be."""
+    scale = 0
+    monomials = aggregate.polynomial or tuple((Fraction(1), (n,)) for n in aggregate.arguments)
+    for factor, positions in monomials:
+        kinds = [base.type_of(base.select[n].term) for n in positions]
+        if any(kind.family is not Family.NUMBER or kind.step is None for kind in kinds):
+            return DOUBLE
+        units = Fraction(1) / factor.denominator if factor else Fraction(1)
+        for kind in kinds:
+            units *= kind.step or 1
+        digits = next((n for n in range(DIGITS + 1) if not (units * 10**n).denominator != 1), None)
+        if digits is None:
+            return DOUBLE
+        scale = max(scale, digits)
+    return INTEGER if not scale else parse_type(f"decimal({DIGITS},{scale})")
 
 
 def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:

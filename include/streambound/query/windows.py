@@ -26,6 +26,7 @@ _UNITS = {
     **{"DAY": _DAY + _HOUR, "WEEK": 7 * _DAY + _HOUR, "MONTH": 31 * _DAY + _HOUR},
     **{"QUARTER": 92 * _DAY + _HOUR, "YEAR": 366 * _DAY},
 }
+_EXACT = {**_UNITS, "DAY": _DAY, "WEEK": 7 * _DAY}
 _CALENDAR = ("%Y", "%m", "%d", "%H", "%M", "%S")
 _LETTERS = ("y", "M", "d", "H", "m", "s")
 _SHOUTED = ("Y", "M", "D", "H", "M", "S")
@@ -43,13 +44,17 @@ _ROUNDING = {
 class Window:
     """The windows that rows are put into: of a timestamp (None: that of the stream), with their length.
 
-    Lengths are microseconds, or ticks. A session has a gap and no length.
+    Lengths are microseconds, or ticks. A session has a gap and no length. Where windows overlap, they begin
+    (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are ``moved`` against the epoch, or that
+    begin with a row, are like them for a verdict and are not computed.
     """
 
     kind: str
     stamp: exp.Expr | None
     size: int
     node: exp.Expr
+    step: int | None = None
+    moved: bool = False
 
     @property
     def session(self) -> bool:
@@ -62,7 +67,12 @@ class Window:
         assert of is not None
         length = exp.Literal.number(self.size)
         start, last = SESSIONS if self.session else (START, END)
-        made = exp.Anonymous(this=last if end else start, expressions=[of.copy(), length])
+        further = [] if self.step is None else [exp.Literal.number(self.step)]
+        if self.kind == "CUMULATE":
+            further.append(exp.Literal.number(1))
+        if self.moved:
+            further.append(exp.Literal.string("moved"))
+        made = exp.Anonymous(this=last if end else start, expressions=[of.copy(), length, *further])
         if (span := span_of(node)) is not None:
             made.meta[SPAN] = span
         return made
@@ -92,24 +102,33 @@ def called(node: exp.Expr) -> Window | None:
         return None
     name, given = str(node.this).upper(), list(node.expressions)
     if name in ("WINDOW", "SESSION_WINDOW") and len(given) > 1:
-        size = length(given[1])
-        return (
-            size and Window("SESSION" if name == "SESSION_WINDOW" else "TUMBLE", given[0], size, node)
-        ) or None
+        lengths = [found for found in map(length, given[1:]) if found]
+        kind = "SESSION" if name == "SESSION_WINDOW" else "HOP" if len(lengths) > 1 else "TUMBLE"
+        return _window(kind, given[0], lengths, node)
     if name.startswith("WINDOW "):
-        size = length(given[0]) if given else None
-        return Window("SESSION" if name.endswith("SESSION") else "TUMBLE", None, size or 1, node)
+        lengths = [found for found in map(length, given) if found]
+        return _window(name.removeprefix("WINDOW "), None, lengths or [1], node)
     if name.endswith("WINDOW") and name[:-6] in ("TUMBLING", "HOPPING", "SLIDING", "SESSION") and given:
         return _azure(name[:-6], given, node)
     if name in WINDOWS and given and not isinstance(given[0], exp.Table):
         stamp = None if length(given[0]) is not None else given.pop(0)
         lengths = [found for found in map(length, given) if found is not None]
-        return Window(_kind(name), stamp, max(lengths), node) if lengths else None
+        return _window(name, stamp, lengths, node)
     return None
 
 
-def _kind(name: str) -> str:
-    return "SESSION" if name == "SESSION" else "TUMBLE"
+def _window(name: str, stamp: exp.Expr | None, lengths: list[int], node: exp.Expr) -> Window | None:
+    """The window of a processor's function; CUMULATE and HOP name the step and the length in any order."""
+    if not lengths:
+        return None
+    size, step = max(lengths), min(lengths)
+    if name == "SESSION":
+        return Window(name, stamp, lengths[0], node)
+    tumbles = name in ("TUMBLE", "TUMBLING")
+    moved = len(lengths) > (1 if tumbles else 2) or name == "SLIDING"
+    if moved or tumbles or step == size:
+        return Window("TUMBLE", stamp, size, node, moved=moved)
+    return Window(name if name == "CUMULATE" else "HOP", stamp, size, node, step)
 
 
 def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
@@ -121,9 +140,11 @@ def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
     else:
         return None
     unit = unit.upper().rstrip("S")
-    if unit not in _UNITS or not number.isdigit():
+    if unit not in _EXACT or not number.isdigit():
         return None
-    return Window(_kind(name), None, int(number) * _UNITS[unit], node)
+    step = given[2].name if name == "HOPPING" and len(given) > 2 else ""
+    lengths = [int(one) * _EXACT[unit] for one in (number, step) if one.isdigit()]
+    return _window(name, None, lengths, node)
 
 
 def part_called(node: exp.Expr) -> tuple[Window, bool] | None:
@@ -155,8 +176,16 @@ def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
             stamp = node
     if of is None or not lengths:
         return None
-    # CUMULATE and HOP name the step and the length in different orders; the longer is the length.
-    return of, Window(_kind(name), stamp, max(lengths), call)
+    window = _window(name, stamp, lengths, call)
+    return None if window is None else (of, window)
+
+
+def overlapping(node: exp.Expr) -> tuple[int | None, bool]:
+    """How far the windows are apart of which an expression is the start or end, and if their ends alone are."""
+    if not isinstance(node, exp.Anonymous) or str(node.this) not in (START, END):
+        return None, False
+    further = [part for part in node.expressions[2:] if not part.is_string]
+    return (int(further[0].name), len(further) > 1) if further else (None, False)
 
 
 def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:

@@ -13,13 +13,13 @@ are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute
+from streambound.query.model import Atom, Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -68,6 +68,28 @@ class Times:
         """The times of rows of which only some positions are left, under other numbers."""
         spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
         return Times(spans, self.delay, {positions[p]: n for p, n in self.scales.items() if p in positions})
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> Size:
+        """The size of what takes so many for each."""
+        if self.number is not None:
+            return Size(self.number * width)
+        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
+
+
+def together(sizes: Iterable[Size]) -> Size:
+    """The size of several things."""
+    found = list(sizes)
+    if all(size.number is not None for size in found):
+        return Size(sum(size.number or 0 for size in found))
+    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
 
 
 @dataclass(frozen=True)
@@ -120,7 +142,8 @@ class Applied:
     """An operation on the rows of nodes.
 
     ``units`` are the values and counts that it keeps in the worst case, beside those below it; None if that
-    depends on what is not declared: then ``formula`` says on what.
+    depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its rows may
+    still change or be taken back, where that is known.
     """
 
     operation: Operation
@@ -130,6 +153,7 @@ class Applied:
     retracts: bool = True
     units: int | None = None
     formula: str = ""
+    standing: Size | None = None
 
 
 Node: TypeAlias = Leaf | Sum | Applied
@@ -182,11 +206,17 @@ class Framed:
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a column has at most: an interval (None: open on that side), and a list if there is one."""
+    """The values that a column has at most: an interval (None: open on that side), and perhaps a list."""
 
     low: Value | None = None
     high: Value | None = None
     values: frozenset[Value] | None = None
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value that is not NULL is among them."""
+        below = self.low is not None and value < self.low
+        above = self.high is not None and value > self.high
+        return not below and not above and (self.values is None or value in self.values)
 
 
 @dataclass(frozen=True)
@@ -194,8 +224,8 @@ class Sought:
     """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
 
     The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
-    input. ``ranges`` are of columns of either by their positions. ``known`` says that none of the input's rows
-    comes later: all are there from the start.
+    input; so are the ranges of columns. ``known`` says that none of the input's rows comes later: all are
+    there from the start.
     """
 
     formula: Formula
@@ -216,7 +246,61 @@ class Guarded:
     sought: tuple[Sought, ...]
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded
+@dataclass(frozen=True)
+class LookedUp:
+    """With each row of the first input the last tuples of the second before its time: an as-of join (see
+    ``evaluation.operators.versions``).
+
+    Positions are those of a time in the rows (``left``) and the tuples (``right``), of columns that are equal
+    (``keys``, those of the rows first, with the ``ranges`` of theirs), and of what is ``kept`` of a tuple.
+    ``where`` is asked of a tuple, its attributes at ``outer`` and ``inner``. In a row with what is kept of a
+    tuple ``formula`` must hold, over ``columns``, and the positions ``shown`` are the result.
+    """
+
+    keys: tuple[tuple[int, int], ...]
+    ranges: tuple[Range, ...]
+    left: int
+    right: int
+    strict: bool
+    tolerance: int | None
+    outer_join: bool
+    where: Formula
+    outer: Mapping[Attribute, int]
+    inner: Mapping[Attribute, int]
+    kept: tuple[int, ...]
+    formula: Formula
+    columns: Mapping[Attribute, int]
+    shown: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+
+    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    """
+
+    columns: tuple[tuple[Attribute, ...], ...]
+    where: tuple[Atom, ...]
+    shown: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Hopped:
+    """Each row in each of its windows: see ``evaluation.operators.hops``.
+
+    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
+    its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    """
+
+    edges: tuple[tuple[int, bool], ...]
+    time: int
+    size: int
+    slide: int
+    cumulative: bool = False
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Any
 
+from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, NullTest, Output, Query
-from streambound.query.operators import Aggregate, Grouping, Kind
+from streambound.query.model import Attribute, Column, NullTest, Output, Query
+from streambound.query.model import Kind as RelationKind
+from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type
+from streambound.synopsis import widths
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
-from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Reads, Sum, Times
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Ranked, Reads, Size, Sum, Times, together
+from streambound.synopsis.guarded import guarded
+from streambound.synopsis.joined import changing, joined_rows
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
-from streambound.synopsis.widths import width
 
 Values = Callable[[Query], StaticValues]
 _DAY = 86_400_000_000
@@ -39,11 +44,18 @@ def flow(statement: Statement, values: Values | None = None) -> Node:
         PlanError: something of it has no plan.
     """
     plain = tuple(b for b in statement.blocks if b.plain)
+    plain = tuple(b for b in plain if not (_over_changes(b) or any(map(_changes, b.selections))))
     found: list[Node] = []
     if plain:
         found.append(leaf(replace(statement, blocks=plain), values))
-    found += [_block(statement, b, values) for b in statement.blocks if not b.plain]
+    found += [_block(statement, b, values) for b in statement.blocks if b not in plain]
     return found[0] if len(found) == 1 else Sum(tuple(found))
+
+
+def _over_changes(block: Block) -> bool:
+    """Whether the different rows are asked of rows that may be taken back."""
+    relations = (o.relation for s in block.selections for o in s.base.occurrences)
+    return block.ring.idempotent and any(relation.fed for relation in relations)
 
 
 def leaf(statement: Statement, values: Values | None = None) -> Leaf:
@@ -52,8 +64,44 @@ def leaf(statement: Statement, values: Values | None = None) -> Leaf:
     Raises:
         PlanError: it has no plan.
     """
+    relations = {o.relation.name: o.relation for o in statement.occurrences if o.relation.fed is not None}
+    nodes = {name: flow(r.fed, values) for name, r in relations.items() if r.fed is not None}
+    if not nodes:
+        parts = planned_parts(bounded_parts(statement), values)
+        return Leaf(statement, parts, _times(parts))
+    statement = _arriving(statement)
     parts = planned_parts(bounded_parts(statement), values)
-    return Leaf(statement, parts, _times(parts))
+    if any(part.plan.timed for part in parts):
+        message = "a comparison of times of a sub-query's rows cannot be evaluated yet"
+        raise PlanError(message, subject=statement.name)
+    return Leaf(statement, parts, _times_of_fed(statement, nodes), tuple(nodes.items()))
+
+
+def _arriving(statement: Statement) -> Statement:
+    """A statement whose sub-queries' rows arrive, with weights."""
+
+    def of(selection: Selection) -> Selection:
+        found = selection.base.occurrences
+        made = tuple(replace(o, relation=replace(o.relation, kind=RelationKind.STREAM)) for o in found)
+        fed = tuple(m if o.relation.fed else o for o, m in zip(found, made, strict=True))
+        return replace(selection, base=replace(selection.base, occurrences=fed))
+
+    blocks = tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks)
+    return replace(statement, blocks=blocks)
+
+
+def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
+    """The times of rows of sub-queries that are read alone."""
+    found = []
+    for selection in statement.selections:
+        first = selection.base.occurrences[0].relation
+        if len(selection.base.occurrences) > 1 or first.name not in nodes:
+            return Times()
+        columns = {c.name: n for n, c in enumerate(first.columns)}
+        terms = [(p, output.term) for p, output in enumerate(selection.base.select)]
+        places = {columns[t.column]: p for p, t in terms if isinstance(t, Attribute) and t.column in columns}
+        found.append(nodes[first.name].times.among(places))
+    return found[0] if len(found) == 1 else Times()
 
 
 def _times(parts: Sequence[PlannedPart]) -> Times:
@@ -88,7 +136,101 @@ def _of_part(part: PlannedPart) -> Times | None:
 def _block(statement: Statement, block: Block, values: Values | None) -> Node:
     if isinstance(block.then, Grouping):
         return _grouped(statement, block, block.then, values)
+    if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
+        block = _shown_alone(block, block.then)
+    node = rows(statement, block.selections, range(len(block.selections[0].base.select)), values)
+    if block.then is None:
+        return _different(node) if block.ring.idempotent else node
+    if isinstance(block.then, Ranking):
+        return _ranked(node, block.then)
     raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
+
+
+def _shown_alone(block: Block, then: Ranking) -> Block:
+    """A block of ranks without outputs that are neither shown nor sorted by: ties are kept whole."""
+    if any(shown.formula for shown in then.shown):
+        return block
+    used = sorted({*then.partition, *(p for p, _ in then.order), *(p for s in then.shown for p in s.outputs)})
+    at = {p: n for n, p in enumerate(used)}
+    fewer = replace(
+        then,
+        partition=tuple(at[p] for p in then.partition),
+        order=tuple((at[p], descends) for p, descends in then.order),
+        shown=tuple(replace(s, outputs=tuple(at[p] for p in s.outputs)) for s in then.shown),
+    )
+    selections = (
+        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used))) for s in block.selections
+    )
+    return replace(block, selections=tuple(selections), then=fewer)
+
+
+def _ranked(node: Node, then: Ranking) -> Node:
+    each, every = widths.ranked(then, len(node.outputs), node.retracts)
+    sizes = [groups(node, node.times, then.partition).times(each)] if each else []
+    if every:
+        # So many different values has the order of the rows that tie for one of the first ranks.
+        ties = 1 if then.keeps_all(node.retracts) else then.last
+        free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
+        kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
+        sizes.append(groups(node, node.times, kept).times(every * ties))
+    size = together(sizes)
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _different(node: Node) -> Node:
+    """The different rows of a node: groups by all columns."""
+    keys = tuple(range(len(node.outputs)))
+    shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
+    number = groups(node, node.times, keys)
+    operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
+    return Applied(
+        operation, (node,), node.outputs, node.times, True, number.number, number.formula, number
+    )
+
+
+def _sliding(selection: Selection, positions: Iterable[int]) -> dict[int, Column]:
+    """The outputs that are edges of windows that overlap."""
+    base = selection.base
+    terms = {p: base.select[p].term for p in positions}
+    columns = {p: base.column(term) for p, term in terms.items() if isinstance(term, Attribute)}
+    return {p: column for p, column in columns.items() if column.slide is not None}
+
+
+def _hopped(
+    statement: Statement, selection: Selection, positions: tuple[int, ...], values: Values | None
+) -> Node:
+    """The rows of a selection, each in each of its windows."""
+    base, sliding = selection.base, _sliding(selection, positions)
+    compared = {a for atom in selection.atoms for a in atom.attributes}
+    if any(base.select[p].term in compared for p in sliding):
+        message = "a comparison with windows that overlap cannot be evaluated yet"
+        raise PlanError(message, subject=statement.name)
+    alike = {(c.bucket, c.slide, c.cumulative) for c in sliding.values()}
+    terms = [base.select[p].term for p in sliding]
+    stamps = {moment[0] for t in terms if isinstance(t, Attribute) and (moment := base.moment(t))}
+    if len(alike) != 1 or len(stamps) != 1:
+        message = "several windows that overlap cannot be evaluated together yet"
+        raise PlanError(message, subject=statement.name)
+    ((size, slide, cumulative),), (stamp,) = alike, stamps
+    select = (*(base.select[p] for p in positions), Output("time", stamp))
+    wider = replace(selection, base=replace(base, select=select))
+    node = _rows(statement, [wider], tuple(range(len(select))), values)
+    edges = tuple((n, sliding[p].edge == "end") for n, p in enumerate(positions) if p in sliding)
+    operation = Hopped(edges, len(positions), size or 0, slide or 0, cumulative)
+    times = node.times.among({p: p for p in range(len(positions))})
+    return Applied(operation, (node,), node.outputs[:-1], times, node.retracts, 0)
+
+
+def _changes(selection: Selection) -> bool:
+    """Whether rows of several relations are joined, of which some change."""
+    return len(selection.base.occurrences) > 1 and bool(changing(selection))
+
+
+def _of_all(node: Node) -> Size:
+    """How many different rows of a node there may be at once, if they are kept for ever."""
+    return groups(node, node.times if node.retracts else Times(), range(len(node.outputs)))
 
 
 def rows(
@@ -103,7 +245,36 @@ def rows(
     Raises:
         PlanError: they have no plan.
     """
-    return leaf(of_rows(statement, selections, ring, positions), values)
+    found, kept = list(selections), tuple(positions)
+    if any(_sliding(s, kept) for s in found):
+        made = [_hopped(statement, s, kept, values) for s in found]
+        return made[0] if len(made) == 1 else Sum(tuple(made))
+    return _rows(statement, found, kept, values, ring)
+
+
+def _rows(
+    statement: Statement,
+    found: Sequence[Selection],
+    kept: tuple[int, ...],
+    values: Values | None,
+    ring: Ring = INTEGERS,
+) -> Node:
+    plain = [s for s in found if not (s.guards or s.as_of or _changes(s))]
+    nodes: list[Node] = []
+    if plain:
+        nodes.append(leaf(of_rows(statement, plain, ring, kept), values))
+    leaves = partial(leaf, values=values)
+    for selection in found:
+        if selection in plain:
+            continue
+        base = selection.base
+        fewer = replace(base, ring=ring, select=tuple(base.select[p] for p in kept))
+        made = replace(selection, base=fewer)
+        if selection.guards or selection.as_of:
+            nodes.append(guarded(statement, made, leaves))
+        else:
+            nodes.append(joined_rows(statement, made, leaves, _of_all))
+    return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
 
 
 def _grouped(statement: Statement, block: Block, then: Grouping, values: Values | None) -> Node:
@@ -121,27 +292,17 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     base = block.selections[0].base
     kinds = tuple(base.type_of(output.term) for output in base.select)
     number = groups(first, times, range(len(keys)))
-    sizes = [
-        number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))
-    ]
+    sizes = [number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
     for one, r in pairs(then, reads):
         if each := _width(one, r, kinds, inputs)[1]:
             places = [r.positions[p] for p in sorted(_read(one))]
             lasting = times if r.input == 0 else inputs[r.input].times
             values_kept = groups(inputs[r.input], lasting, dict.fromkeys((*range(len(keys)), *places)))
             sizes.append(values_kept.times(each))
-    total = _added(sizes)
+    total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
-    return Applied(
-        Grouped(then, keys, tuple(reads), kinds),
-        tuple(inputs),
-        outputs,
-        times.among(places),
-        True,
-        total.number,
-        total.formula,
-    )
+    return Applied(Grouped(then, keys, tuple(reads), kinds), tuple(inputs), outputs, times.among(places), True, total.number, total.formula, number)
 
 
 def pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
@@ -154,7 +315,7 @@ def _width(
 ) -> tuple[int, int]:
     if reads.weighed:
         return 2, 0
-    return width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
+    return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
 
 
 def _read(aggregate: Aggregate) -> set[int]:
@@ -219,11 +380,18 @@ class _Inputs:
     def reads(self, one: Aggregate) -> Reads:
         """What an aggregate is computed from: of what the criterion says that it is bounded."""
         positions = sorted(_read(one).difference(self.keys))
-        if one.distinct or one.idempotent:
+        if one.distinct or one.idempotent or self._shows_existence(one):
             return self._different(one, tuple(positions))
         if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
             return self._weighed(one)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def _shows_existence(self, one: Aggregate) -> bool:
+        """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
+        if one.kind not in (Kind.SUM, Kind.MEAN) or one.function not in WEIGHED:
+            return False
+        keys = len(self.keys)
+        return all(nature(s, one, keys) is Nature.EXISTENCE for s in self.block.selections)
 
     def _of(self, positions: Sequence[int], number: int) -> Reads:
         return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
@@ -232,9 +400,7 @@ class _Inputs:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
             places = (*self.keys, *positions)
-            self._put(
-                (positions, ring), rows(self.statement, self.block.selections, places, self.values, ring)
-            )
+            self._put((positions, ring), rows(self.statement, self.block.selections, places, self.values, ring))
         return self.known[positions, ring]
 
     def _put(self, key: Any, node: Node) -> None:
@@ -245,7 +411,7 @@ class _Inputs:
         try:
             return self._of(positions, self.rows(positions, BOOLEANS))
         except PlanError:
-            if one.distinct or one.by is not None:
+            if not one.idempotent or one.by is not None:
                 raise
         parts, order = extreme_rows(self.statement, self.block.selections, one, self.keys)
         found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
@@ -287,39 +453,42 @@ def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int
     return filtered(replace(selection, base=replace(base, weight=weight)), tests)
 
 
-@dataclass(frozen=True)
-class Size:
-    """How many of something there are at most: a number, or (None) by a formula."""
-
-    number: int | None
-    formula: str = ""
-
-    def times(self, width: int) -> Size:
-        """Units, each of them taking so many."""
-        if self.number is not None:
-            return Size(self.number * width)
-        return Size(None, f"{width} x {self.formula}" if width > 1 else self.formula)
-
-
 def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
     """How many different values some positions of the rows of a node have that may still come.
 
     Raises:
         PlanError: a column has neither finitely many values nor an end.
     """
-    if isinstance(node, Sum):
-        return _added(groups(one, times, positions) for one in node.inputs)
-    if isinstance(node, Applied):
-        raise PlanError("groups of what is computed from groups cannot be evaluated yet", subject="query")
     kept = tuple(positions)
-    return _added(_of_plan(part, times, kept) for part in node.parts)
+    if isinstance(node, Sum):
+        return together(groups(one, times, kept) for one in node.inputs)
+    if isinstance(node, Applied):
+        return _of_operation(node, times, kept)
+    if node.fed:
+        return _of_fed(node, times, kept)
+    return together(_of_plan(part, times, kept) for part in node.parts)
 
 
-def _added(sizes: Iterable[Size]) -> Size:
-    found = list(sizes)
-    if all(size.number is not None for size in found):
-        return Size(sum(size.number or 0 for size in found))
-    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
+def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Size:
+    if isinstance(node.operation, Guarded):
+        places = {p: place for p, place in enumerate(node.operation.shown) if p in positions}
+        return groups(node.inputs[0], times.among(places), places.values())
+    if isinstance(node.operation, Hopped):
+        return groups(node.inputs[0], times, positions)
+    if node.standing is None or (node.times and not any(p in node.times.spans for p in positions)):
+        raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
+    return node.standing
+
+
+def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
+    found = []
+    for selection in node.statement.selections:
+        inner = dict(node.fed)[selection.base.occurrences[0].relation.name]
+        columns = [c.name for c in selection.base.occurrences[0].relation.columns]
+        terms = [(p, selection.base.select[p].term) for p in positions]
+        places = {p: columns.index(t.column) for p, t in terms if isinstance(t, Attribute)}
+        found.append(groups(inner, times.among(places), places.values()))
+    return together(found)
 
 
 def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
@@ -346,10 +515,19 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             recent[term.occurrence] = open_for
         else:
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
+    counted = set[tuple[str, int, int | None]]()
     for position, term in lasting:
-        if term.occurrence not in recent:
-            before, after = times.spans[position]
-            step = before + after + 1 if before + after else _tick(query, term.occurrence)
+        before, after = times.spans[position]
+        slide = query.column(term).slide
+        # Both edges of a window are one time.
+        if (window := (term.occurrence, before + after, slide)) in counted:
+            continue
+        counted.add(window)
+        if slide is not None and term.occurrence in recent:
+            # Each row is in so many windows.
+            number *= -(-(before + after + 1) // slide)
+        elif term.occurrence not in recent:
+            step = slide or (before + after + 1 if before + after else _tick(query, term.occurrence))
             windows = (before + after + times.delay) // step + 1
             number *= windows
     if not recent:

@@ -7,34 +7,44 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import prod
 
-from streambound.boundedness.questions import joined
-from streambound.constraints.space import domain_of
+from streambound.boundedness.questions import joined, tops
+from streambound.constraints.cases import cases
 from streambound.constraints.system import system
-from streambound.query.formula import AllOf, all_of, atoms_of
-from streambound.query.model import Attribute, Kind, Membership, Output, Query
+from streambound.errors import PlanError
+from streambound.query.formula import AllOf, Formula, all_of, any_of, atoms_of
+from streambound.query.model import Attribute, Join, Kind, NullTest, Op, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.statement import Block, Guard, Selection, Statement
-from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Range, Sought
-from streambound.synopsis.statement import bounded_parts, planned_parts
+from streambound.query.statement import Guard, Selection, Statement
+from streambound.synopsis.conditions import (
+    Both,
+    Flag,
+    Pair,
+    Terming,
+    Tree,
+    condition,
+    mirrored,
+    pairs_of,
+    serving,
+)
+from streambound.synopsis.flow import Applied, Guarded, Node, Sought
+from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
+from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
 
-# The node of a statement of joins with filters.
-Leaves = Callable[[Statement], Node]
 
-
-def planned_leaf(statement: Statement) -> Leaf:
-    """The leaf of a statement of joins with filters, without the values of static relations."""
-    return Leaf(statement, planned_parts(bounded_parts(statement)))
-
-
-def guarded(statement: Statement, selection: Selection, leaf: Leaves = planned_leaf) -> Node:
+def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     """The rows of a SELECT with guards: its outputs.
 
     Under DISTINCT a row may come several times, and counts if it is there at all: guards that want a match
     are joins then.
+
+    Args:
+        leaf: gives the node of a statement of joins with filters.
 
     Raises:
         PlanError: they have no plan.
@@ -45,30 +55,132 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves = planned_l
             guards=tuple(g for g in selection.guards if g.negated),
         )
     if not selection.guards:
-        return leaf(_of_one(statement, selection))
-    asked = list(dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g)))
-    rows, places = _with(selection.base, asked)
-    outside = leaf(_of_one(statement, replace(selection, base=rows, guards=())))
-    ranges = _ranges(outside)
-    nodes, sought = [outside], []
-    for guard in selection.guards:
-        node, one = _sought(statement, guard, leaf)
-        found = replace(
-            one, outer={a: p for a, p in places.items() if a in _read(guard)}, outer_ranges=ranges
-        )
-        nodes.append(node)
-        sought.append(found)
+        return looked_up(statement, selection, leaf)
+    outside, places = _outside(statement, selection, leaf)
+    found = [_planned(statement, selection, guard, outside, places, leaf) for guard in selection.guards]
+    nodes = (outside, *(one.node for one in found))
     shown = tuple(range(len(selection.base.select)))
-    operation = Guarded(shown, tuple(sought))
+    if any(node.retracts for node in nodes):
+        raise PlanError(
+            "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
+        )
+    size = _units(statement.name, outside, shown, found)
     times = outside.times.among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
-    return Applied(operation, tuple(nodes), selection.base.outputs, times, retracts)
+    operation, outputs = Guarded(shown, tuple(one.sought for one in found)), selection.base.outputs
+    return Applied(operation, nodes, outputs, times, retracts, size.number, size.formula)
 
 
-def _of_one(statement: Statement, selection: Selection) -> Statement:
-    """A statement of one SELECT."""
-    base = selection.base
-    return Statement(statement.name, statement.sql, (Block(base.ring, (selection,)),), base.outputs)
+def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[Node, dict[Attribute, int]]:
+    """The rows outside with the columns that guards read, and where these are."""
+    asked = dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g))
+    if not selection.base.ring.idempotent:
+        # Their time is that of the rows: it costs nothing, and says what has been seen.
+        asked.update(dict.fromkeys(_stamps(selection, ())))
+    rows, places = showing(selection.base, list(asked))
+    positive = [g for g in selection.guards if not g.negated]
+    within = _within(joined(selection, positive), selection.base) if positive else ()
+    formula = all_of((selection.formula, *within))
+    return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
+
+
+def _stamps(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
+    """The timestamps of the streams outside that complete every match with some guards."""
+    whole = joined(selection, guards)
+    found = [tops(query) for case in cases(whole) for query in case.parts]
+    names = frozenset.intersection(*found) if found else frozenset[str]()
+    return [
+        Attribute(o.alias, o.relation.timestamp)
+        for o in selection.base.occurrences
+        if o.alias in names and o.relation.timestamp is not None
+    ]
+
+
+def _within(whole: Selection, base: Query) -> tuple[Join, ...]:
+    """What the conditions of a SELECT imply between timestamps of some of its streams."""
+    parts = [system(query).closure for case in cases(whole) for query in case.parts]
+    stamps = [Attribute(o.alias, o.relation.timestamp) for o in base.streams if o.relation.timestamp]
+    found = []
+    for early, late in permutations(stamps, 2):
+        if not parts or any(c is None or early not in c.index or late not in c.index for c in parts):
+            continue
+        bounds = [None if c is None else c.bound(early, late) for c in parts]
+        known = [bound[0] for bound in bounds if bound is not None]
+        if len(known) == len(bounds):
+            found.append(Join(early, Op.LE, late, offset=max(known)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A guard with the rows that it may find.
+
+    ``lasting`` is how many different rows outside are kept for ever for what it asks (None: none are);
+    ``windows`` say how long rows are kept, ``width`` how much it asks of each, ``kept`` what is kept of those
+    that it finds.
+    """
+
+    node: Node
+    sought: Sought
+    lasting: int | None
+    windows: list[int]
+    width: int
+    kept: Size
+
+
+def _planned(
+    statement: Statement,
+    selection: Selection,
+    guard: Guard,
+    outside: Node,
+    places: Mapping[Attribute, int],
+    leaf: Leaves,
+) -> _Planned:
+    """A guard whose own rows have a plan, or those of the join with the rows outside."""
+    try:
+        return _sized(outside, *_sought(statement, selection, guard, places, leaf))
+    except PlanError:
+        if selection.as_of:
+            raise
+        with suppress(PlanError):
+            return _sized(outside, *_through(statement, selection, guard, places, leaf))
+        raise
+
+
+def _sized(outside: Node, node: Node, one: Sought) -> _Planned:
+    """A guard with how much is kept for it."""
+    columns = (columns_of(outside), columns_of(node))
+    ranges = [{p: values.range for p, values in enumerate(some)} for some in columns]
+    one = replace(one, outer_ranges=ranges[0], inner_ranges=ranges[1])
+    tree, asks, offers = condition(one.formula, one.outer, one.inner)
+    rows, matches = _Side(tree, asks, outside, columns[0]), _Side(mirrored(tree), offers, node, columns[1])
+    rows, matches = replace(rows, other=matches), replace(matches, other=rows)
+    kept = _kept(matches, one).times(max(1, offers.width))
+    life = -1 if one.known else rows.life()
+    if life is not None:
+        return _Planned(node, one, None, [life], asks.width, kept)
+    lasting, windows = rows.lasting()
+    return _Planned(node, one, lasting, windows, asks.width, kept)
+
+
+def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Planned]) -> Size:
+    """What guards keep in the worst case.
+
+    Raises:
+        PlanError: there is no such number.
+    """
+    lasting = [one.lasting + 1 for one in guards if one.lasting is not None]
+    number = prod(lasting) if lasting else 0
+    for position in shown if lasting else ():
+        count = columns_of(outside)[position].count
+        if count is None:
+            column = outside.outputs[position][0]
+            raise PlanError(f"no plan was found: rows that show {column} wait for ever", subject=name)
+        number *= count
+    last = max((window for one in guards for window in one.windows), default=-1)
+    width = len(shown) + 1 + sum(one.width for one in guards)
+    waiting = total([Size(number), rows_within(outside, last)]).times(width)
+    return total([waiting, *(one.kept for one in guards)])
 
 
 def _inner(guard: Guard) -> frozenset[Attribute]:
@@ -80,70 +192,133 @@ def _read(guard: Guard) -> tuple[Attribute, ...]:
     return tuple(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
 
 
-def _with(base: Query, asked: Iterable[Attribute]) -> tuple[Query, dict[Attribute, int]]:
-    """A query that also shows some columns, and where it shows each."""
-    places = {o.term: p for p, o in reversed(list(enumerate(base.select))) if isinstance(o.term, Attribute)}
-    select = list(base.select)
-    for attribute in asked:
-        if attribute not in places:
-            places[attribute] = len(select)
-            select.append(Output(str(attribute), attribute))
-    return replace(base, select=tuple(select)), places
-
-
-def _sought(statement: Statement, guard: Guard, leaf: Leaves) -> tuple[Node, Sought]:
-    """The rows that a guard may find, and the guard without what it asks of the rows outside."""
+def _sought(
+    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+) -> tuple[Node, Sought]:
+    """The rows that a guard may find, and the guard without what it asks of these alone."""
     inner = _inner(guard)
     parts = guard.formula.parts if isinstance(guard.formula, AllOf) else (guard.formula,)
     own = [part for part in parts if all(a in inner for atom in atoms_of(part) for a in atom.attributes)]
     between = all_of(part for part in parts if part not in own)
-    asked = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes if a in inner)
+    read = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes)
     # Whether there is a match is all that counts; of one stream nothing need be kept to tell how often.
     arriving = sum(o.relation.kind is not Kind.STATIC for o in guard.base.occurrences)
+    within = _within(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
-    base, places = _with(replace(guard.base, select=(), ring=ring), asked)
-    node = leaf(_of_one(statement, Selection(base, all_of(own))))
-    return node, Sought(between, guard.negated, {}, places, {}, _ranges(node), known=not arriving)
+    base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
+    node = leaf(of_one(statement, Selection(base, all_of((*own, *within)))))
+    outer = {a: places[a] for a in read if a not in inner}
+    return node, Sought(between, guard.negated, outer, mine, known=not arriving)
 
 
-def _ranges(node: Node) -> Mapping[int, Range]:
-    """The values that the columns of a node have at most, by their positions."""
-    if not isinstance(node, Leaf):
-        return {}
-    queries = [part.query for part in node.parts]
-    return {
-        p: found
-        for p in range(len(node.outputs))
-        if (found := reduce(_either, (_range(query, p) for query in queries), None)) is not None
-    }
+def _through(
+    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+) -> tuple[Node, Sought]:
+    """What a guard reads of the rows outside that have a match: such a row is sought again."""
+    inner = _inner(guard)
+    read = [a for a in _read(guard) if a not in inner]
+    read += [a for a in _stamps(selection, [guard]) if a in places and a not in read]
+    whole = joined(replace(selection, guards=()), [guard])
+    base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
+    node = leaf(of_one(statement, replace(whole, base=base)))
+    found = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
+    formula = all_of(_same(a, found[a], selection.base.nullable(a)) for a in read)
+    outer, mine = {a: places[a] for a in read}, {found[a]: shown[a] for a in read}
+    return node, Sought(formula, guard.negated, outer, mine)
 
 
-def _either(one: Range | None, other: Range) -> Range:
-    if one is None:
-        return other
-    lows, highs = (one.low, other.low), (one.high, other.high)
-    return Range(
-        None if None in lows else min(lows),  # type: ignore[type-var]
-        None if None in highs else max(highs),  # type: ignore[type-var]
-        None if one.values is None or other.values is None else one.values | other.values,
-    )
+def _same(one: Attribute, other: Attribute, nullable: bool) -> Formula:
+    """That two columns have the same value, or none."""
+    equal = Join(one, Op.EQ, other)
+    return any_of((equal, all_of((NullTest(one, True), NullTest(other, True))))) if nullable else equal
 
 
-def _range(query: Query, position: int) -> Range:
-    term = query.select[position].term
-    if not isinstance(term, Attribute):
-        return Range(term.value, term.value, frozenset((term.value,)) if term.value is not None else None)
-    facts = system(query)
-    if facts.closure is None:
-        return Range()
-    space, family = facts.space, facts.space.family(term)
-    ends = (facts.closure.lower(term), facts.closure.upper(term))
-    low, high = (None if end is None else space.value(family, end[0]) for end in ends)
-    lists = [
-        frozenset(c.value for c in a.values)
-        for a in query.where
-        if isinstance(a, Membership) and a.attribute == term
-    ]
-    if (domain := domain_of(query, term)) is not None and domain.values is not None:
-        lists.append(frozenset(domain.values))
-    return Range(low, high, frozenset.intersection(*lists) if lists else None)
+@dataclass(frozen=True)
+class _Side:
+    """What is kept of the rows of one side of a guard: their terms, as far as the other side may ask them."""
+
+    tree: Tree
+    terming: Terming
+    node: Node
+    values: Sequence[Values]
+    other: _Side | None = None
+
+    def _span(self, term: int) -> tuple[int, int] | None:
+        return self.node.times.spans.get(self.terming.columns[term])
+
+    def _until(self, pair: Pair) -> int | None:
+        """How long after the timestamp of a row its time is before all that come; None: it may never be."""
+        assert self.other is not None
+        span, place = self._span(pair.mine), self.other.terming.columns[pair.theirs]
+        lag, scale = self.other.node.times.lag(place), self.other.node.times.scales.get(place, 1)
+        return None if span is None or lag is None else span[0] - pair.offset * scale + lag
+
+    def life(self, tree: Tree | None = None) -> int | None:
+        """How long after its timestamp a row may be matched by what comes; None: for ever."""
+        tree = self.tree if tree is None else tree
+        if isinstance(tree, Pair):
+            if tree.op not in (Op.GT, Op.GE, Op.EQ) or (until := self._until(tree)) is None:
+                return None
+            return until - (tree.op is Op.GT)
+        if isinstance(tree, Flag):
+            return None
+        lives = [self.life(part) for part in tree.parts]
+        known = [life for life in lives if life is not None]
+        if isinstance(tree, Both):
+            return min(known, default=None)
+        return max(known, default=-1) if len(known) == len(lives) else None
+
+    def lasting(self, served: frozenset[int] = frozenset()) -> tuple[int, list[int]]:
+        """How many different terms are kept for ever, and how long others are beside.
+
+        Args:
+            served: terms of which one row can serve for another: of one of them there is one value.
+
+        Raises:
+            PlanError: there is no such number.
+        """
+        number, windows, free = 2 ** len(self.terming.tests), list[int](), bool(served)
+        for term in range(len(self.terming.columns)):
+            pairs = [pair for pair in pairs_of(self.tree) if pair.mine == term]
+            untils = [until for pair in pairs if (until := self._until(pair)) is not None]
+            if len(untils) == len(pairs):
+                windows.append(max(untils))
+                continue
+            count = self._count(term, pairs)
+            if count is None:
+                if term not in served or not free:
+                    name = self.node.outputs[self.terming.columns[term]][0]
+                    raise PlanError(f"no plan was found: {name} is compared with rows that come for ever")
+                free, count = False, 1
+            number *= count
+        return number, windows
+
+    def _count(self, term: int, pairs: Sequence[Pair]) -> int | None:
+        """The values of a term that those of the other side can tell apart, NULL among them."""
+        assert self.other is not None
+        mine = self.values[self.terming.columns[term]]
+        theirs = [self.other.values[self.other.terming.columns[pair.theirs]] for pair in pairs]
+        if mine.count is not None:
+            return mine.count
+        if any(pair.offset for pair in pairs):
+            return None
+        if all(pair.op in (Op.EQ, Op.NE) for pair in pairs) and all(
+            t.range.values is not None for t in theirs
+        ):
+            return 2 + sum(len(t.range.values or ()) for t in theirs)
+        lows, highs = [t.range.low for t in theirs], [t.range.high for t in theirs]
+        if None in lows or None in highs:
+            return None
+        between = mine.between(min(lows), max(highs))  # type: ignore[type-var]
+        return None if between is None else between + 3
+
+
+def _kept(matches: _Side, one: Sought) -> Size:
+    """How many rows a guard keeps that rows to come may match."""
+    if one.known:
+        return Size(None, "rows of what is known beforehand")
+    life = matches.life()
+    if life is not None:
+        return rows_within(matches.node, life)
+    number, windows = matches.lasting(serving(matches.tree))
+    return total([Size(number), rows_within(matches.node, max(windows, default=-1))])

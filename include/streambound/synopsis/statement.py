@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from streambound.boundedness.statements import Part, decide
+from streambound.boundedness.statements import Decision, Part, decide
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.table_planner import StaticValues
+
+
+def require_bounded(statement: Statement) -> Decision:
+    """The decision on a statement that is bounded.
+
+    Raises:
+        PlanError: it is not.
+    """
+    decision = decide(statement)
+    if not decision.verdict.bounded:
+        raise PlanError(
+            f"the query is {decision.verdict.outcome.value}: {decision.verdict.reasons[0].message}",
+            subject=statement.name,
+            fix="see streambound check",
+        )
+    return decision
 
 
 def bounded_parts(statement: Statement) -> tuple[Part, ...]:
@@ -22,13 +38,7 @@ def bounded_parts(statement: Statement) -> tuple[Part, ...]:
     Raises:
         PlanError: the statement, or a part of it, is not bounded.
     """
-    decision = decide(statement)
-    if not decision.verdict.bounded:
-        raise PlanError(
-            f"the query is {decision.verdict.outcome.value}: {decision.verdict.reasons[0].message}",
-            subject=statement.name,
-            fix="see streambound check",
-        )
+    decision = require_bounded(statement)
     if decision.unplanned is not None:
         raise PlanError(f"no plan was made: {decision.unplanned}", subject=statement.name)
     return decision.parts

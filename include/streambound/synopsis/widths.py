@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streambound.query.operators import Aggregate, Kind
+from streambound.query.operators import Aggregate, Kind, Ranking
 from streambound.query.values import Type
 
 # Sums that a quotient of sums is made of: of powers of one column, or of two.
@@ -41,3 +41,16 @@ def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) ->
     chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
     lasting = retracts or aggregate.kind is Kind.LIST
     return (0, chosen + 1) if lasting else (chosen, 0)
+
+
+def ranked(then: Ranking, columns: int, retracts: bool) -> tuple[int, int]:
+    """What ranks keep of a partition: numbers, and numbers for each different row of it.
+
+    Args:
+        columns: the number of columns of the rows.
+        retracts: whether rows are taken back.
+    """
+    row = columns + 1
+    if not then.keeps_all(retracts) and then.function == "ROW_NUMBER":
+        return then.last * row, 0
+    return 0, row if then.last or then.keeps_all(retracts) else 0

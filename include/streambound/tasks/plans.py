@@ -96,7 +96,7 @@ class StatementPlan:
         plain = len(found) == 1 and self.node is None
         if plain and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
             return found[0][2]
-        checked = ((relation, self.statement.columns(relation.name)) for relation in self.checked.values())
+        checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
         outputs = [(name, kind.name) for name, kind in self.statement.outputs]
         return united(found, outputs, checked, None if self.node is None else _tree(self.node))
 

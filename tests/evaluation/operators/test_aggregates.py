@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.errors import PlanError
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator, of_column, width
+from streambound.evaluation.operators.aggregates import Accumulator, accumulator, of_column
 from streambound.evaluation.operators.operator import Row, ordering
 from streambound.query.operators import Aggregate, Kind
 from streambound.query.values import NAN, parse_type
+from streambound.synopsis.widths import width
 
 INT, DOUBLE, DECIMAL, TEXT, BOOLEAN = map(parse_type, ("int", "double", "decimal(5,2)", "string", "boolean"))
 # What rows hold: a time, an int, a double, a decimal, a string and a truth value.
@@ -102,7 +103,7 @@ def defined(one: Aggregate, bag: Mapping[Row, int]) -> Any:
         return sorted(values)[-1]
     if one.kind is Kind.LIST:
         return f"[{', '.join(KINDS[one.arguments[0]].text(value) for value in sorted(values))}]"
-    real = any(isinstance(v, float) or v == NAN for v in values)
+    real = one.type_of(lambda p: KINDS[p]).step is None
     if one.kind is Kind.SUM:
         total = _total(values)
         return total if total == NAN or not real else float(total)
@@ -137,7 +138,7 @@ def _computed(one: Aggregate, values: tuple[Any, ...]) -> Any:
     found = sum(
         (by * math.prod(Fraction(known[p]) for p in places) for by, places in one.polynomial), Fraction(0)
     )
-    return float(found) if REAL in one.arguments else found
+    return float(found) if REAL in one.arguments and one.kind is not Kind.SUM else found
 
 
 def _correlation(found: Sequence[tuple[Any, ...]]) -> Any:
@@ -212,7 +213,7 @@ def test_the_value_is_that_of_all_rows_however_they_came(retracts: bool, data: s
             assert json.dumps(other.dump()) == json.dumps(final.dump()), one
             assert other.value() == whole.value(), one
         number, each = width(one, lambda p: KINDS[p], retracts)
-        assert whole.units <= number * (len(bag) if each else 1), one
+        assert whole.units <= number + each * len(bag), one
 
 
 def test_a_sum_of_integers_never_wraps_and_doubles_are_rounded_once() -> None:

@@ -110,27 +110,6 @@ def of_column(aggregate: Aggregate, column: int) -> Aggregate:
     return replace(aggregate, arguments=(column,), polynomial=None, formula=None)
 
 
-def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) -> tuple[int, bool]:
-    """How many numbers an accumulator keeps, and whether that is for each different value of what it reads.
-
-    Args:
-        kinds: the type of a position that the aggregate reads.
-
-    Raises:
-        PlanError: there is no accumulator for this aggregate.
-    """
-    read = len(aggregate.arguments)
-    if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
-        if aggregate.distinct:
-            return read + retracts, True
-        powers, _ = _moments(aggregate, aggregate.type_of(kinds))
-        dense = any(kinds(p).step is None for p in aggregate.arguments)
-        return len(powers) + 3 * (dense and aggregate.kind is not Kind.COUNT), False
-    chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
-    lasting = retracts or aggregate.kind is Kind.LIST
-    return chosen + lasting, lasting
-
-
 class Sums(Accumulator):
     """Sums of products of powers of the arguments: of no power the number of rows.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 from streambound.evaluation.operators.aggregates import Accumulator, accumulator
+from streambound.evaluation.operators.closing import Closing
 from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.evaluation.operators.projection import Projection
 from streambound.evaluation.operators.weighed import Weighed
@@ -62,9 +62,7 @@ class Groups(Operator):
         keys = list(zip(operation.keys, types[0], strict=False))
         self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
-        # What closes next: the greatest time at which rows of a group come, and its keys.
-        self.closing: list[tuple[int, int, Row]] = []
-        self.seen: int | None = None
+        self.closing = Closing(times, times)
 
     @property
     def units(self) -> int:
@@ -92,13 +90,14 @@ class Groups(Operator):
                         kept.add(row, count)
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
-                self._see(row)
+                self.closing.see(row)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
         for key in before:
             if not any(self.groups[key].counts):
                 del self.groups[key]
-        self._close()
+        for key in self.closing.over():
+            self.groups.pop(key, None)
         return found
 
     def _standing(self, key: Row) -> Row | None:
@@ -127,33 +126,20 @@ class Groups(Operator):
         found = self.groups.get(key)
         if found is None:
             found = self.groups[key] = self._empty()
-            if (end := self.times.end(key)) is not None:
-                # Keys have no order: NULL is among their values.
-                heappush(self.closing, (end, id(found), key))
+            self.closing.open(key)
         return found
-
-    def _see(self, row: Row) -> None:
-        if (seen := self.times.seen(row)) is not None and (self.seen is None or seen > self.seen):
-            self.seen = seen
-
-    def _close(self) -> None:
-        while self.closing and self.seen is not None and self.closing[0][0] < self.seen:
-            self.groups.pop(heappop(self.closing)[2], None)
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""
         found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
         rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
-        return {"groups": rows, "seen": self.seen}
+        return {"groups": rows, "seen": self.closing.seen}
 
     def load(self, document: Any) -> None:
         """Take up groups."""
-        self.groups, self.seen = {}, document["seen"]
+        self.groups, self.closing.seen = {}, document["seen"]
         for key, counts, kept in document["groups"]:
-            group = self.groups[decoded(key)] = self._empty()
+            group = self._group(decoded(key))
             group.counts = list(counts)
             for one, part in zip(group.kept, kept, strict=True):
                 one.load(part)
-        ends = ((self.times.end(key), id(group), key) for key, group in self.groups.items())
-        self.closing = [(end, number, key) for end, number, key in ends if end is not None]
-        heapify(self.closing)

@@ -1,7 +1,7 @@
 """EXISTS and NOT EXISTS: rows that pass while they have a match, or while they have none.
 
-Rows of the first input wait, reduced to what they show and what guards still ask of them; of the inputs of the
-guards is kept what rows to come may match. Inputs only grow, so a match is for good: a row that has its
+Rows of the first input wait, reduced to what they show and what guards still ask of them; of the inputs of
+the guards is kept what rows to come may match. Inputs only grow, so a match is for good: a row that has its
 matches, or one that it must not have, is dropped, and so is one whose guards nothing that comes can meet. Of
 the rows that a guard finds those are kept that no other serves in all comparisons (Theorem S of
 docs/theory.md).
@@ -10,23 +10,23 @@ docs/theory.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.conditions import (
+from streambound.evaluation.operators.due import Due
+from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.query.model import Op
+from streambound.synopsis.conditions import (
     Coming,
     Outlook,
     Terms,
     Tree,
     compared,
     condition,
+    directions,
     equalities,
     mirrored,
-    pairs_of,
     true_of,
 )
-from streambound.evaluation.operators.operator import Changes, Operator, Row
-from streambound.query.model import Op
 from streambound.synopsis.flow import Guarded, Sought, Times
 from streambound.synopsis.serial import compact_text, decoded, plain
 
@@ -47,8 +47,7 @@ class Guards(Operator):
         ]
         self._waiting: dict[Waiting, int] = {}
         # By a time after which something that waits, or that is kept, asks or gives less.
-        self._due: dict[int, dict[tuple[int, Any], None]] = {}
-        self._moments: list[int] = []
+        self._due: Due[tuple[int, Any]] = Due()
         self._seen: int | None = None
 
     @property
@@ -101,7 +100,7 @@ class Guards(Operator):
             if self._passes(asked):
                 found[one[0]] = found.get(one[0], 0) + count
             self._wait((one[0], tuple(asked)), count)
-        for number, (guard, those) in enumerate(zip(self._guards, new, strict=True)):
+        for number, those in enumerate(new):
             for terms in those.all:
                 self._keep(number, terms)
 
@@ -139,10 +138,10 @@ class Guards(Operator):
             return
         kept = (shown, tuple(rest))
         if kept not in self._waiting:
-            for number, (guard, terms) in enumerate(zip(self._guards, rest, strict=True)):
+            for guard, terms in zip(self._guards, rest, strict=True):
                 if terms is not _PASSED:
                     guard.file(kept, terms)
-                    self._remind(-1, kept, guard.outlook.next(terms, self._seen))
+                    self._due.add((-1, kept), guard.outlook.next(terms, self._seen))
         self._waiting[kept] = self._waiting.get(kept, 0) + count
 
     def _remove(self, one: Waiting) -> int:
@@ -156,25 +155,16 @@ class Guards(Operator):
         guard = self._guards[number]
         rest = guard.offer.rest(terms, self._seen)
         if rest is not None and guard.add(rest):
-            self._remind(number, rest, guard.offer.next(rest, self._seen))
-
-    def _remind(self, number: int, what: Any, moment: int | None) -> None:
-        if moment is None:
-            return
-        if moment not in self._due:
-            self._due[moment] = {}
-            heappush(self._moments, moment)
-        self._due[moment][number, what] = None
+            self._due.add((number, rest), guard.offer.next(rest, self._seen))
 
     def _forget(self) -> None:
         """Reduce what waits, and what is kept, by the time that has been seen."""
-        while self._moments and self._seen is not None and self._moments[0] < self._seen:
-            for number, what in self._due.pop(heappop(self._moments)):
-                if number < 0:
-                    if what in self._waiting:
-                        self._wait(what, self._remove(what))
-                elif self._guards[number].discard(what):
-                    self._keep(number, what)
+        for number, what in self._due.until(self._seen):
+            if number < 0:
+                if what in self._waiting:
+                    self._wait(what, self._remove(what))
+            elif self._guards[number].discard(what):
+                self._keep(number, what)
 
     def dump(self) -> Any:
         """What it keeps: see ``Operator``."""
@@ -233,7 +223,7 @@ class _Guard:
         self.offer = Outlook(
             back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns]
         )
-        self._order = _Order(back, theirs)
+        self._order = _Order(back)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
         # By what must be equal, then by what no row can serve for another in: the best of the rest.
         self._kept: dict[Row, dict[Row, list[Terms]]] = {}
@@ -323,13 +313,10 @@ class _Guard:
 class _Order:
     """Which of two rows that a guard may find serves for the other: it meets all that the other meets."""
 
-    def __init__(self, tree: Tree, columns: int) -> None:
-        asked: list[set[bool | None]] = [set() for _ in range(columns)]
-        for pair in pairs_of(tree):
-            least = pair.op in (Op.LT, Op.LE)
-            asked[pair.mine].add(least if least or pair.op in (Op.GT, Op.GE) else None)
-        self._least = [n for n in range(columns) if asked[n] == {True}]
-        self._greatest = [n for n in range(columns) if asked[n] == {False}]
+    def __init__(self, tree: Tree) -> None:
+        ways = directions(tree)
+        self._least = [term for term, least in ways.items() if least is True]
+        self._greatest = [term for term, least in ways.items() if least is False]
 
     def group(self, terms: Terms) -> Row:
         """What must be the same of two rows for one to serve for the other."""

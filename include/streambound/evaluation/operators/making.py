@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from streambound.evaluation.operators.groups import Groups
+from streambound.evaluation.operators.guards import Guards
+from streambound.evaluation.operators.hops import Hops
+from streambound.evaluation.operators.joins import Joins
 from streambound.evaluation.operators.operator import Operator
-from streambound.synopsis.flow import Applied, Grouped
+from streambound.evaluation.operators.ranks import Ranks
+from streambound.evaluation.operators.versions import LastVersions
+from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 
 def operator_of(node: Applied) -> Operator:
     """What an operation keeps, at the beginning."""
+    operation, times = node.operation, [one.times for one in node.inputs]
+    if isinstance(operation, Guarded):
+        return Guards(operation, times)
+    if isinstance(operation, LookedUp):
+        return LastVersions(operation, times)
+    if isinstance(operation, Hopped):
+        return Hops(operation)
+    if isinstance(operation, Joined):
+        return Joins(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]
     retracts = [one.retracts for one in node.inputs]
-    times = [one.times for one in node.inputs]
-    if isinstance(node.operation, Grouped):
-        keys = {p: p for p in range(len(node.operation.keys))}
-        return Groups(node.operation, types, times[0].among(keys), retracts)
-    raise AssertionError(node.operation)
+    if isinstance(operation, Grouped):
+        keys = {p: p for p in range(len(operation.keys))}
+        return Groups(operation, types, times[0].among(keys), retracts)
+    if isinstance(operation, Ranked):
+        return Ranks(operation.then, types[0], times[0], retracts[0])
+    raise AssertionError(operation)

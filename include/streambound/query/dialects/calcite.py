@@ -47,6 +47,9 @@ class _CalciteParser(Statements, BaseParser):
 class Flink(Dialect):
     """Flink SQL: names in backticks; other quotes are refused where the text is read."""
 
+    # A quotient of whole numbers is one.
+    TYPED_DIVISION = True
+
     class Tokenizer(_CalciteTokenizer):
         QUOTES = ["'", '"']
         IDENTIFIERS = ["`"]

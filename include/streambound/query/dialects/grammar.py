@@ -6,7 +6,7 @@ places of names alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -234,7 +234,7 @@ class Streaming(Placed):
         self._advance()
         call = exp.Anonymous(this=f"WINDOW {self._curr.text.upper()}")
         self._advance()
-        self._skip_parenthesis()
+        call.set("expressions", list(_lengths(self._skip_parenthesis())))
         call.meta[SPAN] = (first.start, self._prev.end + 1)
         return "windows", [call]
 
@@ -256,6 +256,14 @@ class Streaming(Placed):
             if not depth:
                 break
         return list(self._tokens[first : self._index])
+
+
+def _lengths(tokens: list[Token]) -> Iterator[exp.Expr]:
+    """The lengths of ``(SIZE 10 MINUTES, ADVANCE BY 1 MINUTE, GRACE PERIOD 1 HOUR)`` and of a session's gap."""
+    for clause in " ".join(token.text.upper() for token in tokens[1:-1]).split(","):
+        *said, number, unit = clause.split() if len(clause.split()) > 1 else ("", "", "")
+        if number.isdigit() and said in ([], ["SIZE"], ["ADVANCE", "BY"]):
+            yield exp.Interval(this=exp.Literal.string(number), unit=exp.var(unit.removesuffix("S")))
 
 
 def span_of(node: exp.Expr) -> tuple[int, int] | None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.operator import Row
 from streambound.query.formula import AllOf, AnyOf, Formula, holds
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, NullTest, Op
 from streambound.synopsis.flow import Range, Times
@@ -28,6 +27,7 @@ _HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.GE: operator.ge,
     Op.GT: operator.gt,
 }
+Row: TypeAlias = tuple[Any, ...]
 Terms: TypeAlias = tuple[Any, ...]
 
 
@@ -128,6 +128,21 @@ def pairs_of(tree: Tree) -> list[Pair]:
     return [tree] if isinstance(tree, Pair) else []
 
 
+def directions(tree: Tree) -> dict[int, bool | None]:
+    """Of each term of mine that is compared whether a lesser value serves for a greater one (True), a greater
+    for a lesser (False), or none for another."""
+    found: dict[int, set[bool | None]] = {}
+    for pair in pairs_of(tree):
+        least = pair.op in (Op.LT, Op.LE)
+        found.setdefault(pair.mine, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
+    return {term: ways.pop() if len(ways) == 1 else None for term, ways in found.items()}
+
+
+def serving(tree: Tree) -> frozenset[int]:
+    """The terms of mine of which one value serves for another."""
+    return frozenset(term for term, least in directions(tree).items() if least is not None)
+
+
 def equalities(tree: Tree) -> tuple[Pair, ...]:
     """The equalities that must hold for the condition to."""
     parts = tree.parts if isinstance(tree, Both) else (tree,)
@@ -140,6 +155,11 @@ class Terming:
 
     columns: tuple[int, ...]
     tests: tuple[Callable[[Row], bool], ...]
+
+    @property
+    def width(self) -> int:
+        """How many terms there are."""
+        return len(self.columns) + len(self.tests)
 
     def __call__(self, row: Row) -> Terms:
         return (*(row[p] for p in self.columns), *(test(row) for test in self.tests))
@@ -209,7 +229,7 @@ class Coming:
 
     lag: int | None = None
     scale: int = 1
-    range: Range = Range()
+    range: Range = field(default_factory=Range)
 
     @classmethod
     def of(cls, position: int, times: Times, ranges: Mapping[int, Range]) -> Coming:
@@ -226,7 +246,7 @@ class Outlook:
         self._of_column = [[pair for pair in pairs_of(tree) if pair.mine == n] for n in range(columns)]
 
     def rest(self, terms: Terms, seen: int | None) -> Terms | None:
-        """The terms as far as they matter for what comes; None if nothing that comes can meet the condition."""
+        """The terms as far as they matter for what comes; None if nothing that comes is a match."""
         if not self._possible(self._tree, terms, seen):
             return None
         return (
@@ -284,9 +304,9 @@ class Outlook:
         if type(value) is tuple:
             return (value[0],)
         coming = self._coming[pair.theirs]
-        if coming.lag is not None and type(value) is int and seen is not None:
-            if seen > (value - pair.offset) * coming.scale + coming.lag:
-                return BELOW
+        late = seen is not None and coming.lag is not None and type(value) is int
+        if late and seen > (value - pair.offset) * coming.scale + coming.lag:
+            return BELOW
         if pair.offset:
             return None
         known = coming.range

@@ -1,0 +1,139 @@
+"""How much of the rows of nodes there is: values of columns, rows of some time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import reduce
+
+from streambound.constraints.space import Space
+from streambound.query.model import Attribute, Constant, Query
+from streambound.query.values import Value
+from streambound.synopsis.facts import Facts, facts_of
+from streambound.synopsis.flow import Applied, Leaf, LookedUp, Node, Range, Sum
+from streambound.synopsis.keys import exact_key
+from streambound.synopsis.statement import PlannedPart
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of something there are at most: a number, or (None) by a formula."""
+
+    number: int | None
+    formula: str = ""
+
+    def times(self, width: int) -> Size:
+        """Units, each of them taking so many."""
+        if self.number is not None:
+            return Size(self.number * width)
+        return Size(None, f"{width} x ({self.formula})" if width > 1 else self.formula)
+
+
+def total(sizes: Iterable[Size]) -> Size:
+    """All of several together."""
+    found = list(sizes)
+    known = sum(size.number or 0 for size in found)
+    formulas = [size.formula for size in found if size.number is None]
+    if not formulas:
+        return Size(known)
+    return Size(None, " + ".join([str(known)] * bool(known) + formulas))
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a column: within what, how many at most (None: no such number), and their step."""
+
+    range: Range = field(default_factory=Range)
+    count: int | None = None
+    step: Fraction | None = None
+
+    def between(self, low: Value, high: Value) -> int | None:
+        """How many of them lie between two numbers; None if there is no such number."""
+        if self.step is None or isinstance(low, str) or isinstance(high, str):
+            return None
+        return max(0, int((Fraction(high) - Fraction(low)) / self.step) + 1)
+
+    def or_(self, other: Values) -> Values:
+        """Those of either column."""
+        lows, highs = (self.range.low, other.range.low), (self.range.high, other.range.high)
+        lists = (self.range.values, other.range.values)
+        low = None if None in lows else min(lows)  # type: ignore[type-var]
+        high = None if None in highs else max(highs)  # type: ignore[type-var]
+        listed = None if lists[0] is None or lists[1] is None else lists[0] | lists[1]
+        count = None if self.count is None or other.count is None else self.count + other.count
+        steps = (self.step, other.step)
+        return Values(Range(low, high, listed), count, None if None in steps else min(steps))  # type: ignore[type-var]
+
+
+def columns_of(node: Node) -> list[Values]:
+    """The values of the columns of a node, by their positions; of most operations nothing is known."""
+    if isinstance(node, Applied) and isinstance(node.operation, LookedUp):
+        rows, tuples = map(columns_of, node.inputs)
+        kept = [replace(v, count=None if v.count is None else v.count + 1) for v in tuples]
+        return [[*rows, *(kept[p] for p in node.operation.kept)][p] for p in node.operation.shown]
+    parts = [_values(part) for part in node.parts] if isinstance(node, Leaf) else []
+    found = [columns for columns in parts if columns is not None]
+    if not found:
+        return [Values(count=0 if isinstance(node, Leaf) else None)] * len(node.outputs)
+    return [reduce(Values.or_, (columns[p] for columns in found)) for p in range(len(node.outputs))]
+
+
+def _values(part: PlannedPart) -> list[Values] | None:
+    facts = None if part.plan.empty else facts_of(part.query, {})
+    if facts is None:
+        return None
+    return [_of_term(facts, part.query, output.term) for output in part.query.select]
+
+
+def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
+    if isinstance(term, Constant):
+        listed = frozenset[Value]() if term.value is None else frozenset((term.value,))
+        return Values(Range(term.value, term.value, listed), 1, term.type.step)
+    space, closure = facts.facts.space, facts.alone
+    family = space.family(term)
+    ends = (closure.lower(term), closure.upper(term))
+    low, high = (None if end is None else space.value(family, end[0]) for end in ends)
+    listed_values = facts.finite_values(term, closure)
+    key = exact_key(facts, closure, term)
+    listed_set = None if listed_values is None else frozenset(listed_values)
+    return Values(Range(low, high, listed_set), None if key is None else key.size, query.type_of(term).step)
+
+
+def rows_within(node: Node, length: int) -> Size:
+    """How many rows of a node have times in the last ``length``, the end included."""
+    if length < 0:
+        return Size(0)
+    if isinstance(node, Sum):
+        return total(rows_within(one, length) for one in node.inputs)
+    if isinstance(node, Applied):
+        rows = rows_within(node.inputs[0], length)
+        return (
+            rows if not isinstance(node.operation, LookedUp) else _each(rows, rows_within(node.inputs[1], 0))
+        )
+    return total(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
+
+
+def _each(rows: Size, tuples: Size) -> Size:
+    """So many for each of some rows, and at least one."""
+    if rows.number is None or tuples.number is None:
+        return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
+    return Size(rows.number * max(1, tuples.number))
+
+
+def _of_part(query: Query, length: int) -> Size:
+    streams = query.arriving
+    ticks = [length // _tick(query, o.alias) + 1 for o in streams]
+    if len(streams) != 1:
+        names = " and ".join(o.relation.name for o in streams)
+        return Size(None, f"{max(ticks, default=1)} x joined rows of {names} per timestamp")
+    (stream,) = streams
+    rates = [rate.most(ticks[0], _tick(query, stream.alias)) for rate in stream.relation.rates]
+    if rates:
+        return Size(min(rates))
+    return Size(None, f"{ticks[0]} x rows of {stream.relation.name} per timestamp")
+
+
+def _tick(query: Query, alias: str) -> int:
+    column = query.occurrence(alias).relation.timestamp
+    return 1 if column is None else Space(query).tick(Attribute(alias, column))

@@ -1,0 +1,572 @@
+"""Random statements beyond joins with filters: groups, windows, ranks, frames, guards, outer and as-of joins.
+
+Each comes with its streams, and with the same query as DuckDB writes it over the final data: where SQL leaves
+a choice open, the text for DuckDB makes the choice that the definition makes, or the statement leaves none.
+
+>>> beyond(3).line.sql == beyond(3).line.sql
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.corpus import CorpusLine
+
+TIME = "ts"
+OPS = ("<", "<=", "=", ">=", ">", "<>")
+VALUES: dict[str, list[Any]] = {
+    "int": [0, 1, 2, 3, 4],
+    "double": [-1.0, 0.0, 0.5, 1.5, 2.0],
+    "decimal(3,1)": ["-0.5", "0.0", "1.0", "2.5"],
+    "string": ["", "a", "b", "bb"],
+    "boolean": [False, True],
+}
+LITERALS = {
+    "int": ["1", "2", "3"],
+    "double": ["0.5", "1.5"],
+    "decimal(3,1)": ["0.5", "1"],
+    "string": ["'a'", "'b'"],
+    "boolean": ["TRUE"],
+}
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A statement with its streams and events; ``judge`` is the query as DuckDB writes it."""
+
+    kind: str
+    line: CorpusLine
+    judge: str
+
+    @property
+    def streams(self) -> dict[str, dict[str, str]]:
+        """The types of the columns of each stream."""
+        return {name: body["columns"] for name, body in self.line.streams.items()}
+
+    def __repr__(self) -> str:
+        return f"beyond({self.line.id}): {self.line.sql}"
+
+
+def statements_beyond(*kinds: str) -> st.SearchStrategy[Beyond]:
+    """Statements of the new grammar with events, over one to three streams with time or without, with NULLs.
+
+    Args:
+        kinds: of ``KINDS``; without any, all of them.
+    """
+    return st.integers(0, 10**9).map(lambda seed: beyond(seed, *kinds))
+
+
+def beyond(seed: int, *kinds: str) -> Beyond:
+    """The statement of a seed; see ``statements_beyond``."""
+    r = Random(seed)
+    kind = r.choice(kinds or tuple(KINDS))
+    world = _World(r, kind)
+    both = KINDS[kind](world)
+    catalog = catalog_from_mapping(world.streams)
+    line = CorpusLine(str(seed), _side(both, 0), catalog, tuple(world.events()), streams=world.streams)
+    return Beyond(kind, line, _side(both, 1))
+
+
+# A text for Spark and one for DuckDB in one: what differs stands between marks.
+_BOTH = re.compile("\x00([^\x00\x01\x02]*)\x01([^\x00\x01\x02]*)\x02")
+
+
+def _either(spark: str, duckdb: str) -> str:
+    return f"\x00{spark}\x01{duckdb}\x02"
+
+
+def _side(text: str, which: int) -> str:
+    while (made := _BOTH.sub(lambda match: match[which + 1], text)) != text:
+        text = made
+    return text
+
+
+@dataclass(frozen=True)
+class _Column:
+    alias: str
+    name: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.alias}.{self.name}"
+
+    @property
+    def number(self) -> bool:
+        return self.kind in ("int", "double", "decimal(3,1)")
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Aliases with their streams, and conditions on them; ``further`` stands in FROM for DuckDB alone."""
+
+    aliases: dict[str, str]
+    columns: list[_Column]
+    conditions: list[str]
+    further: str = ""
+
+    def text(self, conditions: Sequence[str] = ()) -> str:
+        source = ", ".join(f"{name} {alias}" for alias, name in self.aliases.items())
+        every = [*self.conditions, *conditions]
+        where = f" WHERE {' AND '.join(every)}" if every else ""
+        return f"FROM {source}{self.further}{where}"
+
+
+class _World:
+    """Some streams of the same columns."""
+
+    def __init__(self, r: Random, kind: str) -> None:
+        self.r = r
+        timed = kind in ("windows", "sessions", "as-of")
+        self.time = r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
+        self.kinds = {"K": "int", "A": "int", "B": r.choice(["int", "int", *VALUES])}
+        columns = {**self.kinds, **({TIME: self.time} if self.time else {})}
+        body: dict[str, Any] = {"columns": columns, "domains": {"K": {"min": 0, "max": 1}}}
+        if self.time:
+            body["timestamp"] = TIME
+        self.streams: dict[str, Any] = {}
+        for name in "STU"[: r.choice([1, 2, 2, 3])]:
+            self.streams[name] = dict(body)
+            if r.random() < 0.4:
+                self.streams[name]["not_null"] = r.sample(sorted(self.kinds), r.randint(1, 3))
+
+    # Data.
+
+    def events(self) -> list[dict[str, Any]]:
+        """Arrivals with several tuples at a time, gaps, duplicates and NULLs."""
+        r, found, moment = self.r, list[dict[str, Any]](), self.r.randint(0, 3)
+        for _ in range(r.randint(3, 12)):
+            moment += r.choice([0, 0, 1, 1, 2, 4])
+            name = r.choice(list(self.streams))
+            row = {"stream": name, **self._row(name)}
+            if self.time:
+                row[TIME] = (
+                    moment if self.time == "int" else f"2026-01-01 00:{moment // 60:02}:{moment % 60:02}"
+                )
+            found.append(row)
+            if r.random() < 0.1:
+                found.append(dict(row))
+        return found
+
+    def _row(self, name: str) -> dict[str, Any]:
+        required, row = self.streams[name].get("not_null", ()), {}
+        for column, kind in self.kinds.items():
+            possible = [0, 1] if column == "K" else VALUES[kind]
+            null = column not in required and self.r.random() < 0.12
+            row[column] = None if null else self.r.choice(possible)
+        return row
+
+    # Parts of statements.
+
+    def body(self, count: int | None = None, prefix: str = "s") -> _Body:
+        """Some occurrences and conditions on them."""
+        r = self.r
+        names = r.choices(list(self.streams), k=count or r.choice([1, 1, 1, 2, 2]))
+        aliases = {f"{prefix}{number}": name for number, name in enumerate(names)}
+        columns = [_Column(alias, name, kind) for alias in aliases for name, kind in self.kinds.items()]
+        conditions = [self.test(columns) for _ in range(r.choice([0, 0, 1]))]
+        if len(aliases) > 1:
+            conditions.append(self.comparison(columns, "s0" if prefix == "s" else f"{prefix}0", f"{prefix}1"))
+        return _Body(aliases, columns, conditions)
+
+    def test(self, columns: Sequence[_Column]) -> str:
+        """A condition on one column."""
+        r, column = self.r, self.r.choice(list(columns))
+        literal = r.choice(LITERALS[column.kind])
+        listed = ", ".join(r.choices(LITERALS[column.kind], k=2))
+        return r.choice(
+            [
+                f"{column} {r.choice(OPS)} {literal}",
+                f"{column} IS {r.choice(['', 'NOT '])}NULL",
+                f"{column} {r.choice(['', 'NOT '])}IN ({listed})",
+                f"({column} {r.choice(OPS)} {literal} OR {r.choice(list(columns))} IS NULL)",
+            ]
+        )
+
+    def comparison(self, columns: Sequence[_Column], one: str, other: str) -> str:
+        """A condition between columns of two occurrences."""
+        r = self.r
+        if self.time and r.random() < 0.4:
+            offset = r.choice([0, 0, 1, 2])
+            return f"{one}.{TIME} {r.choice(OPS[:4])} {other}.{TIME}{self.offset(offset)}"
+        name = r.choice(list(self.kinds))
+        return f"{one}.{name} {r.choice(['=', '=', *OPS])} {other}.{name}"
+
+    def offset(self, number: int, sign: str = "+") -> str:
+        """So many steps of time, to write behind a timestamp."""
+        if not number:
+            return ""
+        return f" {sign} {self.span(number)}"
+
+    def span(self, number: int) -> str:
+        """A length of time."""
+        return str(number) if self.time == "int" else f"INTERVAL {number} SECOND"
+
+    def aggregate(self, body: _Body, by: Sequence[str] = ()) -> str:
+        """An aggregate over the rows of a body; of ``by`` the moments of a row."""
+        r = self.r
+        numbers = [c for c in body.columns if c.number]
+        one, other = r.choice(body.columns), r.choice(numbers)
+        where = f" FILTER (WHERE {self.test(body.columns)})" if r.random() < 0.15 else ""
+        whole = r.choice([c for c in body.columns if c.kind == "int"])
+        two = r.sample(body.columns, 2)
+        both = " AND ".join(f"{c} IS NOT NULL" for c in two)
+        made = [
+            f"COUNT(*){where}",
+            "COUNT(*)",
+            f"COUNT({one}){where}",
+            f"SUM({other}){where}",
+            f"AVG({whole}){where}",
+            f"MIN({one}){where}",
+            f"MAX({one}){where}",
+            f"SUM({whole} {r.choice('+-*')} {r.choice(['2', str(whole)])})",
+            f"MAX({whole} {r.choice('+-')} {r.choice(['1', str(r.choice(numbers))])})",
+            f"COUNT(DISTINCT {one})",
+            f"SUM(DISTINCT {other})",
+            _either(
+                f"COUNT(DISTINCT {two[0]}, {two[1]})",
+                f"COUNT(DISTINCT CASE WHEN {both} THEN ({two[0]}, {two[1]}) END)",
+            ),
+            _either(f"ANY_VALUE({one})", f"MIN({one})"),
+            _either(
+                f"MIN_BY({one}, {whole})", _first(one, str(whole), f" FILTER (WHERE {whole} IS NOT NULL)")
+            ),
+            _either(
+                f"MAX_BY({one}, {whole})", _last(one, str(whole), f" FILTER (WHERE {whole} IS NOT NULL)")
+            ),
+            f"{r.choice(['VAR_POP', 'VAR_SAMP', 'STDDEV_POP', 'STDDEV_SAMP'])}({whole})",
+            _either(
+                f"ARRAY_AGG({whole})",
+                f"COALESCE(CAST(list({whole} ORDER BY {whole}) FILTER (WHERE {whole} IS NOT NULL) AS VARCHAR), '[]')",
+            ),
+        ]
+        flags = [c for c in body.columns if c.kind == "boolean"]
+        made += [f"{r.choice(['BOOL_AND', 'BOOL_OR'])}({r.choice(flags)}){where}"] * (2 if flags else 0)
+        if by:
+            moment = by[0] if len(by) == 1 else f"greatest({', '.join(by)})"
+            made.append(_either(f"FIRST({one})", _first(one, moment)))
+            made.append(_either(f"LAST({one})", _last(one, moment)))
+        return r.choice(made)
+
+    def moments(self, body: _Body) -> list[str]:
+        """The times of a row's tuples."""
+        return [f"{alias}.{TIME}" for alias in body.aliases] if self.time else []
+
+    def having(self, body: _Body) -> str:
+        """HAVING, or nothing."""
+        r = self.r
+        whole = r.choice([c for c in body.columns if c.kind == "int"])
+        tests = [
+            f"COUNT(*) {r.choice(OPS)} {r.choice('123')}",
+            f"MAX({whole}) {r.choice(OPS)} {r.choice('123')}",
+            f"SUM({whole}) {r.choice(OPS)} COUNT(*)",
+            f"MIN({whole}) IS NOT NULL",
+            f"COUNT(*) + COUNT({whole}) > 2",
+        ]
+        chosen = r.sample(tests, r.choice([1, 1, 2]))
+        return f" HAVING {r.choice([' AND ', ' OR ']).join(chosen)}" if r.random() < 0.3 else ""
+
+
+def _first(value: _Column, by: str, condition: str = "") -> str:
+    return f"(list({value} ORDER BY {by}, {value}){condition})[1]"
+
+
+def _last(value: _Column, by: str, condition: str = "") -> str:
+    return f"(list({value} ORDER BY {by} DESC, {value} DESC){condition})[1]"
+
+
+# Kinds of statements.
+
+
+def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[str, list[str]]] = ()) -> str:
+    """GROUP BY; ``further`` are keys with what may be shown of them."""
+    r = world.r
+    body = body or world.body()
+    moments = world.moments(body)
+    possible = [*body.columns, *moments] if r.random() < 0.3 else list(body.columns)
+    keys = [str(key) for key in r.sample(possible, r.choice([0, 1, 1, 2]))]
+    shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
+    values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
+    if r.random() < 0.15:
+        values[-1] = f"SUM({body.columns[1]}) + COUNT(*)"
+    names = [f"{part} AS c{number}" for number, part in enumerate([*shown, *values])]
+    every = [*keys, *(key for key, _ in further)]
+    grouped = f" GROUP BY {', '.join(every)}" if every else ""
+    if len(keys) == 2 and not further and r.random() < 0.2:
+        grouped = f" GROUP BY {r.choice(['ROLLUP', 'CUBE'])} ({', '.join(keys)})"
+    return f"SELECT {', '.join(names)} {body.text()}{grouped}{world.having(body)}"
+
+
+def _windows(world: _World) -> str:
+    """Groups of windows that follow each other, or overlap."""
+    r, body = world.r, world.body()
+    stamp, size = f"s0.{TIME}", r.choice([2, 3, 5])
+    ticks = world.time == "int"
+
+    def span(number: int) -> str:
+        return str(number) if ticks else f"'{number} seconds'"
+
+    if r.random() < 0.5:
+        call = f"window({stamp}, {span(size)})"
+        start = f"({stamp} // {size}) * {size}" if ticks else f"time_bucket({world.span(size)}, {stamp})"
+    else:
+        slide = r.randint(1, size - 1)
+        call = f"window({stamp}, {span(size)}, {span(slide)})"
+        base = f"({stamp} // {slide}) * {slide}" if ticks else f"time_bucket({world.span(slide)}, {stamp})"
+        start = f"{base} - w.i * {slide}" if ticks else f"{base} - w.i * {world.span(slide)}"
+        number = -(-size // slide)
+        condition = f"{start} + {world.span(size)} > {stamp}"
+        body = _Body(
+            body.aliases,
+            body.columns,
+            [*body.conditions, _either("TRUE", condition)],
+            _either("", f", (SELECT unnest(range({number})) AS i) w"),
+        )
+    parts = [
+        _either(f"{call}.start", start),
+        _either(f"{call}.end", f"{start} + {world.span(size)}"),
+    ]
+    return _groups(world, body, [(_either(f"({call})", start), parts)])
+
+
+def _sessions(world: _World) -> str:
+    """Sessions of a key."""
+    r, name, gap = world.r, world.r.choice(list(world.streams)), world.r.choice([2, 3])
+    keys = r.sample(sorted(world.kinds), r.choice([0, 1, 1, 2]))
+    call = f"session_window({TIME}, {gap if world.time == 'int' else repr(f'{gap} seconds')})"
+    columns = [_Column("s0", column, kind) for column, kind in world.kinds.items()]
+    values = [world.aggregate(_Body({"s0": name}, columns, []), [f"s0.{TIME}"])]
+    shown = [
+        *(f"s0.{key}" for key in keys),
+        _either(f"{call}.start", f"MIN({TIME})"),
+        _either(f"{call}.end", f"MAX({TIME}) + {world.span(gap)}"),
+        *values,
+    ]
+    within = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    apart = f"{TIME} - LAG({TIME}) OVER ({within}ORDER BY {TIME}) < {world.span(gap)}"
+    opened = f"(SELECT *, CASE WHEN {apart} THEN 0 ELSE 1 END AS n FROM {name})"
+    numbered = f"(SELECT *, SUM(n) OVER ({within}ORDER BY {TIME}) AS g FROM {opened})"
+    every = [*(f"s0.{key}" for key in keys), _either(f"({call})", "g")]
+    names = (f"{part} AS c{number}" for number, part in enumerate(shown))
+    return f"SELECT {', '.join(names)} FROM {_either(name, numbered)} s0 GROUP BY {', '.join(every)}"
+
+
+def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
+    """An order by some columns, or by all of them (``whole``): then no rows tie that differ."""
+    names = world.r.sample(list(columns), len(columns) if whole else world.r.choice([1, 1, 2]))
+    return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}" for name in names)
+
+
+def _ranks(world: _World) -> str:
+    """The rows of some ranks, and ORDER BY with LIMIT."""
+    r, body = world.r, world.body()
+    columns = [str(c) for c in r.sample(body.columns, r.choice([2, 3]))] + world.moments(body)[:1]
+    inner = ", ".join(f"{c} AS c{n}" for n, c in enumerate(columns))
+    names = [f"c{n}" for n in range(len(columns))]
+    shown = r.sample(names, r.randint(1, len(names)))
+    if r.random() < 0.2:
+        return (
+            f"SELECT {inner} {body.text()} ORDER BY {_order(world, names, True)} LIMIT {r.choice([1, 2, 3])}"
+        )
+    function = r.choice(["ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK"])
+    within = f"PARTITION BY {r.choice(columns)} " if r.random() < 0.6 else ""
+    order = _order(world, columns, function == "ROW_NUMBER")
+    over = f"{function}() OVER ({within}ORDER BY {order})"
+    test = r.choice(["= 1", "<= 1", "<= 2", "< 3", "> 1", "> 2", "= 2", "<> 1"])
+    if r.random() < 0.3:
+        return f"SELECT {inner} {body.text()} QUALIFY {over} {test}"
+    shown += ["rn"] * (r.random() < 0.2)
+    return f"SELECT {', '.join(shown)} FROM (SELECT {inner}, {over} AS rn {body.text()}) q WHERE rn {test}"
+
+
+def _frames(world: _World) -> str:
+    """Window functions."""
+    r, body = world.r, world.body(r.choice([1, 1, 2]) if (r := world.r) else 1)
+    every = [str(c) for c in body.columns] + world.moments(body)
+    shown = r.sample(every, r.randint(1, 2))
+    return f"SELECT {', '.join([*shown, *(_over(world, body, every) for _ in range(r.choice([1, 1, 2])))])} {body.text()}"
+
+
+def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
+    r = world.r
+    one = r.choice(body.columns)
+    whole = r.choice([c for c in body.columns if c.kind == "int"])
+    within = f"PARTITION BY {r.choice(every)}" if r.random() < 0.6 else ""
+    value = r.choice(
+        [
+            *("COUNT(*)", f"SUM({whole})", f"MAX({one})", f"MIN({one})", f"AVG({whole})", f"COUNT({one})"),
+            f"COUNT(DISTINCT {one})",
+        ]
+    )
+    ends = r.choice(
+        [
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+            f"ROWS BETWEEN {r.choice('12')} PRECEDING AND CURRENT ROW",
+            f"ROWS BETWEEN {r.choice('12')} PRECEDING AND {r.choice('12')} FOLLOWING",
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+            "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+        ]
+    )
+    shape = r.random()
+    if shape < 0.3:
+        value = r.choice([value, f"FIRST_VALUE({one})", f"LAST_VALUE({one})"])
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, True)} {ends})"
+    if shape < 0.45:
+        value = f"{r.choice(['LAG', 'LEAD'])}({one}{r.choice(['', ', 1', ', 2'])})"
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, True)})"
+    if shape < 0.55:
+        value = r.choice(["RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"])
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, False)})"
+    if shape < 0.65:
+        return f"ROW_NUMBER() OVER ({within} ORDER BY {_order(world, every, True)})"
+    if shape < 0.75:
+        return f"{value} OVER ({within})"
+    if shape < 0.85:
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, False)})"
+    low, high = (r.choice([1, 2]) for _ in range(2))
+    stamps = world.moments(body)[:1]
+    key, units = (stamps[0], world.span) if stamps and r.random() < 0.7 else (str(whole), str)
+    ends = r.choice(
+        [
+            f"{units(low)} PRECEDING AND CURRENT ROW",
+            f"CURRENT ROW AND {units(high)} FOLLOWING",
+            f"{units(low)} PRECEDING AND {units(high)} FOLLOWING",
+            f"UNBOUNDED PRECEDING AND {units(low)} PRECEDING",
+        ]
+    )
+    return f"{value} OVER ({within} ORDER BY {key}{r.choice(['', ' DESC'])} RANGE BETWEEN {ends})"
+
+
+def _guards(world: _World) -> str:
+    """[NOT] EXISTS and [NOT] IN, over bags, sets and groups."""
+    r, outer = world.r, world.body(world.r.choice([1, 1, 2]))
+    inner = world.body(r.choice([1, 1, 2]), "t")
+    columns = [*outer.columns, *inner.columns]
+    if r.random() < 0.6:
+        link = [world.comparison(columns, "s0", "t0") for _ in range(r.choice([0, 1, 1, 2]))]
+        condition = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 {inner.text(link)})"
+    else:
+        name = r.choice(list(world.kinds))
+        link = [world.comparison(columns, "s0", "t0")] if r.random() < 0.3 else []
+        condition = f"s0.{name} {r.choice(['', 'NOT '])}IN (SELECT t0.{name} {inner.text(link)})"
+    shape = r.random()
+    made = _Body(outer.aliases, outer.columns, [*outer.conditions, condition])
+    if shape < 0.25:
+        return _groups(world, made)
+    shown = ", ".join(map(str, r.sample(outer.columns, r.choice([1, 2]))))
+    return f"SELECT {'DISTINCT ' if shape < 0.45 else ''}{shown} {made.text()}"
+
+
+def _outer_joins(world: _World) -> str:
+    """LEFT, RIGHT, FULL, SEMI and ANTI joins."""
+    r = world.r
+    one, other = r.choice(list(world.streams)), r.choice(list(world.streams))
+    columns = {a: [_Column(a, name, kind) for name, kind in world.kinds.items()] for a in ("s0", "t0")}
+    both = [*columns["s0"], *columns["t0"]]
+    on = [world.comparison(both, "s0", "t0") for _ in range(r.choice([1, 1, 2]))]
+    on += [world.test(columns["t0"])] * (r.random() < 0.2)
+    side = r.choice(["LEFT", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
+    if side == "FULL":
+        # DuckDB joins so by equality alone.
+        on = [f"s0.{name} = t0.{name}" for name in r.sample(sorted(world.kinds), r.choice([1, 2]))]
+    half = side in ("SEMI", "ANTI")
+    join = _either(f"LEFT {side}", side) if half else side
+    known = columns["s0"] if half else both
+    where = f" WHERE {world.test(known)}" if r.random() < 0.3 else ""
+    source = f"FROM {one} s0 {join} JOIN {other} t0 ON {' AND '.join(on)}{where}"
+    if r.random() < 0.3:
+        key = r.choice(known)
+        value = world.aggregate(_Body({}, known, []))
+        return f"SELECT {key} AS c0, {value} AS c1 {source} GROUP BY {key}"
+    names = (f"{c} AS c{n}" for n, c in enumerate(r.sample(known, r.choice([1, 2, 3]))))
+    return f"SELECT {'DISTINCT ' if r.random() < 0.2 else ''}{', '.join(names)} {source}"
+
+
+def _sets(world: _World) -> str:
+    """EXCEPT, INTERSECT, and unions of what is grouped."""
+    r = world.r
+    names = r.sample(sorted(world.kinds), r.choice([1, 2]))
+    sides = []
+    for prefix in "st":
+        body = world.body(1, prefix)
+        sides.append(f"SELECT {', '.join(f'{prefix}0.{name}' for name in names)} {body.text()}")
+    operator = r.choice(["EXCEPT", "EXCEPT", "INTERSECT"])
+    return f"{sides[0]} {operator} {sides[1]}"
+
+
+def _as_of(world: _World) -> str:
+    """As-of joins by application time; of several tuples of one time all are taken."""
+    r = world.r
+    one, other = r.choice(list(world.streams)), r.choice(list(world.streams))
+    left = r.random() < 0.5
+    strict = r.random() < 0.3
+    op = ">" if strict else ">="
+    earlier = "<" if strict else "<="
+    shown = ", ".join(
+        f"{c} AS c{n}"
+        for n, c in enumerate([*r.sample(["s0.A", "s0.B", "s0.K"], 2), r.choice(["t0.A", "t0.B"])])
+    )
+    spark = (
+        f"{one} s0 ASOF {'LEFT ' if left else ''}JOIN {other} t0 ON s0.K = t0.K AND s0.{TIME} {op} t0.{TIME}"
+    )
+    last = f"(SELECT MAX(x.{TIME}) FROM {other} x WHERE x.K = y.K AND x.{TIME} {earlier} y.{TIME})"
+    judge = (
+        f"(SELECT y.*, {last} AS m FROM {one} y) s0 {'LEFT ' if left else ''}JOIN {other} t0"
+        f" ON s0.K = t0.K AND t0.{TIME} = s0.m"
+    )
+    columns = [_Column("s0", name, kind) for name, kind in world.kinds.items()]
+    where = f" WHERE {world.test(columns)}" if r.random() < 0.3 else ""
+    return f"SELECT {shown} FROM {_either(spark, judge)}{where}"
+
+
+def _sub_queries(world: _World) -> str:
+    """Queries over the answers of others."""
+    r = world.r
+    body = world.body(prefix="t")
+    key = r.choice(body.columns)
+    whole = r.choice([c for c in body.columns if c.kind == "int"])
+    value = r.choice(
+        ["COUNT(*)", f"MAX({whole})", f"SUM({whole})", f"MIN({whole})", f"COUNT(DISTINCT {whole})"]
+    )
+    inner = f"SELECT {key} AS k, {value} AS m {body.text()} GROUP BY {key}"
+    name = r.choice(list(world.streams))
+    outer = f"s0.{key.name}"
+    return r.choice(
+        [
+            f"SELECT m, COUNT(*) AS n FROM ({inner}) q GROUP BY m",
+            f"SELECT MAX(m) AS c FROM ({inner}) q",
+            f"SELECT DISTINCT m FROM ({inner}) q",
+            f"SELECT k, m FROM ({inner}) q WHERE m > 1",
+            f"SELECT {outer}, q.m FROM {name} s0 JOIN ({inner}) q ON {outer} = q.k",
+            f"SELECT {outer}, q.m FROM {name} s0 LEFT JOIN ({inner}) q ON {outer} = q.k",
+            f"SELECT s0.A FROM {name} s0 WHERE s0.A {r.choice(OPS)} (SELECT {value} {body.text()})",
+            f"SELECT s0.A FROM {name} s0 WHERE NOT EXISTS (SELECT 1 FROM ({inner}) q WHERE q.m = s0.A)",
+            f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT {key}, {whole} AS w {body.text()}) q",
+            f"SELECT k, m FROM ({inner}) q UNION ALL SELECT {outer}, s0.A FROM {name} s0",
+            f"SELECT k FROM ({inner}) q EXCEPT SELECT {outer} FROM {name} s0",
+            f"SELECT SUM(m) AS c FROM (SELECT k, m, ROW_NUMBER() OVER (ORDER BY m, k) AS rn FROM ({inner}) q) p"
+            " WHERE rn <= 2",
+            f"SELECT k, m, RANK() OVER (ORDER BY m) AS x FROM ({inner}) q",
+        ]
+    )
+
+
+KINDS: dict[str, Callable[[_World], str]] = {
+    "groups": _groups,
+    "windows": _windows,
+    "sessions": _sessions,
+    "ranks": _ranks,
+    "frames": _frames,
+    "guards": _guards,
+    "outer joins": _outer_joins,
+    "sets": _sets,
+    "as-of": _as_of,
+    "sub-queries": _sub_queries,
+}
