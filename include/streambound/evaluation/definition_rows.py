@@ -79,7 +79,7 @@ def computed(
 ) -> list[dict[str, Any]]:
     """Tuples with columns that are computed from them; once for each window, if they are in several."""
     made = [dict(row) for row in rows]
-    given = tuple((c.name, c.type) for c in relation.stored)
+    given = tuple((c.name, c.type) for c in relation.own)
     windows: dict[Any, list[Column]] = {}
     for column in columns:
         if not column.of:

@@ -225,11 +225,6 @@ class Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
 
-    @property
-    def stored(self) -> tuple[Column, ...]:
-        """The columns that tuples have, without those that are computed from them."""
-        return tuple(column for column in self.columns if not column.of)
-
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""
         for column in self.columns:

@@ -175,12 +175,14 @@ class Statement:
     def sources(self) -> tuple[Relation, ...]:
         """The relations of the catalog that it reads, each once, those of its sub-queries among them.
 
-        They have no columns that are computed.
+        They have the columns that are computed anywhere.
         """
         found: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences):
-            read = (relation,) if relation.fed is None else relation.fed.sources
-            found.update((one.name, replace(one, columns=one.stored)) for one in read)
+            for one in (relation,) if relation.fed is None else relation.fed.sources:
+                known = found.setdefault(one.name, one)
+                further = [c for c in one.columns if c not in known.columns]
+                found[one.name] = replace(known, columns=(*known.columns, *further))
         return tuple(found.values())
 
     @property

@@ -13,7 +13,7 @@ from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Column, NullTest, Output, Query
+from streambound.query.model import Attribute, Column, Constant, NullTest, Output, Query
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
@@ -98,9 +98,18 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
         if len(selection.base.occurrences) > 1 or first.name not in nodes:
             return Times()
         columns = {c.name: n for n, c in enumerate(first.columns)}
-        terms = [(p, output.term) for p, output in enumerate(selection.base.select)]
-        places = {columns[t.column]: p for p, t in terms if isinstance(t, Attribute) and t.column in columns}
-        found.append(nodes[first.name].times.among(places))
+        below, spans, scales = nodes[first.name].times, dict[int, tuple[int, int]](), dict[int, int]()
+        for position, output in enumerate(selection.base.select):
+            if not isinstance(output.term, Attribute):
+                continue
+            column = output.term.column
+            if column in columns and columns[column] in below.spans:
+                spans[position] = below.spans[columns[column]]
+                if columns[column] in below.scales:
+                    scales[position] = below.scales[columns[column]]
+            elif (rounded := _rounded_span(selection.base, output.term, columns, below)) is not None:
+                spans[position] = rounded
+        found.append(Times(spans, below.delay, scales))
     return found[0] if len(found) == 1 else Times()
 
 
@@ -122,6 +131,9 @@ def _of_part(part: PlannedPart) -> Times | None:
         return None
     query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
     for position, output in enumerate(query.select):
+        if isinstance(output.term, Constant) and output.term.value is None:
+            # A row without this time: other rows may have it.
+            spans[position] = 0, 0
         if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
             continue
         span = query.span(output.term)
@@ -131,6 +143,15 @@ def _of_part(part: PlannedPart) -> Times | None:
         if query.type_of(output.term).family is Family.DATE:
             scales[position] = _DAY
     return Times(spans, delay, scales)
+
+
+def _rounded_span(
+    base: Query, attribute: Attribute, columns: Mapping[str, int], below: Times
+) -> tuple[int, int] | None:
+    """The span of a bucket of the time of a sub-query's rows, which has one itself."""
+    moment, own = base.moment(attribute), base.span(attribute)
+    inner = None if moment is None else below.spans.get(columns.get(moment[0].column, -1))
+    return None if own is None or inner is None else (own[0] + inner[0], own[1] + inner[1])
 
 
 def _block(statement: Statement, block: Block, values: Values | None) -> Node:
