@@ -67,8 +67,12 @@ def statement_readers(
     """
     found = []
     for part in plan.parts:
+        if part.fed and part.plan.stateless:
+            continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
+            if part.label + reader.alias not in part.shares:
+                continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
             found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
@@ -80,8 +84,9 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
     for key, relation in plan.checked.items():
         query, alias = next(
             (s.base, o.alias)
-            for s in plan.statement.selections
-            for o in s.base.occurrences
+            for statement in (plan.statement, *(leaf.statement for leaf in plan.leaves))
+            for s in statement.selections
+            for o in s.occurrences
             if o.relation.name == relation.name
         )
         columns = tuple(sorted(plan.statement.reads(relation)))
