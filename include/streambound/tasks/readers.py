@@ -75,7 +75,10 @@ def statement_readers(
                 continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
-            found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
+            # A sub-query has a name of its own.
+            query = replace(reader.query, name=plan.statement.name)
+            made = replace(reader, query=query, alias=alias, outputs=outputs, columns=columns)
+            found.append((stream, made))
     return [*found, *_checking(plan)]
 
 
@@ -91,7 +94,7 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
         )
         columns = tuple(sorted(plan.statement.reads(relation)))
         whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
-        reader = Reader(query, key, columns, whole, ())
+        reader = Reader(replace(query, name=plan.statement.name), key, columns, whole, ())
         yield relation.name, replace(reader, columns=_read(plan.statement, reader))
 
 
