@@ -12,7 +12,7 @@ from streambound.errors import UnsupportedError
 from streambound.evaluation.expressions import compiled
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
-from streambound.query.values import Type
+from streambound.query.values import NULL, Type
 from streambound.query.windows import END
 
 HOLDS = {
@@ -57,6 +57,8 @@ def shown(
 
 
 def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]) -> list[Any]:
+    if one.type == NULL:
+        return [None for _ in pairs]
     if one.formula is not None:
         return over_values(one.formula, outputs, values, one.type, pairs)
     if not one.plain:
