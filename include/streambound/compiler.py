@@ -261,7 +261,7 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
     """Bounded variants of a query that is not bounded; the product's own criterion decides them."""
     if job.criterion != "exact" or job.verdict.bounded:
         return ()
-    if job.statement.unevaluated is not None and job.statement.plain:
+    if (job.statement.unevaluated is not None or derives(job.statement)) and job.statement.plain:
         return ()
     from streambound.certificate import suggestions as rechecked
 

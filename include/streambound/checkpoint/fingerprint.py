@@ -23,8 +23,8 @@ from streambound.synopsis.serial import plain
 # To be raised when the same plan comes to mean another state or segment, or other answers.
 VERSION = 5
 # The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
-# history is evaluated.
-_LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within")
+# history is evaluated. How far windows are apart stands in the formula of their column.
+_LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative")
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -108,8 +108,9 @@ def _query(query: Query) -> Any:
 
 
 def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
-    wanted = {*used.get(relation.name, ()), relation.timestamp}
+    wanted = {*relation.read(used.get(relation.name, ())), relation.timestamp}
     columns = [_described(column) for column in relation.columns if column.name in wanted]
+    columns += [[c.name, c.formula] for c in relation.computed if c.name in wanted]
     found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
     promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
     if relation.rate is not None:

@@ -142,7 +142,7 @@ def _tuples(
     relation = occurrence.relation
     columns = [c for c in relation.columns if (occurrence.alias, c.name) in read]
     if relation.fed is not None:
-        names = [c.name for c in relation.stored]
+        names = [c.name for c in relation.own]
         rows: Sequence[Encoded] = [
             {**dict(zip(names, row.values, strict=True)), ARRIVAL: row.moment}
             for row in _answer(relation.fed, relations)
@@ -155,7 +155,7 @@ def _tuples(
 
 
 def _current(relation: Relation, rows: Iterable[Encoded]) -> list[Encoded]:
-    names = [c.name for c in relation.stored]
+    names = [c.name for c in relation.own]
 
     def order(row: Encoded) -> Any:
         return _time(relation, row) or 0, row_key([row[name] for name in names])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.expressions import compiled
+from streambound.evaluation.expressions import compiled, complete
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
 from streambound.query.values import NULL, Type
@@ -81,16 +81,13 @@ def computed(
 ) -> list[dict[str, Any]]:
     """Tuples with columns that are computed from them; once for each window, if they are in several."""
     made = [dict(row) for row in rows]
-    given = tuple((c.name, c.type) for c in relation.stored)
-    windows: dict[Any, list[Column]] = {}
-    for column in columns:
-        if not column.of:
-            continue
+    asked = [column for column in columns if column.of]
+    for column in asked:
         if column.formula is None:
             raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
-        of = _computed(column.formula, given, column.type)
-        values = of([tuple(row[name] for name, _ in given) for row in made])
-        made = [{**row, column.name: value} for row, value in zip(made, values, strict=True)]
+    complete(replace(relation, columns=(*relation.own, *asked)), made)
+    windows: dict[Any, list[Column]] = {}
+    for column in asked:
         if column.slide is not None:
             windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
     for edges in windows.values():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
+from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, fault
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
@@ -65,6 +66,12 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
     written: Any = None
     held: dict[str, list[Encoded]] = {}
     rates = {name: Counts(relation) for name, relation in relations.items()}
+
+    def done() -> Batch:
+        for name, rows in held.items():
+            complete(relations[name], rows)
+        return Batch(written, held, marker)
+
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
         if relation is None:
@@ -76,7 +83,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
                 fix="sort the events by time",
             )
         if marker is not None and when != marker:
-            yield Batch(written, held, marker)
+            yield done()
             held = {}
         if when != marker:
             # Answers name a timestamp as the first event of it does.
@@ -85,7 +92,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         rates[relation.name].take(row, f"event {index}")
         held.setdefault(relation.name, []).append(row)
     if held:
-        yield Batch(written, held, marker)
+        yield done()
 
 
 def _told(relation: Relation, moment: int) -> str:
@@ -138,6 +145,8 @@ def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
 def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     """A tuple's values in their ordered form; a missing column is NULL.
 
+    What is computed from them is left to ``complete``, but where the tuple has a value of it.
+
     Raises:
         DataError: a value outside its type or that breaks a promise of the catalog, or an unknown column.
     """
@@ -145,10 +154,11 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     if unknown := sorted(set(row) - known):
         raise DataError(
             f"{where}: {relation.name} has no column {', '.join(unknown)}",
-            accepted=", ".join(c.name for c in relation.columns),
+            accepted=", ".join(c.name for c in relation.own),
             fix=meant(unknown[0], known),
         )
-    return {c.name: _value(relation, c, row, where) for c in relation.columns}
+    given = (c for c in relation.columns if not c.of or c.name in row)
+    return {c.name: _value(relation, c, row, where) for c in given}
 
 
 def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: str) -> Value | None:
@@ -179,6 +189,7 @@ def encode_static(
         found[relation.name] = [
             encode(relation, row, f"{relation.name}, row {i}") for i, row in enumerate(rows[relation.name])
         ]
+        complete(relation, found[relation.name])
     return found
 
 

@@ -6,12 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
 from streambound.errors import DataError
 from streambound.query.computed import DIGITS, expression, typed
+from streambound.query.model import Relation
 from streambound.query.values import Family, NotANumber, Type, Value, digits_of
 
 if TYPE_CHECKING:
@@ -61,6 +63,33 @@ def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) ->
         return [encoded(value, result) for (value,) in found]
 
     return compute
+
+
+def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
+    """Give tuples (encoded) the values of the derived columns that they lack.
+
+    Raises:
+        DataError: a value has no place in its type.
+    """
+    for column in relation.computed:
+        lacking = [row for row in rows if column.name not in row]
+        if lacking:
+            given = [relation.column(name) for name in relation.stored((column.name,))]
+            compute = _compiled(
+                str(column.formula), tuple((one.name, one.type) for one in given), column.type
+            )
+            values = compute([tuple(row[one.name] for one in given) for row in lacking])
+            for row, value in zip(lacking, values, strict=True):
+                if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
+                    raise DataError(
+                        f"{relation.name}.{column.name} is {value}, which is no {column.type.name}"
+                    )
+                row[column.name] = value
+
+
+@lru_cache(maxsize=1024)
+def _compiled(formula: str, columns: tuple[tuple[str, Type], ...], result: Type) -> Computed:
+    return compiled(formula, columns, result)
 
 
 def encoded(value: Any, kind: Type) -> Value | None:

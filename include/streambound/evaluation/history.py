@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
+from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, outside_day
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
@@ -91,7 +92,7 @@ def _needed(query: Statement, relation: Relation) -> Relation:
     Tuples arrive by their timestamps, but what is promised of those that the query does not read is not
     looked at.
     """
-    used, stamp = query.columns(relation.name), relation.timestamp
+    used, stamp = query.reads(relation), relation.timestamp
     columns = tuple(c for c in relation.columns if c.name in used or c.name == stamp)
     if stamp is None or query.reads_time(relation):
         return replace(relation, columns=columns)
@@ -142,7 +143,7 @@ def _plain(table: pa.Table, file: str) -> list[dict[str, Any]]:
 
 
 def _require_fitting(relation: Relation, files: Sequence[str]) -> None:
-    for fault in footers(relation, [column.name for column in relation.columns], files).faults.values():
+    for fault in footers(relation, [column.name for column in relation.own], files).faults.values():
         raise fault
 
 
@@ -152,13 +153,14 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     Raises:
         DataError: a file is corrupt or does not fit the catalog, or a row breaks a promise of it.
     """
-    columns, rate = [column.name for column in relation.columns], Counts(relation)
+    columns, rate = [column.name for column in relation.own], Counts(relation)
     day = partition_day(relation, partition.files)
     _require_fitting(relation, tuple(map(str, partition.files)))
     for file in map(str, partition.files):
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = _plain(parquet.read(columns=columns), file)
+        found = []
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"
             encoded = encode(relation, row, where)
@@ -167,4 +169,6 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
             ):
                 raise fault
             rate.take(encoded, where)
-            yield encoded
+            found.append(encoded)
+        complete(relation, found)
+        yield from found

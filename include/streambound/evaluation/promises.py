@@ -31,6 +31,9 @@ def fault(relation: Relation, column: Column, value: Value | None, where: str = 
     Args:
         where: the place of the row, in words.
     """
+    if column.of:
+        # What is promised of what it is computed from is promised of it.
+        return None
     name = f"{where}{': ' if where else ''}{relation.name}.{column.name}"
     if value is None:
         if column.nullable or column.name == relation.timestamp:
@@ -130,9 +133,7 @@ class Counts:
             (rate, Counter()) for rate in relation.rates if relation.timestamp is not None
         )
         self.values: tuple[tuple[Column, int, set[Any]], ...] = tuple(
-            (column, column.cardinality, set())
-            for column in relation.columns
-            if column.cardinality is not None
+            (column, column.cardinality, set()) for column in relation.own if column.cardinality is not None
         )
 
     def take(self, row: dict[str, Any], where: str) -> None:
@@ -141,7 +142,7 @@ class Counts:
         Raises:
             DataError: it is one too many at its timestamp, or in its interval, or has one value too many.
         """
-        for column in self.relation.columns:
+        for column in self.relation.own:
             if column.within is not None and (error := _outside_time(self.relation, column, row, where)):
                 raise error
         for column, most, seen in self.values:

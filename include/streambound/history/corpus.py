@@ -85,8 +85,8 @@ def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
 
 
 def _write(relation: Relation, rows: Iterable[Encoded], folder: Path) -> None:
-    decoded = [{c.name: c.type.decode(row[c.name]) for c in relation.columns} for row in rows]
-    schema = pa.schema([(c.name, arrow_type(c.type)) for c in relation.columns])
+    decoded = [{c.name: c.type.decode(row[c.name]) for c in relation.own} for row in rows]
+    schema = pa.schema([(c.name, arrow_type(c.type)) for c in relation.own])
     folder.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(decoded, schema=schema), folder / "part-00000.parquet")
 

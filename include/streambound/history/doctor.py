@@ -168,7 +168,7 @@ def _reads(found: Draft | StreamboundError) -> Iterator[tuple[Relation, frozense
         statement = found.statement
         for relation in {o.relation.name: o.relation for o in statement.occurrences}.values():
             stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
-            yield relation, statement.columns(relation.name) | stamp
+            yield relation, frozenset(relation.stored(statement.columns(relation.name))) | stamp
 
 
 # Histories.

@@ -251,7 +251,7 @@ def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partit
         for relation in _relations(statement, static):
             if relation.history is None or relation.history.direct:
                 for part in found(relation):
-                    columns = sorted(statement.columns(relation.name))
+                    columns = sorted(statement.reads(relation))
                     for fault in _faults(relation, columns, tuple(map(str, part.files))).values():
                         raise fault
 
@@ -261,13 +261,20 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
     found: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
         for stream, files in task.shares or ((task.stream, task.files),):
-            wanted = {name: _planned(jobs[name]).columns(stream) for name in task.queries - set(found)}
-            statements = [_planned(jobs[name]) for name in wanted]
-            relation = next(
-                (o.relation for s in statements for o in s.arriving if o.relation.name == stream), None
-            )
+            statements = {name: _planned(jobs[name]) for name in task.queries - set(found)}
+            relations = {
+                name: o.relation
+                for name, s in statements.items()
+                for o in s.arriving
+                if o.relation.name == stream
+            }
+            relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
                 continue
+            wanted = {
+                name: frozenset(mine.stored(statements[name].columns(stream)))
+                for name, mine in relations.items()
+            }
             columns = sorted(set[str]().union(*wanted.values()))
             faults = _faults(relation, columns, files)
             for name, own in wanted.items():

@@ -140,7 +140,7 @@ def _as_read(statement: Statement, relation: Relation) -> Relation:
 
 
 def _require_columns(statement: Statement, relation: Relation, files: Sequence[Path]) -> None:
-    columns = sorted(statement.columns(relation.name))
+    columns = sorted(statement.reads(relation))
     found = footers(_as_read(statement, relation), columns, list(map(str, files))).faults
     if found:
         raise next(iter(found.values()))
@@ -171,7 +171,7 @@ class Reading:
         with opened() as engine:
             for table, readers in self.query.readers().items():
                 relation, files = relations[table], list(map(str, self.query.files[table]))
-                columns = sorted({name for reader in readers for name in reader.columns})
+                columns = sorted(relation.stored(name for reader in readers for name in reader.columns))
                 _require_rate(engine, relation, columns, files)
                 for file in files:
                     for batch in _batches(file, columns):

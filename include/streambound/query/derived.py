@@ -27,6 +27,7 @@ from streambound.query.computed import NotComputed, formula_of, quoted
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
 from streambound.query.linear import Sum, linear
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
+from streambound.query.operators import Grouping
 from streambound.query.ranges import is_pmod, range_of
 from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
@@ -581,6 +582,28 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
     for name, relation in relations.items():
         names = statement.columns(name)
         yield relation, tuple(column for column in relation.columns if column.name in names)
+
+
+def not_computed(statement: Statement) -> str | None:
+    """The first expression of a statement whose values cannot be computed; None if there is none."""
+    for selection in statement.selections:
+        for output in selection.base.select:
+            if output.within:
+                return f"the expression over several streams at {output.place}"
+    for block in statement.blocks:
+        for shown in () if block.then is None else block.then.shown:
+            if not shown.plain and shown.formula is None:
+                return f"the expression that {shown.name} is"
+        having = block.then.having if isinstance(block.then, Grouping) else None
+        if having is not None and having.formula is None:
+            return f"the condition at {having.place}"
+    for _, columns in used(statement):
+        for column in columns:
+            if column.of and column.formula is None:
+                return column.name
+            if column.slide is not None:
+                return f"{column.name}, with rows in several windows,"
+    return None
 
 
 def derives(statement: Statement) -> bool:

@@ -59,7 +59,8 @@ def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) ->
         DataError: a file is missing, no Parquet, or its application timestamp is missing, of another type
             or NULL somewhere: without it no query can use the file.
     """
-    wanted = list(dict.fromkeys([*columns, *([relation.timestamp] if relation.timestamp else [])]))
+    stored = relation.stored(columns)
+    wanted = list(dict.fromkeys([*stored, *([relation.timestamp] if relation.timestamp else [])]))
     doubles = [name for name in wanted if relation.column(name).type.name == "double"]
     rows, faults, converted = 0, dict[str, DataError](), dict[str, bool]()
     for file in files:
@@ -249,7 +250,7 @@ def _missing(relation: Relation, column: str, file: str, schema: pa.Schema) -> D
     return DataError(
         f"{relation.name} lacks the {stamp} {column}; found {', '.join(schema.names) or 'no columns'}",
         subject=file,
-        accepted=", ".join(c.name for c in relation.columns),
+        accepted=", ".join(c.name for c in relation.own),
         fix="write the partition again, or correct the catalog",
     )
 

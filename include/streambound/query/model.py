@@ -8,7 +8,7 @@ Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -199,14 +199,30 @@ class Relation:
         single = () if self.max_rows_per_timestamp is None else (Rate(self.max_rows_per_timestamp),)
         return single if self.rate is None else (*single, self.rate)
 
+    @property
+    def own(self) -> tuple[Column, ...]:
+        """The columns that its rows have; the others are computed from them."""
+        return tuple(column for column in self.columns if not column.of)
+
+    @property
+    def computed(self) -> tuple[Column, ...]:
+        """The derived columns whose values can be computed."""
+        return tuple(column for column in self.columns if column.of and column.formula is not None)
+
+    def stored(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns of its rows that some columns are, or are computed from; each once."""
+        found = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
+        own = {column.name for column in self.own}
+        return tuple(name for name in found if name in own)
+
+    def read(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Some columns with those that they are computed from; each once."""
+        wanted = tuple(names)
+        return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
+
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
-
-    @property
-    def stored(self) -> tuple[Column, ...]:
-        """The columns that tuples have, without those that are computed from them."""
-        return tuple(column for column in self.columns if not column.of)
 
     def column(self, name: str) -> Column:
         """The column of that exact name; KeyError if there is none."""

@@ -16,7 +16,7 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
-from streambound.query.derived import aligned, derives
+from streambound.query.derived import aligned, not_computed
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Op, Query
@@ -33,7 +33,6 @@ _BEYOND = "groups, windows, outer joins and the like are decided, and cannot be 
 _FOLLOWS = (
     "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
 )
-_DERIVED = "expressions are decided, and cannot be evaluated yet"
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ def read(
             made = replace(made, unevaluated=_BEYOND)
         if _follows(made) and unevaluated is None:
             made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
-        elif derives(made) and unevaluated is None:
-            made = replace(made, unevaluated=_DERIVED)
+        elif unevaluated is None and (what := not_computed(made)) is not None:
+            made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
         if isinstance(tree, tuple):
             return Read(made, known, text.language.name, text.guessed, asked.span)
         alone = tree is asked.tree and not asked.wrapped

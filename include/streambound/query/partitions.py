@@ -263,7 +263,7 @@ def refuse_promises(statement: Statement, relation: Relation) -> None:
     Raises:
         DataError: naming the first of them.
     """
-    for name in sorted(statement.columns(relation.name)):
+    for name in sorted(statement.reads(relation)):
         if (promise := relation.column(name).uncounted) is not None:
             raise DataError(
                 f"what {promise} says of {relation.name}.{name} is not checked where rows are stored, so it"

@@ -175,12 +175,15 @@ class Statement:
     def sources(self) -> tuple[Relation, ...]:
         """The relations of the catalog that it reads, each once, those of its sub-queries among them.
 
-        They have no columns that are computed.
+        A relation has all columns that are computed somewhere.
         """
         found: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences):
-            read = (relation,) if relation.fed is None else relation.fed.sources
-            found.update((one.name, replace(one, columns=one.stored)) for one in read)
+            for one in (relation,) if relation.fed is None else relation.fed.sources:
+                known = found.setdefault(one.name, one)
+                columns = {column.name: column for column in (*one.columns, *known.columns)}
+                if len(columns) > len(known.columns):
+                    found[one.name] = replace(known, columns=tuple(columns.values()))
         return tuple(found.values())
 
     @property
@@ -225,6 +228,10 @@ class Statement:
             found.update(a.column for a in mentioned if a.occurrence in aliases)
         return frozenset(found)
 
+    def reads(self, relation: Relation) -> frozenset[str]:
+        """The columns of a relation that are mentioned, with those that they are computed from."""
+        return frozenset(relation.read(self.columns(relation.name)))
+
     @property
     def timed(self) -> bool:
         """Whether conditions compare application timestamps."""
@@ -239,7 +246,7 @@ class Statement:
         tuples of all streams are then put in order.
         """
         return relation.timestamp is not None and (
-            relation.timestamp in self.columns(relation.name)
+            relation.timestamp in self.reads(relation)
             or self.timed
             or any(
                 block.ring.idempotent and any(map(s.base.is_timestamp, s.base.projected))

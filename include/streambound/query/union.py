@@ -135,7 +135,9 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         if number not in done.over:
             return one
         node = done.over[number]
-        return replace(one, formula=_formula(node, done, base, _type(node, done, base))[0])
+        formula = _formula(node, done, base, _type(node, done, base))[0]
+        function = one.function if formula is not None else f"{one.function} OF AN EXPRESSION"
+        return replace(one, formula=formula, function=function)
 
     if isinstance(made, Framing):
         functions = tuple(

@@ -54,7 +54,7 @@ def sources_of(reading: Reading | CoGroup) -> tuple[Source, ...]:
     for relation, columns, synopses in _streams(reading):
         if relation.history is not None and not relation.history.direct:
             # A row without a timestamp is told of, and a query that only counts rows needs one column.
-            own = {*columns, relation.timestamp} - {None} or {relation.columns[0].name}
+            own = {*relation.stored(columns), relation.timestamp} - {None} or {relation.columns[0].name}
             wanted = tuple(sorted(map(str, own)))
             if relation.timestamp not in columns:
                 relation = relation.unrated()

@@ -208,7 +208,7 @@ def _folder(history: History) -> Column:
 
 def _present(relation: Relation, frame: DataFrame) -> list[str]:
     there = set(frame.columns)
-    return [column.name for column in relation.columns if column.name in there]
+    return [column.name for column in relation.own if column.name in there]
 
 
 def _in_table(session: SparkSession, relation: Relation) -> tuple[Partition, ...]:

@@ -142,7 +142,7 @@ def _read(
     made: Summarising,
 ) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
-    columns = sorted(cogroup.plan.columns(relation.name))
+    columns = sorted(relation.read(cogroup.plan.columns(relation.name)))
     files = [dict(task.shares)[relation.name] for task in tasks]
     heads = [footers(relation, columns, mine) for mine in files]
     for fault in (fault for head in heads for fault in head.faults.values()):

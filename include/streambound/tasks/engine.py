@@ -21,7 +21,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import DataError, StorageError, StreamboundError
+from streambound.query.computed import expression, typed
 from streambound.query.model import Relation
+from streambound.query.values import Family, Type
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Lookup
 from streambound.tasks.scratch import scratch
@@ -72,8 +74,9 @@ class Engine:
         Raises:
             DataError: they cannot be evaluated.
         """
-        known = {column.name for column in relation.columns}
+        known = {column.name for column in relation.own}
         columns = [name for name in given.schema.names if name in known]
+        columns += [c.name for c in relation.computed if {*relation.stored((c.name,))} <= {*columns}]
         self.connection.register(GIVEN, pa.Table.from_batches([given]))
         source = exp.alias_(ordered.table(GIVEN), FILES, table=True, quoted=True)
         body = _ordered_columns(relation, columns, source).select(
@@ -98,7 +101,7 @@ class Engine:
     def static(self, name: str, relation: Relation, files: Sequence[str]) -> None:
         """Make the rows of a static relation known under a name, once."""
         if name not in self._statics:
-            columns = [column.name for column in relation.columns]
+            columns = [column.name for column in (*relation.own, *relation.computed)]
             self._define(name, relation, _ordered_columns(relation, columns, scan(files)), copied=True)
             self._statics.add(name)
 
@@ -157,12 +160,29 @@ class Engine:
 
 
 def _ordered_columns(relation: Relation, columns: Sequence[str], source: exp.Expr) -> exp.Select:
-    kinds = {name: relation.column(name).type for name in columns}
-    found = [
-        exp.alias_(ordered.normal(ordered.column(name, FILES), kind), name, quoted=True)
-        for name, kind in kinds.items()
-    ]
+    found = [exp.alias_(_ordered(relation, name), name, quoted=True) for name in columns]
     return exp.select(*found).from_(source)
+
+
+def _ordered(relation: Relation, name: str) -> exp.Expr:
+    """A column of files in its ordered form, or what is computed from such."""
+    column = relation.column(name)
+    if not column.of:
+        return ordered.normal(ordered.column(name, FILES), column.type)
+    given = {base: relation.column(base).type for base in relation.stored((name,))}
+    known = {base: (_typed(base, kind), kind) for base, kind in given.items()}
+    found = expression(str(column.formula), known, column.type)
+    if column.type.step == 1 and column.type.family is Family.NUMBER:
+        found = exp.cast(found, "BIGINT")
+    return ordered.normal(found, column.type)
+
+
+def _typed(name: str, kind: Type) -> exp.Expr:
+    found: exp.Expr = ordered.column(name, FILES)
+    if kind.family is Family.TIMESTAMP:
+        # Files may hold it with a time zone.
+        return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[ordered.normal(found, kind)])
+    return typed(found, kind)
 
 
 def scan(files: Sequence[str]) -> exp.Expr:

@@ -81,7 +81,7 @@ class StatementPlan:
         found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
         if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
             return found[0][2]
-        checked = ((relation, self.statement.columns(relation.name)) for relation in self.checked.values())
+        checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
         return united(found, [(name, kind.name) for name, kind in self.statement.outputs], checked)
 
 

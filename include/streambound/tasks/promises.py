@@ -34,7 +34,8 @@ class Promise:
 
 def promises(relation: Relation, columns: Iterable[str]) -> list[Promise]:
     """The promises that the catalog makes on some columns of each row of a relation."""
-    return [promise for name in columns for promise in _of(relation, relation.column(name))]
+    found = (relation.column(name) for name in columns)
+    return [promise for column in found if not column.of for promise in _of(relation, column)]
 
 
 def promised(relation: Relation, columns: Iterable[str]) -> bool:

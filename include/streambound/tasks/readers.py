@@ -82,7 +82,7 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
             for o in s.base.occurrences
             if o.relation.name == relation.name
         )
-        columns = tuple(sorted(plan.statement.columns(relation.name)))
+        columns = tuple(sorted(plan.statement.reads(relation)))
         whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
         reader = Reader(query, key, columns, whole, ())
         yield relation.name, replace(reader, columns=_read(plan.statement, reader))

@@ -99,7 +99,7 @@ class Summary:
 
 def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions of a stream for every reader of it."""
-    columns = sorted({name for reader in reading.readers for name in reader.columns})
+    columns = sorted(reading.relation.read(name for reader in reading.readers for name in reader.columns))
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
@@ -145,7 +145,8 @@ def _summaries(
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
     relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
     require_alike(relation, [footer for _, footer in found])
-    sound = [name for name in columns if name not in found[0][1].faults]
+    faulty = found[0][1].faults.keys()
+    sound = [name for name in columns if not faulty & {name, *relation.stored((name,))}]
     checked = promised(relation, sound)
     passes = sum(len(reader.statements) for reader in reading.readers) + checked
     files = [task.files for task, _ in found]
@@ -170,7 +171,8 @@ def _of_reader(
     session: Engine, reading: Reading, reader: Reader, found: Found, faults: Sequence[Faults]
 ) -> list[Summary]:
     base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in found]
-    errors = [next((own[name] for name in reader.columns if name in own), None) for own in faults]
+    columns = reading.relation.read(reader.columns)
+    errors = [next((own[name] for name in columns if name in own), None) for own in faults]
     if all(errors):
         return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
     if reader.answers is None:

@@ -68,12 +68,12 @@ def decoded(frame: DataFrame, relation: Relation, beside: Path) -> DataFrame:
     elif _CORRUPT in frame.columns:
         wrong = [f.col(f"`{_CORRUPT}`")]
     found = []
-    for column in relation.columns:
+    for column in relation.own:
         value, fault = _value(frame, relation, column.name)
         found.append(value.alias(column.name))
         wrong += [] if fault is None else [fault]
     if relation.timestamp is not None:
-        (moment,) = (v for v, c in zip(found, relation.columns, strict=True) if c.name == relation.timestamp)
+        (moment,) = (v for v, c in zip(found, relation.own, strict=True) if c.name == relation.timestamp)
         wrong.append(f.when(moment.isNull(), f.lit(f"no value of {relation.timestamp}")))
     return frame.select(*found, f.coalesce(*wrong, f.lit(None).cast("string")).alias(MALFORMED))
 
@@ -106,7 +106,7 @@ def _tree(relation: Relation, within: str, textual: bool) -> Tree:
         within: a column of the source; nothing for the source itself.
     """
     found: Tree = {}
-    for column in relation.columns:
+    for column in relation.own:
         path = _path(relation, column.name)
         if within:
             if path[0] != within:
