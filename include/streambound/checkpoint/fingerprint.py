@@ -39,8 +39,8 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
     """
     document = {
         "version": VERSION,
-        "query": _described(query),
-        "plan": _described(plan),
+        "query": described(query),
+        "plan": described(plan),
         "static": {name: _rows(query, name, rows) for name, rows in static.items()},
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -51,20 +51,25 @@ def united(
     parts: Iterable[tuple[int, bool, str]],
     outputs: Iterable[tuple[str, str]],
     checked: Iterable[tuple[Relation, Collection[str]]],
+    tree: Any = None,
 ) -> str:
     """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts.
 
     ``outputs`` are the names and types of its answer columns, maybe those of a SELECT that has no part;
-    ``checked`` the streams of no part with the columns that are mentioned.
+    ``checked`` the streams of no part with the columns that are mentioned; ``tree`` what is done to the rows of
+    the parts, if anything is.
     """
     columns = [list(output) for output in outputs]
     document = {"version": VERSION, "parts": [list(part) for part in parts], "outputs": columns}
     if relations := [_relation(relation, {relation.name: names}) for relation, names in checked]:
         document["checked"] = relations
+    if tree is not None:
+        document["tree"] = tree
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def _described(thing: Any) -> Any:
+def described(thing: Any) -> Any:
+    """A thing of dataclasses, enumerations, collections and values as JSON holds it."""
     if isinstance(thing, Query):
         return _query(thing)
     if isinstance(thing, (Filter, Join)):
@@ -73,17 +78,17 @@ def _described(thing: Any) -> Any:
         return [type(thing).__name__, thing.name]
     if is_dataclass(thing):
         body = {
-            f.name: _described(getattr(thing, f.name))
+            f.name: described(getattr(thing, f.name))
             for f in fields(thing)
             if f.compare and f.name not in _LEFT_OUT
         }
         return [type(thing).__name__, body]
     if isinstance(thing, Mapping):
-        return sorted(([_described(k), _described(v)] for k, v in thing.items()), key=_text)
+        return sorted(([described(k), described(v)] for k, v in thing.items()), key=_text)
     if isinstance(thing, (set, frozenset)):
-        return sorted(map(_described, thing), key=_text)
+        return sorted(map(described, thing), key=_text)
     if isinstance(thing, (list, tuple)):
-        return [_described(item) for item in thing]
+        return [described(item) for item in thing]
     assert thing is None or isinstance(thing, (str, int, float, Fraction, NotANumber)), type(thing)
     return plain(thing)
 
@@ -92,24 +97,25 @@ def _compared(atom: Filter | Join) -> dict[str, Any]:
     """As the first checkpoints name both kinds."""
     left, right = (atom.left, atom.right) if isinstance(atom, Join) else (atom.attribute, atom.constant)
     offset = atom.offset if isinstance(atom, Join) else 0
-    return {"left": _described(left), "op": _described(atom.op), "right": _described(right), "offset": offset}
+    return {"left": described(left), "op": described(atom.op), "right": described(right), "offset": offset}
 
 
 def _query(query: Query) -> Any:
     used: dict[str, set[str]] = {}
-    for attribute in query.mentioned:
+    for attribute in (*query.mentioned, *query.weight):
         used.setdefault(query.occurrence(attribute.occurrence).relation.name, set()).add(attribute.column)
-    return {
+    found = {
         "distinct": query.ring.idempotent,
-        "select": _described(query.select),
+        "select": described(query.select),
         "from": [[o.alias, _relation(o.relation, used)] for o in query.occurrences],
-        "where": _described(query.where),
+        "where": described(query.where),
     }
+    return {**found, "weight": described(query.weight)} if query.weight else found
 
 
 def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
     wanted = {*relation.read(used.get(relation.name, ())), relation.timestamp}
-    columns = [_described(column) for column in relation.columns if column.name in wanted]
+    columns = [described(column) for column in relation.columns if column.name in wanted]
     columns += [[c.name, c.formula] for c in relation.computed if c.name in wanted]
     found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
     promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
@@ -120,7 +126,7 @@ def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
 
 def _rows(query: Query, name: str, rows: Rows) -> list[Any]:
     aliases = {o.alias for o in query.statics if o.relation.name == name}
-    columns = sorted({a.column for a in query.mentioned if a.occurrence in aliases})
+    columns = sorted({a.column for a in (*query.mentioned, *query.weight) if a.occurrence in aliases})
     return sorted(([plain(row[column]) for column in columns] for row in rows), key=_text)
 
 

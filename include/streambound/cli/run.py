@@ -209,10 +209,10 @@ def _tell(message: str) -> None:
 def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.compiler import parsed
     from streambound.evaluation.corpus import document
+    from streambound.evaluation.flow import statement_pass
     from streambound.evaluation.history import history_batches, static_history
     from streambound.evaluation.output import write_document
     from streambound.evaluation.reference import reference
-    from streambound.evaluation.flow import statement_pass
 
     _use_input(options.input)
     statement = parsed(query.sql, catalog, query.name, query.dialect, query.query).statement

@@ -19,7 +19,7 @@ from streambound.evaluation.operators.operator import Changes, Operator, Row
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Applied, Leaf, Node, nodes, units_of
+from streambound.synopsis.flow import Applied, Leaf, Node, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import require_bounded
 

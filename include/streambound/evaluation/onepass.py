@@ -14,7 +14,6 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import prod
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
@@ -29,7 +28,16 @@ from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan, plan_of
-from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, Source, static_sources, with_new
+from streambound.synopsis.row_join import (
+    Match,
+    Matches,
+    Row,
+    RowJoin,
+    Source,
+    static_sources,
+    weight_of,
+    with_new,
+)
 from streambound.synopsis.state import Table, accepted
 from streambound.synopsis.state_codec import dump_state, load_state
 
@@ -122,12 +130,12 @@ class OnePass:
     def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
         name = self.query.occurrence(synopsis.alias).relation.name
         stamps, rows = {synopsis.alias: batch.moment}, batch.tuples.get(name, ())
-        own = [a.column for a in self.query.weight if a.occurrence == synopsis.alias]
+        own = [a.column for a in self.query.weighing(synopsis.alias)]
         if name not in batch.weights and not own:
             return [Match(values, stamps) for values in accepted(synopsis, rows)]
         weighted = zip(rows, batch.weights.get(name, [1] * len(rows)), strict=True)
         return [
-            Match(values, stamps, weight * prod(row[column] for column in own))
+            Match(values, stamps, weight * weight_of(row[column] for column in own))
             for row, weight in weighted
             for values in accepted(synopsis, [row])
         ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from streambound.checkpoint.boundary import Late
 from streambound.errors import StreamboundError
+from streambound.evaluation.events import Answer
 from streambound.history.prepare import Missing
 from streambound.tasks.emit import counted
 
@@ -47,6 +48,8 @@ class HistoryAnswer:
     seconds: float = 0.0
     memory: Mapping[str, Any] | None = None
     error: StreamboundError | None = None
+    # The rows before anything came, decoded.
+    initial: tuple[Answer, ...] = ()
 
     @property
     def evaluated(self) -> bool:

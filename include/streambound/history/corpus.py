@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streambound.errors import DataError, PlanError, StreamboundError
-from streambound.evaluation.corpus import document, failed
+from streambound.evaluation.corpus import document, failed, with_initial
 from streambound.evaluation.events import Answer, Encoded, batches, encode_static
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.query.catalog import Catalog
 from streambound.query.corpus import CorpusLine
-from streambound.query.model import History, Relation
+from streambound.query.model import History, Kind, Relation
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
@@ -56,7 +56,7 @@ def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, 
     if not answer.evaluated:
         raise PlanError(f"the query is {answer.verdict}", fix="see streambound check")
     found = _answers(query, folder / "answers" / "query", markers)
-    return document(line.id, found, lambda: answer.peak_units)
+    return with_initial(document(line.id, found, lambda: answer.peak_units), answer.initial)
 
 
 def _placed(relation: Relation, folder: Path) -> Relation:
@@ -65,7 +65,7 @@ def _placed(relation: Relation, folder: Path) -> Relation:
 
 
 def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any]:
-    relations = {o.relation.name: o.relation for o in query.arriving}
+    relations = {r.name: r for r in query.sources if r.kind is not Kind.STATIC}
     markers = []
     for number, batch in enumerate(batches(query, line.events)):
         markers.append(batch.marker)
@@ -79,7 +79,7 @@ def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any
 
 
 def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
-    relations = {o.relation.name: o.relation for o in query.statics}
+    relations = {r.name: r for r in query.sources if r.kind is Kind.STATIC}
     for name, rows in encode_static(query, line.static).items():
         _write(relations[name], rows, folder / name)
 

@@ -36,13 +36,24 @@ class Step:
     take: Callable[[], Mapping[Row, int]]
 
 
+def moment_of(step: Step) -> tuple[bool, int]:
+    """What steps are put in order by: those without a moment come first."""
+    return (step.moment is not None, step.moment or 0)
+
+
+# There is no answer before anything came.
+NOTHING: Mapping[Row, int] = {}
+
+
 class Evaluation(Protocol):
     """The state of one query between two partitions.
 
-    ``total`` is the final answer so far; None where it is the sum of the partitions' answers on disk.
+    ``total`` is the final answer so far; None where it is the sum of the partitions' answers on disk and of what
+    is the answer before anything came, ``initial``.
     """
 
     total: states.Total | None
+    initial: Mapping[Row, int]
 
     @property
     def units(self) -> int:
@@ -84,6 +95,8 @@ class ByEngine(ABC, Generic[E]):
 
     ``total`` is the final answer so far, where it is kept beside.
     """
+
+    initial = NOTHING
 
     def __init__(self, engine: E, total: states.Total | None = None) -> None:
         self.engine, self.total = engine, total
@@ -170,9 +183,13 @@ class PlanEvaluation(ByEngine[OnePass]):
 
 
 class FilterEvaluation:
-    """A part of a statement that keeps nothing: tasks have computed its answers."""
+    """A part of a statement that keeps nothing: tasks have computed its answers.
+
+    ``latest`` is known only where it steps in time.
+    """
 
     total: states.Total | None = None
+    initial = NOTHING
     latest: int | None = None
     units = peak_units = 0
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.checkpoint.kept import Kept
 from streambound.durable import remove
@@ -21,12 +23,13 @@ from streambound.history import states
 from streambound.history.actions import Action
 from streambound.history.answer import HistoryAnswer
 from streambound.history.checkpoints import Checkpoints
-from streambound.history.distinct import distinct_rows
+from streambound.history.current import distinct_rows, write_current
 from streambound.history.k_memory import MemoryEvaluation
 from streambound.history.partition_summary import Segment
 from streambound.history.prepare import Job, Missing
 from streambound.history.statement import history_evaluation
 from streambound.query.parquet import write_table
+from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
@@ -45,7 +48,7 @@ class Fold:
         self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
         self.statement = job.plan.statement
         self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
-        self.digest = emit.Digest()
+        self.digest = emit.digest(self._answers(self.evaluation.initial).to_batches())
         self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
         self.chain = ""
@@ -181,7 +184,7 @@ class Fold:
             self.error = self.error or error
         # What is checkpointed stays, also where a later partition failed.
         emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
-        if self.error is not None or self.evaluation.total is None:
+        if self.error is not None or (self.evaluation.total is None and self.plan.node is None):
             # That of an earlier evaluation must not pass for this one's.
             remove(emit.total_path(self.folder))
         done = self._answer(seconds)
@@ -189,15 +192,23 @@ class Fold:
         return done
 
     def _total(self) -> None:
+        if self.plan.node is not None:
+            files = [self.folder / place for place in self.written]
+            initial = self._answers(self.evaluation.initial)
+            self.digest = write_current(emit.total_path(self.folder), initial, files)
+            return
         if self.evaluation.total is None:
             files = [self.folder / place for place in self.written]
             rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
             self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
             return
         self._restore()
-        table = emit.answer_table(self.statement, answers(self.statement, None, self.evaluation.total))
+        table = self._answers(self.evaluation.total)
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))
+
+    def _answers(self, rows: Mapping[Row, int]) -> pa.Table:
+        return emit.answer_table(self.statement, answers(self.statement, None, rows))
 
     def _answer(self, seconds: float) -> HistoryAnswer:
         job, done = self.job, self.error is None and self.publish
@@ -221,6 +232,7 @@ class Fold:
             seconds=seconds,
             memory=self._memory() if done else None,
             error=None if self.error is None else self.error.about(job.name),
+            initial=tuple(answers(self.statement, None, self.evaluation.initial)),
         )
 
     def _memory(self) -> Mapping[str, Any] | None:

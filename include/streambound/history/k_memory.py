@@ -18,7 +18,7 @@ from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
 from streambound.history import states
-from streambound.history.evaluations import Step
+from streambound.history.evaluations import NOTHING, Step
 from streambound.synopsis.row_join import Row
 from streambound.tasks.relations import tuples_of
 
@@ -48,6 +48,7 @@ class MemoryEvaluation:
     """The evaluation of an equijoin between two partitions; the final answer is that of the partitions."""
 
     total: states.Total | None = None
+    initial = NOTHING
 
     def __init__(self, plan: MemoryPlan, order: Order) -> None:
         self.plan, self.order = plan, order

@@ -337,13 +337,14 @@ def grouped(found: Matched, kept: Collection[Slot]) -> Matched:
 
 
 def weights_of(found: Sequence[int]) -> NDArray[Any]:
-    """Weights as an array: machine integers where these hold their sum, else Python's."""
-    return np.array(found, np.int64 if sum(found) < 2**62 else object)
+    """Weights as an array: machine integers where these hold their sum, else Python's numbers."""
+    small = all(type(weight) is int for weight in found) and sum(map(abs, found)) < 2**62
+    return np.array(found, np.int64 if small else object)
 
 
 def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
     """Machine integers where no sum of products can leave their range, else Python's."""
-    total = int(one.sum()) * int(other.sum()) if len(one) and len(other) else 0
+    total = int(np.abs(one).sum()) * int(np.abs(other).sum()) if len(one) and len(other) else 0
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 

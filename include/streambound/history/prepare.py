@@ -30,6 +30,8 @@ from streambound.query.partitions import (
     partitions_in,
 )
 from streambound.query.statement import Statement
+from streambound.synopsis.flow import Node
+from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import PlannedPart, planned_parts
 from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, WindowCoGroup, cogroup_name, cogroup_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
@@ -110,6 +112,8 @@ class Draft:
     parts: tuple[Part, ...]
     memory_plan: StatementPlan | None = None
     planned: tuple[PlannedPart, ...] | None = None
+    # What is evaluated of groups, ranks, frames and guards, planned as the parts are.
+    node: Node | None = None
 
     @property
     def evaluated(self) -> bool:
@@ -154,7 +158,7 @@ def draft(
             subject=name,
             fix="choose other queries, or see streambound check",
         )
-    return drafted if made is None else replace(drafted, planned=made.planned_parts)
+    return drafted if made is None else replace(drafted, planned=made.planned_parts, node=made.node)
 
 
 def draft_of(query: Registered, catalog: Catalog, memory: Memory | None = None) -> Draft:
@@ -195,10 +199,7 @@ def prepare(
         key, partitions, missing = _partitions(statement, chosen, excluded, listing)
         return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
     static = static_history(statement, listing)
-    parts = drafted.planned
-    if parts is None:
-        parts = planned_parts(drafted.parts, partial(static_values, static=static))
-    plan = statement_plan(statement, parts)
+    plan = _planned_with(drafted, static)
     refuse_timeless(plan)
     files = _static_files(statement, listing)
     if growing:
@@ -206,6 +207,17 @@ def prepare(
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
     cogroup = cogroup_of(plan)
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, cogroup)
+
+
+def _planned_with(drafted: Draft, static: Mapping[str, list[Encoded]]) -> StatementPlan:
+    """The plan of a query, with the rows of its static relations where it depends on them."""
+    statement = drafted.statement
+    if drafted.planned is not None:
+        return statement_plan(statement, drafted.planned, drafted.node)
+    values = partial(static_values, static=static)
+    if not statement.plain:
+        return statement_plan(statement, (), flow(statement, values))
+    return statement_plan(statement, planned_parts(drafted.parts, values))
 
 
 def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:

@@ -18,9 +18,18 @@ from streambound.evaluation.statement import summed, united
 from streambound.history import states
 from streambound.history.counts import CountEvaluation
 from streambound.history.ending import EndingEvaluation
-from streambound.history.evaluations import Evaluation, FilterEvaluation, PartEvaluation, PlanEvaluation, Step
+from streambound.history.evaluations import (
+    NOTHING,
+    Evaluation,
+    FilterEvaluation,
+    PartEvaluation,
+    PlanEvaluation,
+    Step,
+    moment_of,
+)
 from streambound.history.k_memory import MemoryEvaluation
 from streambound.history.segments import SegmentEvaluation
+from streambound.history.tree import TreeEvaluation
 from streambound.history.windows import WindowEvaluation
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.row_join import Row
@@ -31,8 +40,10 @@ from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
 def history_evaluation(
     plan: StatementPlan, static: Static, cogroup: SegmentCoGroup | WindowCoGroup | None
-) -> Evaluation | WindowEvaluation:
+) -> Evaluation | WindowEvaluation | TreeEvaluation:
     """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
+    if plan.node is not None:
+        return TreeEvaluation(plan, static, StatementEvaluation)
     if isinstance(cogroup, SegmentCoGroup):
         return SegmentEvaluation(cogroup.segments)
     if isinstance(cogroup, WindowCoGroup):
@@ -74,6 +85,7 @@ class StatementEvaluation:
     """The parts of a statement; its final answer is the sum of the partitions' answers."""
 
     total: states.Total | None = None
+    initial = NOTHING
 
     def __init__(self, plan: StatementPlan, static: Static) -> None:
         self.order = order = Order()
@@ -138,6 +150,4 @@ class StatementEvaluation:
 
 
 def _moment(named: tuple[str, Step]) -> tuple[bool, int]:
-    """Steps without a moment come first."""
-    moment = named[1].moment
-    return (moment is not None, moment or 0)
+    return moment_of(named[1])

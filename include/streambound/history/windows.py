@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.history import states
-from streambound.history.evaluations import Step
+from streambound.history.evaluations import NOTHING, Step
 from streambound.synopsis.state_codec import HeldRow, dump_held, load_held
 from streambound.tasks import emit, engine, ordered
 from streambound.tasks.cogroup import COGROUP
@@ -98,6 +98,8 @@ class _PartState:
 
 class WindowEvaluation:
     """Partitions that follow each other in time, each by its edges (see ``evaluations.Evaluation``)."""
+
+    initial = NOTHING
 
     def __init__(self, plan: WindowPlan) -> None:
         self.plan = plan

@@ -527,6 +527,10 @@ class Query:
         """The atoms that compare two attributes."""
         return (atom for atom in self.where if isinstance(atom, Join))
 
+    def weighing(self, alias: str) -> tuple[Attribute, ...]:
+        """The columns of an occurrence that a match weighs."""
+        return tuple(a for a in self.weight if a.occurrence == alias)
+
     @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:
         """Every attribute in the SELECT list or a condition, sorted; others cost nothing."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from streambound.boundedness.extrema import Waiting, argument, pending
 from streambound.boundedness.questions import by_top, distinct, shows_time
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Join, Output, Query
+from streambound.query.model import Attribute, Join, Output
 from streambound.query.operators import Aggregate
 from streambound.query.statement import Selection, Statement
 from streambound.synopsis.clock import Clock

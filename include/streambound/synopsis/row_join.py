@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import chain
+from math import isfinite
 from typing import Any
 
+from streambound.errors import DataError
 from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Ring, Weight
@@ -122,7 +125,7 @@ class _Merged:
                 self.weights[row] = weight
                 self.matches.put(row, [Match(match.values, {}, weight)])
             else:
-                del self.weights[row]
+                self.weights.pop(row, None)
                 self.matches.put(row, [])
 
 
@@ -179,14 +182,38 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
     for occurrence in query.statics:
         alias = occurrence.alias
         own = [a for a in query.where if {x.occurrence for x in a.attributes} == {alias}]
-        required = {x.column for x in query.present if x.occurrence == alias}
+        required = {x.column for x in (*query.present, *query.weight) if x.occurrence == alias}
         matches = (
-            Match({Attribute(alias, column): value for column, value in row.items()}, {})
+            Match(
+                {Attribute(alias, column): value for column, value in row.items()},
+                {},
+                weight_of(row[a.column] for a in query.weighing(alias)),
+            )
             for row in rows.get(occurrence.relation.name, ())
             if all(row[c] is not None for c in required) and passes(own, row)
         )
         found.append((frozenset((alias,)), Matches(matches)))
     return found
+
+
+def weight_of(factors: Iterable[Any]) -> Weight:
+    """The product of numbers, exact: a double is the fraction that it is.
+
+    Raises:
+        DataError: one is NaN or infinite.
+    """
+    product: Any = 1
+    for factor in factors:
+        if type(factor) is not int and not isinstance(factor, Fraction):
+            if not isinstance(factor, float) or not isfinite(factor):
+                raise DataError(
+                    f"a sum over a join meets {factor}",
+                    accepted="finite numbers",
+                    fix="leave out such rows in WHERE, or exclude the partition",
+                )
+            factor = Fraction(factor)
+        product *= factor
+    return product if type(product) is int or product.denominator > 1 else product.numerator
 
 
 # A cell of the table of one stream.

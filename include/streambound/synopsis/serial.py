@@ -32,7 +32,7 @@ def canonical(document: Any) -> bytes:
 
 def dumps(table: Table) -> bytes:
     """The canonical bytes of a table: its entries in the order of their texts."""
-    counts = sorted([f"[{n},{row_text(key)},{count}]" for (n, key), count in table.counts.items()])
+    counts = sorted([f"[{n},{row_text(key)},{_number(count)}]" for (n, key), count in table.counts.items()])
     entries = sorted(
         [
             f"[{n},{row_text(key)},{row_text(standing)},{row_text(entry)}]"
@@ -41,6 +41,11 @@ def dumps(table: Table) -> bytes:
         ]
     )
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
+
+
+def _number(count: Any) -> Any:
+    # The weights of rows may be fractions.
+    return count if type(count) is int else compact_text(plain(count))
 
 
 def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> Table:
@@ -52,7 +57,7 @@ def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> T
     table = Table(cells, ring)
     try:
         for number, key, count in document["counts"]:
-            table.counts[number, decoded(key)] = int(count)
+            table.counts[number, decoded(key)] = value_of(count)
         for number, key, standing, entry in document["entries"]:
             table.entries.setdefault((number, decoded(key)), {})[decoded(standing)] = decoded(entry)
     except (ValueError, KeyError, TypeError) as error:

@@ -259,7 +259,7 @@ class _Windows:
 
 def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
-    if plan.checked:
+    if plan.checked or plan.node is not None:
         return None
     alone = plan.parts[0].plan if len(plan.parts) == 1 else None
     if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:

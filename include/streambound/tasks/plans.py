@@ -1,7 +1,9 @@
 """What is evaluated of a statement: the plans of its parts, and which streams each has a share of.
 
 A conjunctive query has one part. The parts of a statement with OR or UNION are evaluated side by side; an
-occurrence of a stream is then named with the label of its part before its alias.
+occurrence of a stream is then named with the label of its part before its alias. Where something is done to
+rows (groups, ranks, frames, guards) the parts are those of all leaves of the tree of what is evaluated, and no
+two have the same label.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
+from typing import Any
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.checkpoint.fingerprint import fingerprint, united
+from streambound.checkpoint.fingerprint import described, fingerprint, united
 from streambound.evaluation.events import Encoded
 from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
+from streambound.synopsis.flow import Applied, Leaf, Node, nodes, units_of
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart
 
@@ -43,14 +48,22 @@ class PartPlan:
 
 @dataclass(frozen=True)
 class StatementPlan:
-    """A bounded statement with the plans of its parts; without parts its answer is always empty."""
+    """A bounded statement with the plans of its parts; without parts its answer is always empty.
+
+    ``node`` is what is done to the rows of the parts, None where they are the answer; ``leaves`` are its leaves,
+    each as a statement of its own, in the order of ``flow.nodes``.
+    """
 
     statement: Statement
     parts: tuple[PartPlan, ...]
+    node: Node | None = None
+    leaves: tuple[StatementPlan, ...] = ()
 
     @property
     def units(self) -> int | None:
         """Stored values and counts in the worst case; None if there is no number."""
+        if self.node is not None:
+            return units_of(self.node)
         sizes = [part.plan.units for part in self.parts]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
@@ -58,7 +71,8 @@ class StatementPlan:
     @property
     def stateless(self) -> bool:
         """Whether tasks write the answers, and nothing is kept."""
-        return len(self.parts) == 1 and self.parts[0].plan.stateless and not self.checked
+        alone = len(self.parts) == 1 and self.node is None
+        return alone and self.parts[0].plan.stateless and not self.checked
 
     @cached_property
     def checked(self) -> Mapping[str, Relation]:
@@ -67,7 +81,7 @@ class StatementPlan:
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
         read = {relation.name for part in self.parts for relation in part.shares.values()}
-        found = {o.relation.name: o.relation for o in self.statement.arriving}
+        found = {r.name: r for r in self.statement.sources if r.kind is not Kind.STATIC}
         return {f"checked {name}": relation for name, relation in found.items() if name not in read}
 
     @property
@@ -79,10 +93,12 @@ class StatementPlan:
     def fingerprint(self, static: Static) -> str:
         """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
         found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
-        if len(found) == 1 and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
+        plain = len(found) == 1 and self.node is None
+        if plain and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
             return found[0][2]
         checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
-        return united(found, [(name, kind.name) for name, kind in self.statement.outputs], checked)
+        outputs = [(name, kind.name) for name, kind in self.statement.outputs]
+        return united(found, outputs, checked, None if self.node is None else _tree(self.node))
 
 
 def _fingerprint(part: PartPlan, static: Static) -> str:
@@ -90,11 +106,32 @@ def _fingerprint(part: PartPlan, static: Static) -> str:
     return fingerprint(part.query, part.plan, {n: rows for n, rows in static.items() if n in mine})
 
 
-def statement_plan(statement: Statement, parts: Sequence[PlannedPart]) -> StatementPlan:
-    """The plan of a bounded statement."""
+def _tree(node: Node) -> Any:
+    """What a tree does to the rows of its leaves, whose parts have fingerprints of their own."""
+    if isinstance(node, Leaf):
+        return ["Leaf", len(node.parts), [[name, _tree(one)] for name, one in node.fed]]
+    below = [_tree(one) for one in node.inputs]
+    own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
+    return [type(node).__name__, *own, below]
+
+
+def statement_plan(
+    statement: Statement, parts: Sequence[PlannedPart], node: Node | None = None
+) -> StatementPlan:
+    """The plan of a bounded statement: of its ``parts``, or of the ``node`` that is evaluated of it."""
+    if node is not None and not isinstance(node, Leaf):
+        return _tree_plan(statement, node)
     labels = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
     made = (PartPlan(p.block, label, p.query, p.plan) for label, p in zip(labels, parts, strict=True))
     return StatementPlan(statement, tuple(made))
+
+
+def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
+    numbers, leaves = count(), list[StatementPlan]()
+    for leaf in (one for one in nodes(node) if isinstance(one, Leaf)):
+        parts = (PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan) for p in leaf.parts)
+        leaves.append(StatementPlan(leaf.statement, tuple(parts)))
+    return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))
 
 
 def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPlan:

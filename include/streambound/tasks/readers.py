@@ -38,6 +38,7 @@ class Reader:
     the answer rows, which are written below it with the ``outputs`` of the whole text. Of a ``timed`` query
     one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
     parts, one that computes its answer rows. ``by_key``: the statements give counts by the values of keys.
+    ``weights`` are the further columns of each statement (see ``weights``), None where rows weigh one.
     """
 
     query: Query
@@ -52,6 +53,7 @@ class Reader:
     timed: bool = False
     counted: bool = False
     by_key: bool = False
+    weights: tuple[int, ...] | None = None
 
 
 def statement_readers(
@@ -120,7 +122,7 @@ def readers_of(
         reader = Reader(
             query=query,
             alias=synopsis.alias,
-            columns=tuple(a.column for a in query.mentioned if a.occurrence == synopsis.alias),
+            columns=_columns(query, synopsis.alias),
             synopsis=synopsis,
             statements=tuple(engine.Query(s.sql(), s.lookups) for s in made),
             cells=own,
@@ -128,9 +130,14 @@ def readers_of(
             answers=str(answers) if plan.stateless and not counted else None,
             counted=counted,
             by_key=counts_only(plan),
+            weights=tuple(s.weights for s in made) if query.weight else None,
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))
     return found
+
+
+def _columns(query: Query, alias: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(a.column for a in (*query.mentioned, *query.weight) if a.occurrence == alias))
 
 
 def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: int | None = None) -> tuple[str, Reader]:
@@ -141,7 +148,7 @@ def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: int | None = N
         if extreme is None
         else extreme_statement(query, synopsis, extreme)
     )
-    mentioned = {a.column for a in query.mentioned if a.occurrence == synopsis.alias}
+    mentioned = _columns(query, synopsis.alias)
     carried = {a.column for a in synopsis.carried}
     return relation.name, Reader(
         query=query,

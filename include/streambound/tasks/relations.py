@@ -17,7 +17,7 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import Match, Row
+from streambound.synopsis.row_join import Match, Row, weight_of
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state_codec import HeldRow
 from streambound.tasks.ordered import encoded
@@ -52,7 +52,7 @@ def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
     """The canonical bytes of each partition's answers, from rows (partition, columns, multiplicity)."""
     found: list[list[Any]] = [[] for _ in range(parts)]
     for part, *values, count in rows:
-        found[part].append([[plain(encoded(value)) for value in values], count])
+        found[part].append([[plain(encoded(value)) for value in values], plain(count)])
     return [canonical(sorted(rows, key=canonical)) for rows in found]
 
 
@@ -64,7 +64,7 @@ def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
         values = [value_of(value) for value in body]
         terms = (o.term for o in query.select)
         row = tuple(values[at[term]] if isinstance(term, Attribute) else term.value for term in terms)
-        found[row] = found.get(row, 0) + count
+        found[row] = found.get(row, 0) + value_of(count)
     return found
 
 
@@ -85,10 +85,13 @@ def rows_of(data: bytes) -> list[HeldRow]:
 def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
+    weighing = {alias: bool(plan.query.weighing(alias)) for alias in carried}
     found: dict[int, dict[str, list[Match]]] = {}
     for alias in carried.keys() & given.keys():
         for moment, row, count in json.loads(given[alias]):
-            values = dict(zip(carried[alias], map(value_of, row), strict=True))
+            values = dict(zip(carried[alias], map(value_of, row), strict=not weighing[alias]))
+            if weighing[alias]:
+                count *= weight_of(map(value_of, row[len(values) :]))
             batch = found.setdefault(moment, {name: [] for name in carried})
             batch[alias].append(Match(values, {alias: moment}, count))
     for moment in sorted(found):

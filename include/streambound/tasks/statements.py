@@ -20,6 +20,7 @@ from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Clauses, Lookup
+from streambound.tasks.weights import weighing
 
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
@@ -32,10 +33,11 @@ Named = tuple[str, exp.Expr]
 
 @dataclass(frozen=True)
 class Statement:
-    """A SELECT and the lookup tables that it names."""
+    """A SELECT and the lookup tables that it names; ``weights`` columns are before the number of rows."""
 
     select: exp.Select
     lookups: tuple[Lookup, ...] = ()
+    weights: int = 0
 
     def sql(self, dialect: str = ordered.DIALECT) -> str:
         """The text in a dialect."""
@@ -51,7 +53,9 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
             groups += [(f"m{i}", e) for i, e in enumerate(build.pattern(extremum))]
     groups += [(f"u{i}", build.outward(a)) for i, (a, _) in enumerate(cell.unequal)]
     conditions = [*build.accepted(synopsis), *(build.condition(c) for c in cell.conditions)]
-    select = _grouped(groups, _ends(build, cell)).from_(ordered.table(TUPLES))
+    further, number_of = weighing(build, query.weighing(synopsis.alias))
+    groups += further
+    select = _grouped(groups, _ends(build, cell), number_of).from_(ordered.table(TUPLES))
     for join in build.joins:
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
@@ -60,7 +64,7 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
         # Which entries the others serve depends on the order in which they come, where several sets would do;
         # and columns are stored as they come.
         select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
-    return Statement(select, tuple(build.lookups))
+    return Statement(select, tuple(build.lookups), len(further))
 
 
 def _ends(build: Clauses, cell: Cell) -> list[Named]:
@@ -72,8 +76,8 @@ def _ends(build: Clauses, cell: Cell) -> list[Named]:
     return found
 
 
-def _grouped(groups: Sequence[Named], ends: Sequence[Named]) -> exp.Select:
-    select = _selected([*groups, (COUNT, exp.Count(this=exp.Star())), *ends])
+def _grouped(groups: Sequence[Named], ends: Sequence[Named], number: exp.Expr | None = None) -> exp.Select:
+    select = _selected([*groups, (COUNT, number or exp.Count(this=exp.Star())), *ends])
     return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
 
 
@@ -125,7 +129,9 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
     shown = build.outward if outward else build.column
     columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
-    select = _grouped(columns, []).from_(ordered.table(TUPLES))
+    further, number = weighing(build, query.weight)
+    columns += further
+    select = _grouped(columns, [], number).from_(ordered.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(
             exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
@@ -137,11 +143,14 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     if conditions:
         select = select.where(*conditions)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
-    return Statement(select.order_by(*order), tuple(build.lookups))
+    return Statement(select.order_by(*order), tuple(build.lookups), len(further))
 
 
 def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
-    """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n."""
+    """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n.
+
+    The columns that rows weigh are among the carried ones, after the others.
+    """
     return _counting(query, synopsis, lambda columns: _grouped(columns, []))
 
 
@@ -188,7 +197,8 @@ def _counting(
     assert timestamp is not None
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
     columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
-    columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(synopsis.carried)]
+    carried = (*synopsis.carried, *query.weighing(synopsis.alias))
+    columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(carried)]
     select = select_of(columns).from_(ordered.table(TUPLES))
     conditions = build.accepted(synopsis)
     return Statement(select.where(*conditions) if conditions else select, tuple(build.lookups))

@@ -27,7 +27,7 @@ from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table
+from streambound.synopsis.state import Layout, Table
 from streambound.tasks import emit
 from streambound.tasks.counts import columns_by_part, dump_counts
 from streambound.tasks.engine import Engine, translated
@@ -37,6 +37,7 @@ from streambound.tasks.promises import promised
 from streambound.tasks.readers import Reader
 from streambound.tasks.relations import by_time, counted
 from streambound.tasks.statements import static_table
+from streambound.tasks.weights import multiplied
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
         return by_time(session.rows(reader.statements[0]), parts)
     if reader.counted:
         _define_statics(session, reader)
-        return counted(session.rows(reader.statements[0]), parts)
+        rows = session.rows(reader.statements[0])
+        return counted(rows if reader.weights is None else multiplied(rows, reader.weights[0]), parts)
     if reader.by_key:
         tables = [columns_by_part(session.table(made), parts) for made in reader.statements]
         return [dump_counts(cells) for cells in zip(*tables, strict=True)]
@@ -208,14 +210,24 @@ def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
     """The tables of a reader's synopsis over each partition in the current ``tuples``."""
     tables = [Table(reader.cells, reader.query.ring) for _ in range(parts)]
     for number, (cell, statement) in enumerate(zip(reader.cells, reader.statements, strict=True)):
-        _fold(tables, number, cell, session.rows(statement))
+        weights = None if reader.weights is None else reader.weights[number]
+        _fold(tables, number, cell, session.rows(statement), weights)
     return tables
 
 
-def _fold(tables: Sequence[Table], number: int, cell: Cell, rows: Iterable[Sequence[Any]]) -> None:
+def _fold(
+    tables: Sequence[Table],
+    number: int,
+    cell: Cell,
+    rows: Iterable[Sequence[Any]],
+    weights: int | None,
+) -> None:
     keys = 1 + len(cell.keys)
     pattern = keys + sum(len(e.attributes) for e in cell.extrema if e.mixed)
     count = pattern + len(cell.unequal)
+    if weights is not None:
+        ends = len(Layout(cell).ends) + sum(key.points is not None for key in cell.keys)
+        rows = multiplied(rows, weights, ends)
     for row in rows:
         key = tuple(map(encoded, row[1:keys]))
         if pattern > keys:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from streambound.evaluation.operators.aggregates import Accumulator, _as as rounded
+from streambound.evaluation.operators.aggregates import Accumulator
+from streambound.evaluation.operators.aggregates import _as as rounded
 from streambound.evaluation.operators.operator import Row
 from streambound.query.operators import Aggregate, Kind
 from streambound.query.values import Type

@@ -1,0 +1,76 @@
+"""The answer as a whole from the files of partitions, in bounded memory: what exceeds it goes to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+from sqlglot import exp
+
+from streambound.durable import flushed
+from streambound.query.parquet import write_table
+from streambound.tasks import emit, ordered
+from streambound.tasks.engine import FILES, MEMORY_MB, Engine, Query, opened, scan
+
+INITIAL = "streambound initial"
+
+
+def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEMORY_MB) -> int:
+    """The number of different rows in files of one schema, whose last column is a count.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    if not files:
+        return 0
+    columns = [ordered.column(name, FILES) for name in schema.names[:-1]]
+    chosen = exp.select(*columns).distinct().from_(scan([str(file) for file in files]))
+    counted = exp.select(exp.Count(this=exp.Star())).from_(exp.alias_(chosen.subquery(), "rows", table=True))
+    with opened(memory_mb) as engine:
+        ((found,),) = engine.rows(Query(counted.sql(dialect=ordered.DIALECT)))
+    return int(found)
+
+
+def write_current(
+    path: Path, initial: pa.Table, files: Sequence[Path], memory_mb: int = MEMORY_MB
+) -> emit.Digest:
+    """Write what is the answer now: the rows before anything came, and all changes since.
+
+    Args:
+        initial: with the columns of an answer file, as the ``files`` have them.
+
+    Raises:
+        DataError: a file cannot be read.
+        StorageError: the disk refuses.
+    """
+    with opened(memory_mb) as engine, engine.known(INITIAL, initial):
+        with closing(_added_up(engine, initial.schema, files)) as batches:
+            found, _ = emit.write_answers(path, initial.schema, batches)
+    if found.rows:
+        flushed([path])
+    else:
+        write_table(initial.schema.empty_table(), path)
+    return found
+
+
+def _added_up(engine: Engine, schema: pa.Schema, files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Rows in canonical order with the sums of their counts, where these are not 0."""
+    *names, count = schema.names
+    sources = [exp.alias_(ordered.table(INITIAL), FILES, table=True, quoted=True)]
+    sources += [scan([str(file) for file in files])] if files else []
+    rows: exp.Query | None = None
+    for source in sources:
+        chosen = exp.select(*(ordered.column(name, FILES) for name in schema.names)).from_(source)
+        rows = chosen if rows is None else exp.union(rows, chosen, distinct=False)
+    assert rows is not None
+    total = exp.cast(exp.Sum(this=exp.column(count, quoted=True)), f"DECIMAL({ordered.DIGITS}, 0)")
+    columns = [exp.column(name, quoted=True) for name in names]
+    places = [exp.Literal.number(place + 1) for place in range(len(names))]
+    found = exp.select(*columns, exp.alias_(total, count, quoted=True)).from_(rows.subquery("changes"))
+    found = found.group_by(*places).having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
+    found = found.order_by(*(exp.Ordered(this=place.copy(), nulls_first=True) for place in places))
+    with closing(engine.batches(Query(found.sql(dialect=ordered.DIALECT)))) as batches:
+        for batch in batches:
+            yield batch.cast(schema)

@@ -1,0 +1,81 @@
+"""Numbers of rows where a row weighs a product of columns (``Query.weight``): sums that are exact.
+
+An engine adds up what cannot leave its numbers: integers in 128 bits, products of two of them in two halves,
+decimals of few digits. Of anything else the columns come along as further columns of the groups (``w0``, ...),
+before the number of rows, and are multiplied where there is no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from streambound.query.model import Attribute
+from streambound.query.values import Family, Type, digits_of
+from streambound.synopsis.row_join import weight_of
+from streambound.tasks import ordered
+from streambound.tasks.clauses import Clauses
+
+# Digits of a product of decimals of which so many rows can be added that no history has more.
+_DIGITS = 26
+_HALF = 32
+
+Named = tuple[str, exp.Expr]
+
+
+def weighing(build: Clauses, factors: Sequence[Attribute]) -> tuple[list[Named], exp.Expr]:
+    """The columns beside those of groups, and the number of a group, where a row weighs a product."""
+    found = _sum(build, factors)
+    if found is not None:
+        return [], found
+    return [(f"w{i}", build.outward(a)) for i, a in enumerate(factors)], exp.Count(this=exp.Star())
+
+
+def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
+    kinds = [build.kind(a) for a in factors]
+    columns = [build.outward(a) for a in factors]
+    if not factors:
+        return exp.Count(this=exp.Star())
+    if all(map(_whole, kinds)) and len(factors) <= 2:
+        first, *others = (exp.cast(column, "HUGEINT") for column in columns)
+        return _halves(first, *others) if others else exp.Sum(this=first)
+    if all(map(_decimal, kinds)) and sum(digits_of(kind.name)[0] for kind in kinds) <= _DIGITS:
+        made = [
+            exp.cast(c, f"DECIMAL({', '.join(map(str, digits_of(kind.name)))})")
+            for c, kind in zip(columns, kinds, strict=True)
+        ]
+        product = made[0]
+        for factor in made[1:]:
+            product = exp.Mul(this=product, expression=factor)
+        return exp.Sum(this=product)
+    return None
+
+
+def _halves(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """The sum of products of integers, as that of the upper halves of the first and that of the lower ones."""
+    upper = exp.BitwiseRightShift(this=one, expression=exp.Literal.number(_HALF))
+    lower = exp.BitwiseAnd(this=one.copy(), expression=exp.Literal.number(2**_HALF - 1))
+    halves = (exp.Mul(this=exp.paren(half), expression=other.copy()) for half in (upper, lower))
+    return exp.Array(expressions=[exp.Sum(this=half) for half in halves])
+
+
+def _whole(kind: Type) -> bool:
+    return kind.family is Family.NUMBER and kind.step == 1 and not _decimal(kind)
+
+
+def _decimal(kind: Type) -> bool:
+    return kind.name.startswith("decimal")
+
+
+def multiplied(rows: Iterable[Sequence[Any]], columns: int, after: int = 0) -> Iterator[Sequence[Any]]:
+    """Rows whose number is that of ``weighing``; ``columns`` are before it, and ``after`` it are others."""
+    for row in rows:
+        at = len(row) - 1 - after
+        number = row[at]
+        if isinstance(number, list):
+            upper, lower = number
+            number = (upper << _HALF) + lower
+        weight = weight_of(map(ordered.encoded, (*row[at - columns : at], number)))
+        yield (*row[: at - columns], weight, *row[at + 1 :])
