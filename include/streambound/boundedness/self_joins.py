@@ -46,6 +46,8 @@ def unbounded_pair(facts: System) -> bool | None:
         return None
     if any(isinstance(a, NullTest) for a in query.where) or facts.closure is None:
         return None
+    if any(query.is_time(a) and not query.is_timestamp(a) for a in query.mentioned):
+        return None
     families = _Families(facts)
     tried = 0
     for optional in (0, 1):

@@ -152,21 +152,22 @@ def _range(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]
     if of is None:
         # Nothing is near NULL but NULL.
         return start, end
-    sign = -1 if descends else 1
+    before, after = (None if end is None else length(end) for end in (frame.before, frame.after))
 
-    def near(row: Row) -> bool:
-        away = row.values[position]
-        if away is None:
-            return False
-        far = (away - of) * sign
-        late = frame.before is None or far >= -length(frame.before)
-        return late and (frame.after is None or far <= length(frame.after))
+    def late(value: Any) -> bool:
+        """Whether a value stands at the start or after it; NULL stands at the end where the order descends."""
+        if value is None or before is None:
+            return descends or before is None
+        return bool(value <= of + before if descends else value >= of - before)
 
-    places = [n for n, row in enumerate(ordered) if near(row)]
-    if frame.before is not None:
-        start = places[0] if places else len(ordered)
-    if frame.after is not None:
-        end = places[-1] if places else -1
+    def early(value: Any) -> bool:
+        if value is None or after is None:
+            return not descends or after is None
+        return bool(value >= of - after if descends else value <= of + after)
+
+    values = [row.values[position] for row in ordered]
+    start = next((n for n, value in enumerate(values) if late(value)), len(values))
+    end = max((n for n, value in enumerate(values) if early(value)), default=-1)
     return start, end
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.expressions import compiled
+from streambound.evaluation.expressions import compiled, complete
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
-from streambound.query.values import Type
+from streambound.query.values import NULL, Type
 from streambound.query.windows import END
 
 HOLDS = {
@@ -57,6 +57,8 @@ def shown(
 
 
 def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]) -> list[Any]:
+    if one.type == NULL:
+        return [None for _ in pairs]
     if one.formula is not None:
         return over_values(one.formula, outputs, values, one.type, pairs)
     if not one.plain:
@@ -79,16 +81,13 @@ def computed(
 ) -> list[dict[str, Any]]:
     """Tuples with columns that are computed from them; once for each window, if they are in several."""
     made = [dict(row) for row in rows]
-    given = tuple((c.name, c.type) for c in relation.own)
-    windows: dict[Any, list[Column]] = {}
-    for column in columns:
-        if not column.of:
-            continue
+    asked = [column for column in columns if column.of]
+    for column in asked:
         if column.formula is None:
             raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
-        of = _computed(column.formula, given, column.type)
-        values = of([tuple(row[name] for name, _ in given) for row in made])
-        made = [{**row, column.name: value} for row, value in zip(made, values, strict=True)]
+    complete(replace(relation, columns=(*relation.own, *asked)), made)
+    windows: dict[Any, list[Column]] = {}
+    for column in asked:
         if column.slide is not None:
             windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
     for edges in windows.values():

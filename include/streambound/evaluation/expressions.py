@@ -81,7 +81,9 @@ def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
             values = compute([tuple(row[one.name] for one in given) for row in lacking])
             for row, value in zip(lacking, values, strict=True):
                 if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
-                    raise DataError(f"{relation.name}.{column.name} is {value}, which is no {column.type.name}")
+                    raise DataError(
+                        f"{relation.name}.{column.name} is {value}, which is no {column.type.name}"
+                    )
                 row[column.name] = value
 
 

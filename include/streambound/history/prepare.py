@@ -279,7 +279,8 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
             if relation is None or (relation.history is not None and not relation.history.direct):
                 continue
             wanted = {
-                name: frozenset(mine.stored(statements[name].columns(stream))) for name, mine in relations.items()
+                name: frozenset(mine.stored(statements[name].columns(stream)))
+                for name, mine in relations.items()
             }
             columns = sorted(set[str]().union(*wanted.values()))
             faults = _faults(relation, columns, files)

@@ -43,7 +43,7 @@ from streambound.query.scope import (
 )
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type, parse_type
-from streambound.query.windows import END, SESSIONS, START, bucket, edge_of, overlapping
+from streambound.query.windows import END, SESSIONS, START, bucket, called, edge_of, overlapping
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 # Calls whose value is another each time, and those that make several rows of one.
@@ -331,6 +331,9 @@ class Expressions(Scope):
 
     def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
         """An expression over the columns of a tuple as Spark SQL, and its type; None if it is not computed."""
+        if (window := called(node)) is not None and window.stamp is not None and not window.session:
+            # Windows of one length are the same where they begin at once.
+            node = window.value(False, node)
         relation = self.owner(one).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:

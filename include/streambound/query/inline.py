@@ -101,6 +101,24 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
     return made
 
 
+def _same(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """Whether two values are the same to EXCEPT and DISTINCT: equal, or both NULL."""
+    nulls = (exp.Is(this=value.copy(), expression=exp.Null()) for value in (one, other))
+    equal = exp.EQ(this=one.copy(), expression=other.copy())
+    made: exp.Expr = exp.Paren(
+        this=exp.Or(this=equal, expression=exp.Paren(this=exp.And(this=next(nulls), expression=next(nulls))))
+    )
+    return made
+
+
+def _correlated(condition: exp.Expr) -> bool:
+    """Whether a condition over outputs and values names what is neither: a column of the query around."""
+    columns = (column for column in condition.find_all(exp.Column) if not is_word(column))
+    return any(
+        stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
+    )
+
+
 def with_top_one(select: exp.Select) -> exp.Select:
     """Azure's ``TopOne() OVER (ORDER BY ...)`` of a group as an aggregate: a row of it."""
 
@@ -360,7 +378,7 @@ class Inliner:
                 if there.partners or there.latest:
                     self._missing.append(blockers.blocker(f"{what} of an outer join", node, self._sql))
                 pairs = zip(one.columns, there.columns, strict=False)
-                same = tuple(exp.EQ(this=a.value.copy(), expression=b.value.copy()) for a, b in pairs)
+                same = tuple(_same(a.value, b.value) for a, b in pairs)
                 partners.append(
                     Partners(
                         there.tables, (*there.conditions, *same), isinstance(node, exp.Except), False, node
@@ -822,6 +840,8 @@ class Inliner:
         view = Part((), (), rows.done.shown)
         found = Substitution(names, [view])
         conditions = [found.of(condition) for condition in where]
+        if any(_correlated(condition) for condition in conditions):
+            return None
         values = [found.of(item) for item in self._in_words(names, items)]
         shown = tuple(Item(name, key, made) for (name, key, _), made in zip(items, values, strict=True))
         done = replace(rows.done, shown=shown)

@@ -175,14 +175,15 @@ class Statement:
     def sources(self) -> tuple[Relation, ...]:
         """The relations of the catalog that it reads, each once, those of its sub-queries among them.
 
-        They have the columns that are computed anywhere.
+        A relation has all columns that are computed somewhere.
         """
         found: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences):
             for one in (relation,) if relation.fed is None else relation.fed.sources:
                 known = found.setdefault(one.name, one)
-                further = [c for c in one.columns if c not in known.columns]
-                found[one.name] = replace(known, columns=(*known.columns, *further))
+                columns = {column.name: column for column in (*one.columns, *known.columns)}
+                if len(columns) > len(known.columns):
+                    found[one.name] = replace(known, columns=tuple(columns.values()))
         return tuple(found.values())
 
     @property

@@ -23,7 +23,8 @@ from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
-from streambound.query.values import Family, Type, common_type, parse_type
+from streambound.query.values import NULL, Family, Type, common_type, parse_type
+from streambound.query.windows import SESSIONS
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
 _PARTS = {"this", "expression", "distinct"}
@@ -117,7 +118,10 @@ def _finished(done: Done, base: Query) -> Operator:
         taken.add(name.lower())
         plain = plain and not any(base.select[n].within for n in positions)
         kind, formula = _type(item.value, done, base), None
-        if not plain:
+        if isinstance(bare, exp.Null):
+            # A key that a set of GROUPING SETS leaves out.
+            kind, formula = NULL, "NULL"
+        elif not plain:
             formula, kind = _formula(item.value, done, base, kind)
         shown.append(Shown(name, kind, positions, numbers, plain, formula=formula))
     return _with_formulas(done, base, tuple(shown))
@@ -197,6 +201,11 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     else:
         assert isinstance(operator, Grouping)
         aggregate = operator.aggregates[number]
+    if aggregate.function in SESSIONS:
+        relations = (o.relation for o in base.occurrences)
+        return next(
+            (one.column(one.timestamp).type for one in relations if one.timestamp is not None), INTEGER
+        )
     if aggregate.kind is OfGroup.SKETCH:
         return DOUBLE if aggregate.function == "PERCENTILE_APPROX" else INTEGER
     if aggregate.kind is OfGroup.COUNT:

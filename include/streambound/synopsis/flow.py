@@ -274,15 +274,25 @@ class LookedUp:
 
 
 @dataclass(frozen=True)
-class Joined:
-    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+class Side:
+    """A side of a join of rows that change: the columns of its rows, and until when a row is kept."""
 
-    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    columns: tuple[Attribute, ...]
+    times: Times = field(default_factory=Times)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rows of all inputs that meet conditions: see ``evaluation.operators.joins``.
+
+    ``shown`` is what is shown of the rows together; or (``matched`` is not None) the first columns of the rows of
+    the first side that meet some of the second, or none.
     """
 
-    columns: tuple[tuple[Attribute, ...], ...]
-    where: tuple[Atom, ...]
+    sides: tuple[Side, ...]
+    where: tuple[Formula, ...]
     shown: tuple[Term, ...]
+    matched: bool | None = None
 
 
 @dataclass(frozen=True)

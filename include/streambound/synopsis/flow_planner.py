@@ -25,7 +25,7 @@ from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
 from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Ranked, Reads, Size, Sum, Times, together
 from streambound.synopsis.guarded import guarded
-from streambound.synopsis.joined import changing, joined_rows
+from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
@@ -71,9 +71,6 @@ def leaf(statement: Statement, values: Values | None = None) -> Leaf:
         return Leaf(statement, parts, _times(parts))
     statement = _arriving(statement)
     parts = planned_parts(bounded_parts(statement), values)
-    if any(part.plan.timed for part in parts):
-        message = "a comparison of times of a sub-query's rows cannot be evaluated yet"
-        raise PlanError(message, subject=statement.name)
     return Leaf(statement, parts, _times_of_fed(statement, nodes), tuple(nodes.items()))
 
 
@@ -246,12 +243,16 @@ def _hopped(
 
 def _changes(selection: Selection) -> bool:
     """Whether rows of several relations are joined, of which some change."""
-    return len(selection.base.occurrences) > 1 and bool(changing(selection))
+    return len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
 
 
-def _of_all(node: Node) -> Size:
-    """How many different rows of a node there may be at once, if they are kept for ever."""
-    return groups(node, node.times if node.retracts else Times(), range(len(node.outputs)))
+def _of_selection(statement: Statement, values: Values | None, selection: Selection) -> Node:
+    return rows(statement, [selection], range(len(selection.base.select)), values)
+
+
+def _kept(node: Node, times: Times) -> Size:
+    """How many different rows of a node there are at once that are kept for so long."""
+    return groups(node, times or (node.times if node.retracts else times), range(len(node.outputs)))
 
 
 def rows(
@@ -291,10 +292,14 @@ def _rows(
         base = selection.base
         fewer = replace(base, ring=ring, select=tuple(base.select[p] for p in kept))
         made = replace(selection, base=fewer)
-        if selection.guards or selection.as_of:
+        inner = partial(_of_selection, statement, values)
+        changed = changing(selection.occurrences)
+        if changed and selection.guards and not selection.as_of:
+            nodes.append(guarded_rows(made, inner, _kept))
+        elif selection.guards or selection.as_of:
             nodes.append(guarded(statement, made, leaves))
         else:
-            nodes.append(joined_rows(statement, made, leaves, _of_all))
+            nodes.append(joined_rows(made, inner, _kept))
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streambound.evaluation.operators.groups import Groups
 from streambound.evaluation.operators.guards import Guards
 from streambound.evaluation.operators.hops import Hops
-from streambound.evaluation.operators.joins import Joins
+from streambound.evaluation.operators.joins import Joins, Meetings
 from streambound.evaluation.operators.operator import Operator
 from streambound.evaluation.operators.ranks import Ranks
 from streambound.evaluation.operators.versions import LastVersions
@@ -22,7 +22,7 @@ def operator_of(node: Applied) -> Operator:
     if isinstance(operation, Hopped):
         return Hops(operation)
     if isinstance(operation, Joined):
-        return Joins(operation)
+        return Joins(operation) if operation.matched is None else Meetings(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]
     retracts = [one.retracts for one in node.inputs]
     if isinstance(operation, Grouped):
