@@ -207,6 +207,9 @@ def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
     assert one.polynomial is not None
     if any(values[position] is None for position in one.arguments):
         return None
+    if one.polynomial == ((Fraction(1), one.arguments),) and len(one.arguments) == 1:
+        # A column, which need not be a number: of texts too there is a least one.
+        return values[one.arguments[0]]
     products = (reduce(_times, map(values.__getitem__, factors), by) for by, factors in one.polynomial)
     return total(products)
 
@@ -306,7 +309,7 @@ def _mean(one: Aggregate, values: Sequence[Any]) -> Any:
 
 
 def _average(values: Sequence[Fraction]) -> float:
-    return rounded(sum(values) / len(values))
+    return rounded(sum(values, Fraction(0)) / len(values))
 
 
 def _moments(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:

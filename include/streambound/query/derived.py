@@ -372,6 +372,8 @@ class Expressions(Scope):
         """The type of an expression; None where it is not known."""
         if isinstance(node, exp.Anonymous) and str(node.this) in (START, END):
             return self.kind(node.expressions[0])
+        if (window := called(node)) is not None and window.stamp is not None:
+            return self.kind(window.stamp)
         if isinstance(node, exp.Column):
             found = self._known(node)
             return None if found is None else found.type
