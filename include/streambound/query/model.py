@@ -221,6 +221,11 @@ class Relation:
         wanted = tuple(names)
         return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
 
+    def with_columns(self, other: Relation) -> Relation:
+        """The same relation with what is computed of it elsewhere, too."""
+        known = {column.name for column in self.columns}
+        return replace(self, columns=(*self.columns, *(c for c in other.computed if c.name not in known)))
+
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
