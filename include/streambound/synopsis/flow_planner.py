@@ -19,6 +19,7 @@ from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Show
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type
+from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
@@ -317,14 +318,22 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     times = first.times.among({p: p for p in range(len(keys))})
     base = block.selections[0].base
     kinds = tuple(base.type_of(output.term) for output in base.select)
-    number = groups(first, times, range(len(keys)))
-    sizes = [number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
+    if then.session is not None:
+        times, number = _open_sessions(first, then.session, reads[0] if reads else None, len(keys))
+    else:
+        number = groups(first, times, range(len(keys)))
+    edges = 2 if then.session is not None else len(inputs)
+    sizes = [number.times(edges + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
     for one, r in pairs(then, reads):
         if each := _width(one, r, kinds, inputs)[1]:
             places = [r.positions[p] for p in sorted(_read(one))]
+            further = [p for p in places if p >= len(keys)]
+            with suppress(PlanError):
+                values_of_each = groups(inputs[r.input], Times(), further).number
+                sizes.append(number.times(each * (values_of_each or 0)))
+                continue
             lasting = times if r.input == 0 else inputs[r.input].times
-            values_kept = groups(inputs[r.input], lasting, dict.fromkeys((*range(len(keys)), *places)))
-            sizes.append(values_kept.times(each))
+            sizes.append(groups(inputs[r.input], lasting, (*range(len(keys)), *further)).times(each))
     total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
@@ -341,6 +350,8 @@ def _width(
 ) -> tuple[int, int]:
     if reads.weighed:
         return 2, 0
+    if aggregate.function in SESSIONS:
+        return 0, 0
     return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
 
 
@@ -350,17 +361,39 @@ def _read(aggregate: Aggregate) -> set[int]:
     return {*aggregate.arguments, *(p for p in further if p is not None)}
 
 
+def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tuple[Times, Size]:
+    """How many sessions may be open at once, of rows with so many keys; and the times that end them.
+
+    Raises:
+        PlanError: rows of one are taken back, or nothing ends it.
+    """
+    time = None if reads is None else reads.time
+    span = None if time is None else node.times.spans.get(time)
+    if time is None or span is None or node.retracts:
+        raise PlanError("sessions of rows that change cannot be evaluated yet", subject="query")
+    before, after = span
+    ends = Times({time: (before, after + gap)}, node.times.delay, node.times.scales)
+    try:
+        # Of one key they are further apart than the gap.
+        number = groups(node, Times(), range(keys)).times(2 + (before + after + node.times.delay) // gap)
+    except PlanError:
+        number = groups(node, ends, (*range(keys), time))
+    return Times(), number
+
+
 def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     """A block whose rows have their time as one more output, where that says which is first or last."""
     ordered = (Kind.FIRST, Kind.LAST)
-    if not any(one.kind in ordered and one.by is None for one in then.aggregates):
+    first = any(one.kind in ordered and one.by is None for one in then.aggregates)
+    if not first and then.session is None:
         return block, None
     made = []
     for selection in block.selections:
         base = selection.base
         stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
         if len(base.occurrences) != 1 or not stamps:
-            raise PlanError("what is first or last over a join cannot be evaluated yet", subject=base.name)
+            what = "what is first or last" if first else "a session"
+            raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
         time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
         made.append(replace(selection, base=replace(base, select=(*base.select, time))))
     return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
