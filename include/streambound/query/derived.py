@@ -152,6 +152,9 @@ class Expressions(Scope):
         """The same; ``family`` is that of what it is compared with, for functions that are not known."""
         while isinstance(node, exp.Paren):
             node = node.this
+        if (window := called(node)) is not None and window.stamp is not None and not window.session:
+            # Windows of one length are the same where they begin at once.
+            node = window.value(False, node)
         if isinstance(node, exp.Column) or self._literal(node) is not None:
             return super().term(node)
         attributes = self.attributes(node)
@@ -331,9 +334,6 @@ class Expressions(Scope):
 
     def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
         """An expression over the columns of a tuple as Spark SQL, and its type; None if it is not computed."""
-        if (window := called(node)) is not None and window.stamp is not None and not window.session:
-            # Windows of one length are the same where they begin at once.
-            node = window.value(False, node)
         relation = self.owner(one).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:
