@@ -11,8 +11,8 @@ from tests.grammar import statement_line
 
 from streambound.errors import PlanError
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.reference import reference
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.reference import reference
 from streambound.query.parse import statement
 
 # Bounded, but refused by name: see docs/reference.md.

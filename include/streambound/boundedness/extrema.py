@@ -126,7 +126,8 @@ def _computed(
 
     def widened(query: Query) -> Query:
         found = (
-            replace(o, relation=relation) if o.relation.name == relation.name else o for o in query.occurrences
+            replace(o, relation=relation) if o.relation.name == relation.name else o
+            for o in query.occurrences
         )
         return replace(query, occurrences=tuple(found))
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Atom, Attribute, Term
+from streambound.query.model import Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value

@@ -11,6 +11,7 @@ from typing import Any
 
 from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
+from streambound.boundedness.ranges import with_ranges
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, Constant, NullTest, Output, Query
@@ -24,7 +25,20 @@ from streambound.synopsis import widths
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Ranked, Reads, Size, Sum, Times, together
+from streambound.synopsis.flow import (
+    Applied,
+    Grouped,
+    Guarded,
+    Hopped,
+    Leaf,
+    Node,
+    Ranked,
+    Reads,
+    Size,
+    Sum,
+    Times,
+    together,
+)
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
@@ -44,6 +58,7 @@ def flow(statement: Statement, values: Values | None = None) -> Node:
     Raises:
         PlanError: something of it has no plan.
     """
+    statement = with_ranges(statement)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(_changes, b.selections))))
     found: list[Node] = []
@@ -178,7 +193,8 @@ def _shown_alone(block: Block, then: Ranking) -> Block:
         shown=tuple(replace(s, outputs=tuple(at[p] for p in s.outputs)) for s in then.shown),
     )
     selections = (
-        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used))) for s in block.selections
+        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used)))
+        for s in block.selections
     )
     return replace(block, selections=tuple(selections), then=fewer)
 
@@ -204,9 +220,7 @@ def _different(node: Node) -> Node:
     shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
     number = groups(node, node.times, keys)
     operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
-    return Applied(
-        operation, (node,), node.outputs, node.times, True, number.number, number.formula, number
-    )
+    return Applied(operation, (node,), node.outputs, node.times, True, number.number, number.formula, number)
 
 
 def _sliding(selection: Selection, positions: Iterable[int]) -> dict[int, Column]:
@@ -313,7 +327,8 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
-    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, values)
+    block, beside = _with_fed_times(block)
+    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, values)
     first = inputs[0]
     times = first.times.among({p: p for p in range(len(keys))})
     base = block.selections[0].base
@@ -332,12 +347,30 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
                 values_of_each = groups(inputs[r.input], Times(), further).number
                 sizes.append(number.times(each * (values_of_each or 0)))
                 continue
-            lasting = times if r.input == 0 else inputs[r.input].times
-            sizes.append(groups(inputs[r.input], lasting, (*range(len(keys)), *further)).times(each))
+            node = inputs[r.input]
+            # Rows that are not taken back any more are one value.
+            lasting = node.times if node.retracts else times if r.input == 0 else inputs[r.input].times
+            wanted = range(len(node.outputs)) if node.retracts else (*range(len(keys)), *further)
+            sizes.append(groups(node, lasting, wanted).times(each))
+    for node in inputs:
+        if node.retracts and node.times:
+            # Rows that may be taken back, and the best of the others.
+            kept = groups(node, node.times, range(len(node.outputs)))
+            sizes.append(kept.times(len(node.outputs) + 1))
+            sizes.append(number.times(2 * len(then.aggregates)))
     total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
-    return Applied(Grouped(then, keys, tuple(reads), kinds), tuple(inputs), outputs, times.among(places), True, total.number, total.formula, number)
+    return Applied(
+        Grouped(then, keys, tuple(reads), kinds),
+        tuple(inputs),
+        outputs,
+        times.among(places),
+        True,
+        total.number,
+        total.formula,
+        number,
+    )
 
 
 def pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
@@ -399,19 +432,33 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
 
 
+def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
+    """A block whose rows have the time of the sub-query that they are: it tells what is not taken back."""
+    made = []
+    for selection in block.selections:
+        base = selection.base
+        first = base.occurrences[0]
+        if len(base.occurrences) != 1 or first.relation.fed is None or first.relation.timestamp is None:
+            return block, ()
+        time = Output("time", Attribute(first.alias, first.relation.timestamp))
+        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+    return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
+
+
 def _inputs(
     statement: Statement,
     block: Block,
     aggregates: Sequence[Aggregate],
     keys: tuple[int, ...],
     time: int | None,
+    beside: tuple[int, ...],
     values: Values | None,
 ) -> tuple[list[Node], list[Reads]]:
     """The rows that aggregates are computed from, keys first, and from which of them each is.
 
     They are all the same where those have a plan; else each has what the criterion says is bounded.
     """
-    needed = {p for one in aggregates for p in _read(one)} | ({time} if time is not None else set())
+    needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
     places = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
         node = rows(statement, block.selections, places, values)
@@ -459,7 +506,9 @@ class _Inputs:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
             places = (*self.keys, *positions)
-            self._put((positions, ring), rows(self.statement, self.block.selections, places, self.values, ring))
+            self._put(
+                (positions, ring), rows(self.statement, self.block.selections, places, self.values, ring)
+            )
         return self.known[positions, ring]
 
     def _put(self, key: Any, node: Node) -> None:
@@ -519,11 +568,15 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
         PlanError: a column has neither finitely many values nor an end.
     """
     kept = tuple(positions)
+    if not kept:
+        return Size(1)
     if isinstance(node, Sum):
         return together(groups(one, times, kept) for one in node.inputs)
     if isinstance(node, Applied):
         return _of_operation(node, times, kept)
     if node.fed:
+        with suppress(PlanError):
+            return together(_of_plan(part, Times(), kept) for part in node.parts)
         return _of_fed(node, times, kept)
     return together(_of_plan(part, times, kept) for part in node.parts)
 
@@ -534,9 +587,16 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         return groups(node.inputs[0], times.among(places), places.values())
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
-    if node.standing is None or (node.times and not any(p in node.times.spans for p in positions)):
+    lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    if node.standing is None or (node.times and not lasting):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
-    return node.standing
+    if not lasting:
+        return node.standing
+    # In a longer time there are so many more of them.
+    own, asked = (
+        min(t.spans[p][0] + t.spans[p][1] + t.delay + 1 for p in lasting) for t in (node.times, times)
+    )
+    return node.standing.times(max(1, -(-asked // own)))
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:

@@ -102,7 +102,7 @@ def accumulator(
     read, combine = _choice(aggregate, positions, shown, time)
     if aggregate.kind is Kind.LIST:
         return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]))
-    return Bag(read, lambda found: combine(found)[-1]) if retracts else Best(read, combine)
+    return Settling(read, combine) if retracts else Best(read, combine)
 
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:
@@ -227,6 +227,11 @@ class Best(Accumulator):
     def units(self) -> int:
         return 0 if self._best is None else len(self._best)
 
+    @property
+    def chosen(self) -> tuple[Any, ...] | None:
+        """The values that were chosen; None of no row."""
+        return self._best
+
     def add(self, row: Row, count: int) -> None:
         values = self._read(row)
         if values is not None:
@@ -244,6 +249,41 @@ class Best(Accumulator):
 
     def load(self, document: Any) -> None:
         self._best = value_of(document)
+
+
+class Settling(Accumulator):
+    """What is chosen of values of which some may be taken back: these with their counts, of others the best."""
+
+    def __init__(self, read: Read, combine: Pick) -> None:
+        self._open = Bag(read, lambda found: combine(found))
+        self._settled, self._combine = Best(read, combine), combine
+
+    @property
+    def units(self) -> int:
+        return self._open.units + self._settled.units
+
+    def add(self, row: Row, count: int) -> None:
+        self._open.add(row, count)
+
+    def settle(self, row: Row, count: int) -> None:
+        """So many equal rows are not taken back any more."""
+        self._open.add(row, -count)
+        self._settled.add(row, count)
+
+    def merge(self, other: Settling) -> None:
+        self._open.merge(other._open)
+        self._settled.merge(other._settled)
+
+    def value(self) -> Any:
+        found = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
+        return self._combine(found)[-1] if found else None
+
+    def dump(self) -> Any:
+        return [self._open.dump(), self._settled.dump()]
+
+    def load(self, document: Any) -> None:
+        self._open.load(document[0])
+        self._settled.load(document[1])
 
 
 class Bag(Accumulator):

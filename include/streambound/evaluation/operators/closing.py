@@ -24,6 +24,11 @@ class Closing:
         self._ends: list[tuple[int, int, Row]] = []
         self._number = 0
 
+    @property
+    def parted(self) -> bool:
+        """Whether anything is ever over."""
+        return bool(self._parted)
+
     def see(self, row: Row) -> None:
         """Take note of the time of a row."""
         if not self._parted:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator
+from streambound.evaluation.operators.aggregates import Accumulator, Settling, accumulator
 from streambound.evaluation.operators.closing import Closing
 from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.evaluation.operators.projection import Projection
@@ -39,6 +39,7 @@ class Groups(Operator):
     Args:
         types: of the rows of each input.
         times: of the keys.
+        rows: the times of the rows of each input.
         retracts: of each input, whether its rows are taken back.
     """
 
@@ -47,6 +48,7 @@ class Groups(Operator):
         operation: Grouped,
         types: Sequence[Sequence[Type]],
         times: Times,
+        rows: Sequence[Times],
         retracts: Sequence[bool],
     ) -> None:
         self.operation, self.times = operation, times
@@ -63,11 +65,15 @@ class Groups(Operator):
         self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
         self.closing = Closing(times, times)
+        # Of rows that may be taken back, until when; where nothing says so, for ever.
+        self.settling = [Closing(t, t if r else Times()) for t, r in zip(rows, retracts, strict=True)]
+        self.open: list[dict[Row, int]] = [{} for _ in types]
 
     @property
     def units(self) -> int:
         """Counts of rows, and what each aggregate keeps, of every group."""
-        return sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
+        groups = sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
+        return groups + sum(len(row) + 1 for kept in self.open for row in kept)
 
     def initial(self) -> dict[Row, int]:
         """The row of no rows, where there are no keys."""
@@ -91,6 +97,7 @@ class Groups(Operator):
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
                 self.closing.see(row)
+                self._keep(number, row, count)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
         for key in before:
@@ -98,7 +105,29 @@ class Groups(Operator):
                 del self.groups[key]
         for key in self.closing.over():
             self.groups.pop(key, None)
+        self._settle()
         return found
+
+    def _keep(self, number: int, row: Row, count: int) -> None:
+        """Take note of a row that may be taken back for some time."""
+        if self.settling[number].parted:
+            self.settling[number].see(row)
+            kept = self.open[number]
+            if row not in kept:
+                self.settling[number].open(row)
+            kept[row] = kept.get(row, 0) + count
+            if not kept[row]:
+                del kept[row]
+
+    def _settle(self) -> None:
+        """Tell what keeps rows that some are not taken back any more."""
+        for number, closing in enumerate(self.settling):
+            for row in closing.over():
+                count = self.open[number].pop(row, 0)
+                group = self.groups.get(row[: len(self.operation.keys)])
+                for place, _ in self.takers[number] if group is not None and count else ():
+                    if isinstance(kept := group.kept[place], Settling):  # type: ignore[union-attr]
+                        kept.settle(row, count)
 
     def _standing(self, key: Row) -> Row | None:
         """The keys of a group with the values of its aggregates; None if there is none."""
@@ -133,11 +162,24 @@ class Groups(Operator):
         """The groups in the order of their texts, and the time that was seen."""
         found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
         rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
-        return {"groups": rows, "seen": self.closing.seen}
+        kept = [
+            [
+                [list(map(plain, row)), count]
+                for row, count in sorted(one.items(), key=lambda r: ordering(r[0]))
+            ]
+            for one in self.open
+        ]
+        seen = [closing.seen for closing in (self.closing, *self.settling)]
+        return {"groups": rows, "open": kept, "seen": seen}
 
     def load(self, document: Any) -> None:
         """Take up groups."""
-        self.groups, self.closing.seen = {}, document["seen"]
+        self.groups = {}
+        for closing, seen in zip((self.closing, *self.settling), document["seen"], strict=True):
+            closing.seen = seen
+        for number, rows in enumerate(document["open"]):
+            for row, count in rows:
+                self._keep(number, decoded(row), count)
         for key, counts, kept in document["groups"]:
             group = self._group(decoded(key))
             group.counts = list(counts)

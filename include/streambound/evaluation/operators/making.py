@@ -8,8 +8,8 @@ from streambound.evaluation.operators.hops import Hops
 from streambound.evaluation.operators.joins import Joins, Meetings
 from streambound.evaluation.operators.operator import Operator
 from streambound.evaluation.operators.ranks import Ranks
-from streambound.evaluation.operators.versions import LastVersions
 from streambound.evaluation.operators.sessions import Sessions
+from streambound.evaluation.operators.versions import LastVersions
 from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 
@@ -31,7 +31,7 @@ def operator_of(node: Applied) -> Operator:
         return Sessions(operation, types[0], times[0], time or 0, retracts[0])
     if isinstance(operation, Grouped):
         keys = {p: p for p in range(len(operation.keys))}
-        return Groups(operation, types, times[0].among(keys), retracts)
+        return Groups(operation, types, times[0].among(keys), times, retracts)
     if isinstance(operation, Ranked):
         return Ranks(operation.then, types[0], times[0], retracts[0])
     raise AssertionError(operation)
