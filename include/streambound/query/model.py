@@ -15,7 +15,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
-from streambound.errors import Place
+from streambound.errors import Place, UnsupportedError
 from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
 
@@ -208,6 +208,22 @@ class Relation:
     def computed(self) -> tuple[Column, ...]:
         """The derived columns whose values can be computed."""
         return tuple(column for column in self.columns if column.of and column.formula is not None)
+
+    def with_computed(self, other: Relation) -> Relation:
+        """The relation with the derived columns of another one as well.
+
+        Raises:
+            UnsupportedError: of one name they are computed differently, as in different dialects.
+        """
+        known = {column.name: column for column in self.columns}
+        for column in other.computed:
+            mine = known.setdefault(column.name, column)
+            if (mine.formula, mine.type) != (column.formula, column.type):
+                raise UnsupportedError(
+                    f"{self.name}.{column.name} is {mine.formula} in one query and {column.formula} in another",
+                    fix="evaluate queries of different dialects apart",
+                )
+        return self if len(known) == len(self.columns) else replace(self, columns=tuple(known.values()))
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
