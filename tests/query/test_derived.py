@@ -431,8 +431,9 @@ def test_what_is_assumed_of_unknown_functions_is_said() -> None:
     assert report.assumed == ("(f_any(K))",)
 
 
-def test_a_decided_query_with_an_expression_is_not_evaluated() -> None:
+def test_a_decided_query_whose_expression_is_not_computed_is_not_evaluated() -> None:
     catalog = catalog_from_mapping(S_T)
-    assert check("SELECT S.A % 2 FROM S", catalog).unplanned is not None
-    with pytest.raises(UnsupportedError, match="expressions are decided, and cannot be evaluated yet"):
-        statement("SELECT S.A % 2 FROM S", catalog)
+    assert check("SELECT S.A % 2 FROM S", catalog).unplanned is None
+    said = r"\(LEVENSHTEIN\(K, 'a'\)\) is decided, and cannot be evaluated yet"
+    with pytest.raises(UnsupportedError, match=said):
+        statement("SELECT LEVENSHTEIN(S.K, 'a') FROM S", catalog)

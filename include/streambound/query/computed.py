@@ -57,7 +57,7 @@ _PART_CALLS: dict[type[exp.Expr], str] = {
 }
 _OF_DAY = ("hour", "minute", "second")
 _TRUNCATED = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
-_INTEGER = r"[+-]?[0-9]{1,18}"
+_NUMBER = r"[+-]?([0-9]{1,37}(\.[0-9]*)?|\.[0-9]+)"
 _TO_INTEGER = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
 _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.DType.TINYINT: 7}
 
@@ -245,7 +245,8 @@ def _converted(one: _Typed, result: Type, node: exp.Expr) -> exp.Expr:
 
 
 def _cast(node: exp.Expr, to: str) -> exp.Expr:
-    return exp.cast(node.copy(), exp.DataType.build(to, dialect="duckdb"), copy=False)
+    # ``exp.cast`` would leave out a cast to another scale.
+    return exp.Cast(this=node.copy(), to=exp.DataType.build(to, dialect="duckdb"))
 
 
 def _try_cast(node: exp.Expr, to: str) -> exp.Expr:
@@ -789,7 +790,8 @@ def _days(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
             return None
         days = [_cast(side.node, "DATE") for side in (other, one)]
         return _Typed(_cast(_call("DATE_DIFF", exp.Literal.string("day"), *days), "HUGEINT"), WHOLE)
-    if one.type not in (DATE, TIMESTAMP) or not other.whole or node.args.get("unit"):
+    unit = node.args.get("unit")
+    if one.type not in (DATE, TIMESTAMP) or not other.whole or (unit is not None and unit.name != "DAY"):
         return None
     kind = exp.Add if isinstance(node, (exp.DateAdd, exp.TsOrDsAdd)) else exp.Sub
     return _Typed(_binary(kind, _cast(one.node, "DATE"), _cast(other.node, "INT")), DATE)
@@ -846,8 +848,10 @@ def _to_integer(one: _Typed, bits: int) -> _Typed | None:
         found = _try_cast(_call("TRUNC", one.node), "HUGEINT")
     elif one.type == STRING:
         text = _call("TRIM", one.node)
-        digits = _call("REGEXP_FULL_MATCH", text, exp.Literal.string(_INTEGER))
-        found = _where(digits, _try_cast(text, "HUGEINT"), exp.Null())
+        digits = _call("REGEXP_FULL_MATCH", text, exp.Literal.string(_NUMBER))
+        whole = _call("SPLIT_PART", text, exp.Literal.string("."), _number(1))
+        counted = _call("COALESCE", _try_cast(whole, "HUGEINT"), _cast(_number(0), "HUGEINT"))
+        found = _where(digits, counted, exp.Null())
     elif one.whole or one.null:
         found = _cast(one.node, "HUGEINT")
     else:

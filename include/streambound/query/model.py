@@ -15,7 +15,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
-from streambound.errors import Place
+from streambound.errors import Place, UnsupportedError
 from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
 
@@ -210,6 +210,22 @@ class Relation:
         """The derived columns whose values can be computed."""
         return tuple(column for column in self.columns if column.of and column.formula is not None)
 
+    def with_computed(self, other: Relation) -> Relation:
+        """The relation with the derived columns of another one as well.
+
+        Raises:
+            UnsupportedError: of one name they are computed differently, as in different dialects.
+        """
+        known = {column.name: column for column in self.columns}
+        for column in other.computed:
+            mine = known.setdefault(column.name, column)
+            if (mine.formula, mine.type) != (column.formula, column.type):
+                raise UnsupportedError(
+                    f"{self.name}.{column.name} is {mine.formula} in one query and {column.formula} in another",
+                    fix="evaluate queries of different dialects apart",
+                )
+        return self if len(known) == len(self.columns) else replace(self, columns=tuple(known.values()))
+
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
         found = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
@@ -220,11 +236,6 @@ class Relation:
         """Some columns with those that they are computed from; each once."""
         wanted = tuple(names)
         return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
-
-    def with_columns(self, other: Relation) -> Relation:
-        """The same relation with what is computed of it elsewhere, too."""
-        known = {column.name for column in self.columns}
-        return replace(self, columns=(*self.columns, *(c for c in other.computed if c.name not in known)))
 
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""

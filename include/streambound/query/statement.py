@@ -192,7 +192,7 @@ class Statement:
         found: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences):
             for one in (relation,) if relation.fed is None else relation.fed.scanned:
-                found[one.name] = found[one.name].with_columns(one) if one.name in found else one
+                found[one.name] = found[one.name].with_computed(one) if one.name in found else one
         return tuple(found.values())
 
     @property
