@@ -64,8 +64,6 @@ class Sessions(Operator):
         # The open sessions of each key, or their rows.
         self._open: dict[Row, list[_Session]] = {}
         self._rows: dict[Row, dict[Row, int]] = {}
-        # When each key is looked at next: a session of it may be over.
-        self._due: dict[Row, int] = {}
 
     def _type(self, one: Aggregate) -> Type:
         edge = one.function in SESSIONS
@@ -171,7 +169,6 @@ class Sessions(Operator):
 
     def _forget(self, key: Row) -> None:
         """Forget the sessions of a key that are over, and wait for the others."""
-        self._due.pop(key, None)
         rows = self._rows.pop(key, {})
         sessions = self._swept((), rows) if self._retracts else self._open.pop(key, [])
         lasting = [one for one in sessions if self._lasts(one)]
@@ -186,10 +183,7 @@ class Sessions(Operator):
 
     def _wait(self, key: Row, last: Any) -> None:
         """Look at a key when a session with this last time is over."""
-        end = self._end(last)
-        if end is not None and (key not in self._due or end < self._due[key]):
-            self._due[key] = end
-            self._closing.until(key, end)
+        self._closing.until(key, self._end(last))
 
     def _lasts(self, session: _Session) -> bool:
         end, seen = self._end(session.last), self._closing.seen
@@ -207,7 +201,7 @@ class Sessions(Operator):
 
     def load(self, document: Any) -> None:
         """Take up sessions."""
-        self._open, self._rows, self._due = {}, {}, {}
+        self._open, self._rows = {}, {}
         self._closing = Closing(self._times, self._ending)
         self._closing.seen = document["seen"]
         for values, found in document["sessions"]:
