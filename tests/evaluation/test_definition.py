@@ -14,7 +14,6 @@ from tests.beyond import Beyond, answer_by_duckdb, comparable, statements_beyond
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import initial, reference
-from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import defined
 
