@@ -224,8 +224,8 @@ class Sought:
     """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
 
     The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
-    input; so are the ranges of columns. ``known`` says that none of the input's rows comes later: all are
-    there from the start.
+    input; a row that has a match, or is one, lies in the ranges of its columns. ``known`` says that none of
+    the input's rows comes later: all are there from the start.
     """
 
     formula: Formula

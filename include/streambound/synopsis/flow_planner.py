@@ -172,9 +172,10 @@ def _block(statement: Statement, block: Block, values: Values | None) -> Node:
         return _grouped(statement, block, block.then, values)
     if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
         block = _shown_alone(block, block.then)
-    node = rows(statement, block.selections, range(len(block.selections[0].base.select)), values)
+    positions = range(len(block.selections[0].base.select))
+    node = rows(statement, block.selections, positions, values, block.ring)
     if block.then is None:
-        return _different(node) if block.ring.idempotent else node
+        return node if isinstance(node, Leaf) or not block.ring.idempotent else _different(node)
     if isinstance(block.then, Ranking):
         return _ranked(node, block.then)
     raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
