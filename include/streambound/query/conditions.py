@@ -112,6 +112,10 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
     if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
         return _truth(scope.attribute(node), positive, node, scope)
+    if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
+        # What a sub-query computes has a type that may not be known here.
+        found, value = scope.holds(Op.EQ, node, exp.true())
+        return _truth(found, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     if (found := _predicate(node, scope)) is not None:

@@ -176,7 +176,9 @@ class Inliner:
             if not any(map(reads_clock, conditions)):
                 made.append(part)
                 continue
-            self.clock = True
+            if not self.clock:
+                self.clock = True
+                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
             stamps = {
                 (table.args["alias"].name, stamp)
                 for table in part.tables
@@ -495,7 +497,8 @@ class Inliner:
         self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> Source:
         alias = table.args.get("alias")
-        name = alias_of(table)
+        windowed = tabled(table)
+        name = alias_of(table) or (None if windowed is None else alias_of(_as_table(windowed[0])))
         key = self._key(name) if name is not None else f"#{len(self._open)}"
         if isinstance(table, exp.Subquery) and isinstance(table.this, (exp.Query, exp.Subquery)):
             blocks = self._query(table.this, around, taken, name.name if name is not None else hint)
@@ -506,7 +509,7 @@ class Inliner:
             named = named or (() if name is None else (name,))
             items = tuple(Item(n.name, self._key(n), elements.copy()) for n in named)
             return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
-        elif (windowed := tabled(table)) is not None:
+        elif windowed is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
             self._missing.append(blockers.of_source(table, self._sql))
@@ -537,9 +540,7 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         """The rows of a table with the windows that each is in."""
         alias = table.args.get("alias")
-        inner = of.copy()
-        if isinstance(inner, exp.Column):
-            inner = exp.Table(this=inner.this)
+        inner = _as_table(of.copy())
         if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
             inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
         source = self._source(inner, around, taken, hint)
@@ -1089,8 +1090,7 @@ class Inliner:
         self._feeds = True
         table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        items = tuple(Item(c.name, c.key, column_of(name, own)) for c, own in columns)
-        return Rows(False, (Part((table,), (), items),))
+        return Rows(False, (Part((table,), (), tuple(columns)),))
 
     def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:
         """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
@@ -1117,6 +1117,8 @@ class Inliner:
             return []
         made = []
         for part in parts:
+            if any(map(reads_clock, part.conditions)):
+                part = self._in_time(part)
             there = apart(part, set(outer.names()), "inner")
             conditions = list(there.conditions)
             if member is not None:
@@ -1131,6 +1133,40 @@ class Inliner:
             made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
         return made
 
+    def _in_time(self, part: Part) -> Part:
+        """A part of a sub-query whose rows leave with time, as rows of a relation of their own."""
+        own = {CLOCK.name, *(table.args["alias"].name for table in part.tables)}
+
+        def over(node: exp.Expr) -> set[str]:
+            return {column.table for column in node.find_all(exp.Column)}
+
+        split = [one for condition in part.conditions for one in conjuncts(condition)]
+        local = tuple(one for one in split if over(one) <= own)
+        rest = [one for one in split if not over(one) <= own]
+        said = [*rest, *(item.value for item in part.columns)]
+        asked = {
+            (column.table, column.name): column
+            for node in said
+            for column in node.find_all(exp.Column)
+            if column.table in own
+        }
+        items = tuple(Item(f"{t}.{name}", f"{t}.{name}", c.copy()) for (t, name), c in asked.items())
+        items = items or (Item("one", "one", exp.Literal.number(1)),)
+        fed = self._fed((Rows(False, (Part(part.tables, local, items),)),), "in_time").parts[0]
+        known = {key: item.value for key, item in zip(asked, fed.columns, strict=False)}
+
+        def of(node: exp.Expr) -> exp.Expr:
+            root = exp.Paren(this=node.copy())
+            for column in list(root.find_all(exp.Column)):
+                if (value := known.get((column.table, column.name))) is not None:
+                    column.replace(at_place(value, column))
+            made: exp.Expr = root.this
+            made.pop()
+            return made
+
+        columns = tuple(replace(item, value=of(item.value)) for item in part.columns)
+        return replace(part, tables=fed.tables, conditions=tuple(map(of, rest)), columns=columns)
+
     def _reads_around(self, rows: Rows) -> bool:
         """Whether rows depend on those of a query around."""
         for part in rows.parts:
@@ -1140,6 +1176,7 @@ class Inliner:
             said = [*part.conditions, *(c.value for c in part.columns)]
             said += [c for p in part.partners for c in p.conditions]
             tables = {column.table for one in said for column in one.find_all(exp.Column)}
+            own.add(CLOCK.name)
             if any(name and not name.startswith("#") and name not in own for name in tables):
                 return True
         return False
@@ -1190,6 +1227,16 @@ class Inliner:
     def refuse(self, error: UnsupportedError) -> None:
         """Note what is not decided."""
         self._missing.append(error)
+
+
+def _as_table(node: exp.Expr) -> exp.Expr:
+    """What a window function is of: the name of a table reads as that of a column."""
+    if not isinstance(node, exp.Column):
+        return node
+    parts = [part.copy() for part in node.parts]
+    made = exp.Table(this=parts[-1], db=parts[-2] if len(parts) > 1 else None)
+    made.meta.update(node.meta)
+    return made
 
 
 def _decided(relation: Relation) -> bool:

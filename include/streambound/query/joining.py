@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from streambound.query import blockers
-from streambound.query.clock import conjuncts, is_clock
+from streambound.query.clock import conjuncts
 from streambound.query.parts import GROUPED, Item, Latest, Part, Partners
 
 if TYPE_CHECKING:
@@ -142,7 +142,9 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) ->
                 rest.append(names.condition(one))
     if stamp is not None:
         of = found.of(stamp.expression)
-        left = names.time_of(row.tables) if any(map(is_clock, of.walk())) else of
+        over = {column.table for column in of.find_all(exp.Column)}
+        # By the present time, whoever's, a row is joined as it arrives.
+        left = of if over and not over & mine else names.time_of(row.tables)
         right = names.time_of(part.tables)
         times.insert(0, (left or exp.Null(), right or exp.Null(), exp.GTE))
     before = [t for t in times if t[2] in (exp.GTE, exp.GT)] or [

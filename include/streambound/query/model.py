@@ -375,6 +375,8 @@ class Output:
     place: Place = field(compare=False, default=Place(1, 1))
     # Shown only within an expression over several tuples: the row has no more of it than that.
     within: bool = False
+    # Which column of the answer it is, or is a part of.
+    item: int = field(compare=False, default=0)
 
 
 @dataclass(frozen=True)

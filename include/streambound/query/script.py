@@ -13,7 +13,6 @@ from sqlglot.tokenizer_core import Token
 
 from streambound.errors import QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog, NamedQuery
-from streambound.query.clock import CLOCK
 from streambound.query.declared import Wrong, completed, declared, with_stamps
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
@@ -107,8 +106,7 @@ class Script:
         inliner = Inliner(self.sql, known, self.language, asked.views, self.unlisted, self._other)
         tree = inliner.written_out(read)
         if inliner.clock:
-            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
-            return tree, catalog, _CLOCKED
+            return tree, inliner.catalog, _CLOCKED
         if known is not self.catalog:
             return tree, inliner.catalog, _NESTED
         return tree, inliner.catalog, _RELAXED if inliner.relaxed else None

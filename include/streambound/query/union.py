@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from sqlglot import expressions as exp
 
@@ -96,7 +98,34 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
         made.append(Block(ring, found, then))
     if missing:
         raise together(missing)
-    return tuple(made)
+    return _of_equal_width(tuple(made))
+
+
+def _of_equal_width(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks with as many outputs for a column in each SELECT: an expression has those that it is over.
+
+    Where a side of an outer join is missing it is over fewer.
+    """
+    plain = [s.base for block in blocks if block.then is None for s in block.selections]
+    items = [Counter(output.item for output in base.select) for base in plain]
+    if not any(output.within for base in plain for output in base.select) or len({*map(len, items)}) > 1:
+        return blocks
+    widths = {item: max(found[item] for found in items) for item in items[0]}
+
+    def of(found: Selection) -> Selection:
+        made: list[Output] = []
+        for item, outputs in groupby(found.base.select, key=lambda output: output.item):
+            own = list(outputs)
+            first, less = own[0], widths[item] - len(own)
+            nothing = Constant(None, "NULL", found.base.type_of(first.term))
+            own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
+            made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
+        return replace(found, base=replace(found.base, select=tuple(made)))
+
+    return tuple(
+        replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
+        for block in blocks
+    )
 
 
 def _finished(done: Done, base: Query) -> Operator:
