@@ -160,10 +160,10 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     aggregate = then.aggregates[others.pop()]
     if aggregate.kind is Kind.COUNT or aggregate.distinct:
         return False
-    return all(_free(selection, aggregate, then.keys) for selection in selections)
+    return all(free(selection, aggregate, then.keys) for selection in selections)
 
 
-def _free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
+def free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
     """Whether what is aggregated is one monomial of plain numbers that nothing else asks for or bounds."""
     base = selection.base
     if aggregate.polynomial is None:

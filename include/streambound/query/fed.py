@@ -21,8 +21,9 @@ def fed_relation(
 ) -> tuple[Relation, list[Item]]:
     """The relation of what rows answer, under a name that no other has, and its columns by what is shown.
 
-    The columns are over an occurrence of the relation under ``name``. An expression over several tuples is one
-    over as many columns, each a column of one of them. The relation is a stream where a time is shown, or no row is ever taken back; else a table that changes.
+    The columns are over an occurrence of the relation under ``name``. An expression over several tuples is
+    one over as many columns, each a column of one of them. The relation is a stream where a time is shown, or
+    no row is ever taken back; else a table that changes.
 
     Raises:
         QueryError, UnsupportedError: the rows cannot be read.
@@ -44,8 +45,8 @@ def fed_relation(
             taken.add(free.lower())
             columns.append(Column(free, statement.outputs[number][1], nullable=number not in times))
             values.append(column_of(name, free))
-        whole = values[0] if len(values) == 1 else exp.Anonymous(this=item.name or "value", expressions=values)
-        own.append(Item(item.name, item.key, whole))
+        computed = exp.Anonymous(this=item.name or "value", expressions=values)
+        own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
     stamp = min(times, key=lambda n: (times[n], n), default=None)
     if stamp is not None:
         columns = [

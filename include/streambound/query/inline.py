@@ -29,7 +29,7 @@ from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.fed import fed_relation
-from streambound.query.grouped import Asked, framing, grouping, having_of, ranked, values_in
+from streambound.query.grouped import Asked, framing, grouping, having_of, on_keys, ranked, values_in
 from streambound.query.model import Column, Kind, Op, Relation
 from streambound.query.names import Names, Substitution
 from streambound.query.nested import is_path
@@ -720,6 +720,7 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         distinct = select.args.get("distinct")
         items = names.items(select)
+        where = self._ranked_first(names, where)
         if not grouped and not framed and (merged := self._merged(select, names, items, where)) is not None:
             return merged
         names.sources = [
@@ -735,6 +736,8 @@ class Inliner:
                 accepted=f"at most {MAX_PARTS}",
             )
         if grouped:
+            select, early = on_keys(select, names, items)
+            where = [*where, *early]
             if framed:
                 return self._framed_groups(select, names, items, where)
             made = [
@@ -852,6 +855,33 @@ class Inliner:
                 having = replace(having, aggregates=tuple(dict.fromkeys(numbers)), tests=tests)
             operator = replace(operator, having=having)
         return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
+
+    def _ranked_first(self, names: Names, where: list[exp.Expr]) -> list[exp.Expr]:
+        """WHERE without the conditions on the rank of a sub-query, whose first rows are then its rows."""
+        for number, source in enumerate(names.sources):
+            outer = names.sides[number] or any(side in ("RIGHT", "FULL") for side in names.sides)
+            if len(source.blocks) != 1 or outer:
+                continue
+            (rows,) = source.blocks
+            if rows.done is None or not isinstance(rows.done.operator, Framing):
+                continue
+            view = [Part((), (), rows.done.shown if n == number else ()) for n in range(len(names.sources))]
+            mine = []
+            for condition in where:
+                columns = [c for c in condition.find_all(exp.Column) if not is_word(c)]
+                at = [names.resolve(c) if names.knows(c) else None for c in columns]
+                if blockers.semi_join(condition) or any(one is None or one[0] != number for one in at):
+                    continue
+                found = Substitution(names, view).of(condition)
+                if values_in(found):
+                    mine.append((condition, found))
+            kept = ranked(rows.done, [found for _, found in mine]) if mine else None
+            if kept is None or kept[1]:
+                continue
+            blocks = (replace(rows, done=kept[0]),)
+            names.sources[number] = replace(source, blocks=blocks, names=blocks[0].columns)
+            where = [one for one in where if all(one is not condition for condition, _ in mine)]
+        return where
 
     def of_outputs(self, condition: exp.Expr, part: Part, names: Names) -> exp.Expr:
         """A condition over outputs of rows as one over streams."""
