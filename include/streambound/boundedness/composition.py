@@ -152,9 +152,9 @@ def _climbing(statement: Statement, relation: Relation) -> Statement | None:
         return None
     aggregate = inner.aggregates[shown.values[0]]
     summed = aggregate.kind is Aggregated.SUM and not aggregate.distinct
-    if not (aggregate.kind is Aggregated.COUNT and not aggregate.distinct and descends):
-        if not summed or not all(free(selection, aggregate, inner.keys) for selection in filters):
-            return None
+    counted = aggregate.kind is Aggregated.COUNT and not aggregate.distinct and descends
+    if not counted and not (summed and all(free(one, aggregate, inner.keys) for one in filters)):
+        return None
     return replace(made, blocks=(replace(made.blocks[0], selections=filters),))
 
 

@@ -1,8 +1,8 @@
 """Sub-queries written out after all: the rows of a statement in the place of the relation that they feed.
 
 *Exactly*, where the inner rows are a bag of joins, outer joins and as-of joins: its answer is the same.
-*On some inputs*, where it is groups, ranks or different rows: on those in which each key has one row, that row
-is the inner answer, and the extremum, the sum or the mean of its one value is that value. What must be
+*On some inputs*, where it is groups, ranks or different rows: on those in which each key has one row, that
+row is the inner answer, and the extremum, the sum or the mean of its one value is that value. What must be
 remembered on these inputs must be remembered.
 """
 

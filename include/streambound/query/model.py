@@ -68,6 +68,8 @@ class Column:
     observed: Domain | None = None
     cardinality: int | None = None
     within: int | None = None
+    # Whether each of its values is computed from endless values, above and below any.
+    fibres: bool = False
 
     @property
     def uncounted(self) -> str | None:
