@@ -400,6 +400,9 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     Raises:
         QueryError: naming one of them, and what to declare it.
     """
+    if any(isinstance(term, Attribute) and scope.owner(term).relation.fed is not None for term in terms):
+        # Of what a sub-query computes the type is a guess.
+        return
     found = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
     if exactly(*found.values()):
         return

@@ -686,7 +686,7 @@ def _depend(one: Column, other: Column) -> bool:
 
 
 def _without_fibres(statement: Statement) -> Statement:
-    """Without filters of columns whose every value is that of endless values of the column that they are of."""
+    """Without filters of columns of which each value is that of endless values of what they are of."""
 
     def of(selection: Selection) -> Selection:
         base = selection.base
