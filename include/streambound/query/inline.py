@@ -25,6 +25,7 @@ from streambound.query.clock import (
     is_clock,
     reads_clock,
 )
+from streambound.query.correlated import without_laterals, without_scalars
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
@@ -173,7 +174,8 @@ class Inliner:
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
-            if not any(map(reads_clock, conditions)):
+            shown = any(reads_clock(item.value) for item in part.columns)
+            if not shown and not any(map(reads_clock, conditions)):
                 made.append(part)
                 continue
             if not self.clock:
@@ -191,7 +193,7 @@ class Inliner:
                     )
             if block.distinct and len(block.parts) > 1:
                 self._missing.append(blockers.blocker("NOW() in a UNION", conditions[0], self._sql))
-            tables, conditions = clocked(part.tables, conditions, sorted(stamps))
+            tables, conditions = clocked(part.tables, conditions, sorted(stamps), shown)
             columns = part.columns
             if block.distinct and len(tables) > len(part.tables):
                 columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
@@ -399,7 +401,9 @@ class Inliner:
             return self._without_from(select)
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
         laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
-        joins = list(unnested([*joins, *laterals]))
+        joins = [*unnested([*joins, *laterals])]
+        select, scalars = without_scalars(select, [join.this for join in joins])
+        joins = [*without_laterals(joins), *scalars]
         tables = [join.this for join in joins]
         taken.update(self._key(name) for name in map(alias_of, tables) if name)
         outer, self._around = self._around, None

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from streambound.errors import QueryError
 from streambound.query import blockers
 from streambound.query.clock import conjuncts
 from streambound.query.parts import GROUPED, Item, Latest, Part, Partners
+from streambound.query.scope import place_of
 
 if TYPE_CHECKING:
     from streambound.query.names import Names
@@ -129,6 +131,12 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) ->
     times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr]]] = []
     mine = {table.args["alias"].name for table in part.tables}
     stamp = names.sources[number].node.args.get("version") if isinstance(node, exp.Table) else None
+    if stamp is None and not names.ons[number] and not rest:
+        raise QueryError(
+            "an as-of join has no condition",
+            place=place_of(node, names.inliner.text),
+            accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
+        )
     for condition in names.ons[number]:
         for one in conjuncts(found.of(condition)):
             left, right = _sides(one, mine)
