@@ -144,7 +144,7 @@ def joined(select: exp.Expr, alias: str, around: Collection[str]) -> Joined | No
     if asked and limit is not None and not grouped:
         if len(keys) == len(asked):
             return _first(made, alias, keys, int(limit.expression.name))
-        return _latest(made, alias, asked, keys, outer)
+        return _latest(made, alias, asked, outer)
     if asked and limit is not None:
         return None
     if grouped:
@@ -246,7 +246,6 @@ def _latest(
     select: exp.Select,
     alias: str,
     asked: list[exp.Expr],
-    keys: list[tuple[exp.Expr, exp.Expr]],
     outer: object,
 ) -> Joined | None:
     """The last row of each key before a row's time, or the next."""

@@ -448,8 +448,10 @@ def framing(
 
     def of(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Window):
-            functions.append(_over(node, asked, clauses))
-            return value(len(functions) - 1)
+            made = _over(node, asked, clauses)
+            if made not in functions:
+                functions.append(made)
+            return value(functions.index(made))
         if isinstance(node, exp.Column) and not is_word(node):
             return output(asked.output(node))
         made = node.copy()

@@ -724,9 +724,9 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         distinct = select.args.get("distinct")
         items = names.items(select)
-        where = self._ranked_first(names, where)
         if not grouped and not framed and (merged := self._merged(select, names, items, where)) is not None:
             return merged
+        where = self._ranked_first(names, where)
         names.sources = [
             self._readable(source, names, select, number) for number, source in enumerate(names.sources)
         ]

@@ -142,8 +142,8 @@ class Names:
     def _at_once(self, node: exp.Expr, arrival: exp.Expr | None) -> exp.Expr:
         """What is shown, where the time at which a row is made says nothing: it is shown once, with that.
 
-        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. In a table
-        that stands each row changes with the time.
+        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. In a
+        table that stands each row changes with the time.
         """
         if not any(map(is_clock, node.walk())):
             return node

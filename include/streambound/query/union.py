@@ -22,6 +22,7 @@ from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import DOUBLE, INTEGER, STRING, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
+from streambound.query.telling import told
 from streambound.query.tokens import token_place, tokens
 from streambound.query.values import Type, common_type
 
@@ -143,8 +144,18 @@ def _finished(done: Done, base: Query) -> Operator:
             name, number = f"{item.name}_{number}", number + 1
         taken.add(name.lower())
         plain = plain and not any(base.select[n].within for n in positions)
-        shown.append(Shown(name, _type(item.value, done.operator, base), positions, numbers, plain))
+        kind = _type(item.value, done.operator, base)
+        seen = () if plain else tuple(n for n in numbers if told(item.value, n, _counts(done.operator, n)))
+        shown.append(Shown(name, kind, positions, numbers, plain, seen))
     return replace(done.operator, shown=tuple(shown))
+
+
+def _counts(operator: Operator, number: int) -> bool:
+    """Whether what stands for a number is one of rows."""
+    if not isinstance(operator, Framing):
+        return False
+    aggregate = operator.functions[number].aggregate
+    return aggregate is None or aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH)
 
 
 def _type(node: exp.Expr, operator: Operator, base: Query) -> Type:
