@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError, UnsupportedError, alike, meant
 from streambound.query.buckets import same_bucket
 from streambound.query.derived import Expressions
+from streambound.query.dialects.grammar import span_of
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.linear import Sum, expression, linear
@@ -107,6 +108,8 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _membership(node, scope, positive)
     if isinstance(node, exp.Is):
         return _is(node, scope, positive)
+    if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
+        return _as_values_alike(node, scope, positive is isinstance(node, exp.NullSafeEQ))
     if isinstance(node, (exp.Boolean, exp.Null)):
         holds_always = isinstance(node, exp.Boolean) and bool(node.this) is positive
         return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
@@ -189,6 +192,26 @@ def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
         accepted="column IS [NOT] NULL",
         fix=meant(node.expression.name, ("NULL", "TRUE", "FALSE")),
     )
+
+
+def _as_values_alike(node: exp.Binary, scope: Expressions, alike: bool) -> Formula:
+    """IS [NOT] DISTINCT FROM: equal, or both NULL."""
+    left, right = node.this, node.expression
+
+    def null(side: exp.Expr) -> exp.Expr:
+        return exp.Is(this=side.copy(), expression=exp.Null())
+
+    both = exp.And(this=null(left), expression=null(right))
+    plain: exp.Expr = exp.Or(this=exp.EQ(this=left.copy(), expression=right.copy()), expression=both)
+    if not alike:
+        one = exp.And(this=exp.Not(this=null(left)), expression=null(right))
+        other = exp.And(this=null(left), expression=exp.Not(this=null(right)))
+        unlike = exp.NEQ(this=left.copy(), expression=right.copy())
+        plain = exp.Or(this=unlike, expression=exp.Or(this=one, expression=other))
+    if (span := span_of(node)) is not None:
+        for part in plain.walk():
+            part.meta.setdefault("span", span)
+    return formula(plain, scope)
 
 
 def _decided(holds_always: bool, node: exp.Expr, scope: Expressions) -> Formula:

@@ -188,6 +188,10 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
     if arrival is not None:
         # The time at which a row arrives: without another one, rows come in its order.
         body.setdefault("timestamp", arrival)
+    for key in (_spelt(columns, key) for key in keys):
+        if key in columns and canonical(columns[key]) is None:
+            # What can be told apart is a value, whatever its type.
+            columns[key] = "string"
     if keys and _changes(table, language):
         body.update(kind=Kind.VERSIONED.value, primary_key=[_spelt(columns, key) for key in keys])
     if not_null:

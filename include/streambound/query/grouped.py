@@ -168,7 +168,12 @@ def _grouping_sets(
     if group is None:
         return [], [None]
     clauses = (exp.Rollup, exp.Cube, exp.GroupingSets)
-    keys = [_meant(node, names, items) for node in group.expressions if not isinstance(node, clauses)]
+    keys = [
+        _meant(key, names, items)
+        for node in group.expressions
+        if not isinstance(node, clauses)
+        for key in (node.expressions if isinstance(node, exp.Tuple) else [node])
+    ]
     if group.args.get("all"):
         keys = [node for _, _, node in items if not any(map(is_aggregate, node.walk()))]
     sets = [frozenset(range(len(keys)))]

@@ -380,17 +380,11 @@ class Inliner:
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        before = len(self._missing)
         self._open.append(select)
         try:
             return self._selected(select, around, taken, hint)
         finally:
             self._open.pop()
-            if len(self._missing) > before:
-                # What else a person has to know of: which functions there are beside.
-                items = [*select.expressions, *conditions_of(select)]
-                for item in items:
-                    self._missing += blockers.of_expression(item, self._sql, functions=True)
 
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
