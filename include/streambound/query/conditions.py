@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError, UnsupportedError, alike, meant
 from streambound.query.buckets import same_bucket
 from streambound.query.derived import Expressions
+from streambound.query.dialects.grammar import span_of
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.linear import Sum, expression, linear
@@ -107,11 +108,17 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _membership(node, scope, positive)
     if isinstance(node, exp.Is):
         return _is(node, scope, positive)
+    if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
+        return _as_values_alike(node, scope, positive is isinstance(node, exp.NullSafeEQ))
     if isinstance(node, (exp.Boolean, exp.Null)):
         holds_always = isinstance(node, exp.Boolean) and bool(node.this) is positive
         return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
     if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
         return _truth(scope.attribute(node), positive, node, scope)
+    if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
+        # What a sub-query computes has a type that may not be known here.
+        found, value = scope.holds(Op.EQ, node, exp.true())
+        return _truth(found, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     if (found := _predicate(node, scope)) is not None:
@@ -185,6 +192,26 @@ def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
         accepted="column IS [NOT] NULL",
         fix=meant(node.expression.name, ("NULL", "TRUE", "FALSE")),
     )
+
+
+def _as_values_alike(node: exp.Binary, scope: Expressions, alike: bool) -> Formula:
+    """IS [NOT] DISTINCT FROM: equal, or both NULL."""
+    left, right = node.this, node.expression
+
+    def null(side: exp.Expr) -> exp.Expr:
+        return exp.Is(this=side.copy(), expression=exp.Null())
+
+    both = exp.And(this=null(left), expression=null(right))
+    plain: exp.Expr = exp.Or(this=exp.EQ(this=left.copy(), expression=right.copy()), expression=both)
+    if not alike:
+        one = exp.And(this=exp.Not(this=null(left)), expression=null(right))
+        other = exp.And(this=null(left), expression=exp.Not(this=null(right)))
+        unlike = exp.NEQ(this=left.copy(), expression=right.copy())
+        plain = exp.Or(this=unlike, expression=exp.Or(this=one, expression=other))
+    if (span := span_of(node)) is not None:
+        for part in plain.walk():
+            part.meta.setdefault("span", span)
+    return formula(plain, scope)
 
 
 def _decided(holds_always: bool, node: exp.Expr, scope: Expressions) -> Formula:
@@ -396,6 +423,9 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     Raises:
         QueryError: naming one of them, and what to declare it.
     """
+    if any(isinstance(term, Attribute) and scope.owner(term).relation.fed is not None for term in terms):
+        # Of what a sub-query computes the type is a guess.
+        return
     found = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
     if exactly(*found.values()):
         return

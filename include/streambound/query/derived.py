@@ -10,7 +10,7 @@ assumed that its value depends on its arguments alone, and may be any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -25,11 +25,23 @@ from streambound.query import blockers
 from streambound.query.clock import is_clock
 from streambound.query.computed import NotComputed, formula_of, quoted
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
+from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of
 from streambound.query.linear import Sum, linear
-from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
+from streambound.query.model import (
+    Attribute,
+    Column,
+    Constant,
+    Filter,
+    Join,
+    Membership,
+    Occurrence,
+    Op,
+    Relation,
+    Term,
+)
+from streambound.query.nested import path_above
 from streambound.query.operators import Grouping
 from streambound.query.ranges import is_pmod, range_of
-from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
     BOOLEAN,
     DOUBLE,
@@ -320,7 +332,7 @@ class Expressions(Scope):
             kind,
             domain,
             found.nullable,
-            tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
+            tuple(sorted(set(self._bases(node)))),
             _onto(node, kind, columns),
             width is None and (known is None or _unknown(node)),
             width,
@@ -330,6 +342,7 @@ class Expressions(Scope):
             formula=formula,
             slide=slide,
             cumulative=cumulative,
+            fibres=_fibres(node, columns),
         )
 
     def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
@@ -341,6 +354,14 @@ class Expressions(Scope):
         except NotComputed:
             return None, kind
         return found if found[1].family is kind.family else (None, kind)
+
+    def _bases(self, node: exp.Expr) -> Iterator[str]:
+        """The columns that an expression is computed from, with where within them it looks."""
+        for part in node.find_all(exp.Column):
+            if not is_word(part):
+                column = self.column(self.attribute(part))
+                path = path_above(part) if column.of in ((), (column.name,)) else ""
+                yield from (f"{base}{path}" for base in column.of or (column.name,))
 
     def _width(self, node: exp.Expr) -> int | None:
         """How far an expression may be from the application timestamp that it rounds; None of others."""
@@ -506,6 +527,21 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
     return isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
 
 
+def _fibres(node: exp.Expr, columns: list[Column]) -> bool:
+    """Whether each value is that of endless values of the one column, above and below any."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if len(columns) != 1 or columns[0].of or columns[0].domain is not None:
+        return False
+    if isinstance(node, exp.Mod) or is_pmod(node):
+        return _onto(node, INTEGER, columns)
+    if isinstance(node, exp.Like):
+        pattern = node.expression
+        plain = isinstance(node.this, exp.Column) and isinstance(pattern, exp.Literal)
+        return plain and pattern.name.startswith("%") and bool(pattern.name.strip("%"))
+    return isinstance(node, exp.Extract) and _onto(node, INTEGER, columns)
+
+
 def _unknown(node: exp.Expr) -> bool:
     """Whether an expression has a function that is not known."""
     return any(isinstance(part, exp.Anonymous) and not is_pmod(part) for part in node.walk())
@@ -637,24 +673,23 @@ def independent(statement: Statement) -> bool:
 
 
 def shown_less(statement: Statement) -> Statement:
-    """A statement that keeps duplicates, without the outputs that its expressions depend on.
+    """A statement without outputs that depend on one another, and conditions that leave values of every kind.
 
-    Its answers are those of the statement with columns left out: if it is unbounded, so is the statement.
+    If it is unbounded, so is the statement: an answer with fewer columns follows from the whole one, and of
+    the values that meet such a condition there are infinitely many, above and below any.
     """
-    if any(block.ring != INTEGERS for block in statement.blocks):
-        return statement
-    bases: dict[str, set[str]] = {}
+    statement = _without_fibres(statement)
+    kept: dict[str, set[str]] = {}
     for relation, columns in used(statement):
-        bases[relation.name] = {
-            name for column in columns for name in (*column.of, *([column.name] if column.of else []))
-        }
+        kept[relation.name] = set(_apart(statement, relation, _valued(columns)))
+        kept[relation.name] |= {column.name for column in columns if column.bucket is not None}
     dropped: set[int] = set()
     for selection in statement.selections:
         for number, output in enumerate(selection.base.select):
             if isinstance(output.term, Constant):
                 continue
             relation = selection.base.occurrence(output.term.occurrence).relation
-            if output.within or output.term.column in bases[relation.name]:
+            if output.within or output.term.column not in kept[relation.name]:
                 dropped.add(number)
 
     def of(selection: Selection) -> Selection:
@@ -666,6 +701,97 @@ def shown_less(statement: Statement) -> Statement:
         blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
         outputs=tuple(o for number, o in enumerate(statement.outputs) if number not in dropped),
     )
+
+
+def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) -> Iterator[str]:
+    """The columns that may stay shown, of each set of those that depend on one another one."""
+    asked = {
+        a.column
+        for s in statement.selections
+        for atom in s.atoms
+        for a in atom.attributes
+        if any(o.alias == a.occurrence and o.relation.name == relation.name for o in s.occurrences)
+    }
+    rest = list(columns)
+    while rest:
+        group, grown = [rest.pop(0)], True
+        while grown:
+            near = [one for one in rest if any(_depend(one, other) for other in group)]
+            rest, grown = [one for one in rest if one not in near], bool(near)
+            group += near
+        if len(group) == 1 and group[0].onto and relation.timestamp not in group[0].of:
+            yield group[0].name
+        elif any(column.name in asked for column in group):
+            yield from (column.name for column in group if column.name in asked)
+        elif all(not column.of for column in group):
+            yield from (column.name for column in group)
+        else:
+            free = [one for one in group if one.onto and relation.timestamp not in one.of]
+            yield from (one.name for one in sorted(free, key=lambda one: len(one.of))[:1])
+
+
+def _depend(one: Column, other: Column) -> bool:
+    """Whether two columns are computed from values of which one lies in the other."""
+    pairs = ((a, b) for a in one.of or (one.name,) for b in other.of or (other.name,))
+    return any(a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.") for a, b in pairs)
+
+
+def _without_fibres(statement: Statement) -> Statement:
+    """Without filters of columns of which each value is that of endless values of what they are of."""
+
+    def of(selection: Selection) -> Selection:
+        base = selection.base
+        if not isinstance(selection.formula, AllOf | Filter | Membership):
+            return selection
+        atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+        plain = [atom for atom in atoms if isinstance(atom, (Filter, Membership))]
+        fibres = [a for a in plain if base.column(a.attribute).fibres]
+        joined = {a for atom in selection.atoms if isinstance(atom, Join) for a in atom.attributes}
+        held = _held(selection, {a.attribute for a in plain if a not in fibres})
+        left = []
+        for atom in fibres:
+            bases = {Attribute(atom.attribute.occurrence, name) for name in base.column(atom.attribute).of}
+            alone = (
+                sum(
+                    one.attribute.occurrence == atom.attribute.occurrence
+                    and bool(
+                        bases
+                        & {Attribute(one.attribute.occurrence, n) for n in base.column(one.attribute).of}
+                    )
+                    for one in fibres
+                )
+                == 1
+            )
+            if alone and not bases & held and atom.attribute not in joined:
+                left.append(atom)
+        return replace(selection, formula=all_of(atom for atom in atoms if atom not in left))
+
+    return replace(
+        statement,
+        blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
+    )
+
+
+def _held(selection: Selection, found: set[Attribute]) -> set[Attribute]:
+    """The columns that conditions on single columns bind, themselves or by comparisons; of OR all."""
+    loose = [p for p in getattr(selection.formula, "parts", ()) if isinstance(p, (AllOf, AnyOf))]
+    found |= {a for part in loose for atom in atoms_of(part) for a in atom.attributes}
+    found |= {Attribute(a.occurrence, name) for a in set(found) for name in _bases_of(selection, a)}
+    grown = True
+    while grown:
+        near = {
+            a
+            for atom in selection.atoms
+            if isinstance(atom, Join) and found & set(atom.attributes)
+            for a in atom.attributes
+        } - found
+        found, grown = found | near, bool(near)
+    return found
+
+
+def _bases_of(selection: Selection, attribute: Attribute) -> tuple[str, ...]:
+    known = next((o.relation for o in selection.occurrences if o.alias == attribute.occurrence), None)
+    return () if known is None else known.column(attribute.column).of
 
 
 def assumptions(statement: Statement) -> tuple[str, ...]:

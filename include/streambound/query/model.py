@@ -74,6 +74,8 @@ class Column:
     formula: str | None = field(default=None, compare=False)
     slide: int | None = None
     cumulative: bool = False
+    # Whether each of its values is computed from endless values, above and below any.
+    fibres: bool = False
 
     @property
     def uncounted(self) -> str | None:
@@ -418,6 +420,8 @@ class Output:
     place: Place = field(compare=False, default=Place(1, 1))
     # Shown only within an expression over several tuples: the row has no more of it than that.
     within: bool = False
+    # Which column of the answer it is, or is a part of.
+    item: int = field(compare=False, default=0)
 
 
 @dataclass(frozen=True)

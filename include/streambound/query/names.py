@@ -129,7 +129,8 @@ class Names:
                     partners += self.inliner.partners(condition, query, found)
                     continue
                 conditions.append(self.condition(found.of(condition)))
-            values = tuple(without_missing(self._at_once(found.of(item))) for item in items)
+            arrival = self.time_of(joined.tables)
+            values = tuple(without_missing(self._at_once(found.of(item), arrival)) for item in items)
             kept = without_nulls(conditions)
             sought = sought_after(partners)
             if kept is None or sought is None:
@@ -138,13 +139,24 @@ class Names:
             made.append(Part(joined.tables, tuple(kept), columns, tuple(sought), joined.latest))
         return made
 
-    def _at_once(self, node: exp.Expr) -> exp.Expr:
-        """What is shown, where the time at which a row is made says nothing: it is shown once, with that."""
-        if self.inliner.language.name in STANDING or not any(map(is_clock, node.walk())):
+    def _at_once(self, node: exp.Expr, arrival: exp.Expr | None) -> exp.Expr:
+        """What is shown, where the time at which a row is made says nothing: it is shown once, with that.
+
+        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. In a
+        table that stands each row changes with the time.
+        """
+        if not any(map(is_clock, node.walk())):
             return node
+        if self.inliner.language.name in STANDING:
+            return with_clock(node)
 
         def of(part: exp.Expr) -> exp.Expr:
-            return exp.Literal.string(blockers.words(part, self.inliner.text)) if is_clock(part) else part
+            if not is_clock(part):
+                return part
+            arrives = isinstance(part, exp.Anonymous) and str(part.this).upper() == "PROCTIME"
+            if arrives and arrival is not None:
+                return at_place(arrival, part)
+            return exp.Literal.string(blockers.words(part, self.inliner.text))
 
         made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
         while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
