@@ -71,9 +71,20 @@ class Asked:
         root = exp.Paren(this=node.copy())
         for column in list(root.find_all(exp.Column)):
             if not is_word(column):
-                column.replace(output(self.output(column)))
+                column.replace(self._in_outputs(column))
         found: exp.Expr = root.this
         return found
+
+    def _in_outputs(self, column: exp.Column) -> exp.Expr:
+        """A column as an output; one that a sub-query computed from several tuples as what it is of theirs."""
+        if len(self.names.owner(column)) < 2:
+            return output(self.output(column))
+        bases = list(self.names.bases(column))
+        root = exp.Paren(this=self.names.computed(column).copy())
+        own = [part for part in root.find_all(exp.Column) if not is_word(part)]
+        for part, base in zip(own, bases, strict=True):
+            part.replace(output(self.output(base)))
+        return root
 
     def spread(self, node: exp.Expr) -> tuple[int, ...]:
         """The positions of an expression; of one over several tuples those of its columns."""

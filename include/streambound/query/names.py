@@ -220,6 +220,13 @@ class Names:
         found = self.sources[at[0]].parts[0].columns[at[1]].value
         return frozenset(f"{at[0]}.{one.table}" for one in found.find_all(exp.Column) if not is_word(one))
 
+    def computed(self, column: exp.Column) -> exp.Expr:
+        """What a sub-query computes a column of."""
+        at = self.resolve(column)
+        assert at is not None
+        found: exp.Expr = self.sources[at[0]].parts[0].columns[at[1]].value
+        return found
+
     def bases(self, column: exp.Column) -> Iterator[exp.Expr]:
         """A column itself; in place of one that a sub-query computed from several tuples what it is over."""
         at = self.resolve(column)

@@ -325,6 +325,9 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
         raise PlanError(
             "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
         )
+    if any(one.formula is not None and one.distinct for one in then.aggregates):
+        message = "different values of an expression over several streams cannot be counted yet"
+        raise PlanError(message, subject=statement.name)
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)

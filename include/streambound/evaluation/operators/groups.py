@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.evaluation.operators.aggregates import Accumulator, Settling, accumulator
+from streambound.evaluation.expressions import Computed, compiled
+from streambound.evaluation.operators.aggregates import Accumulator, Settling, accumulator, of_column
 from streambound.evaluation.operators.closing import Closing
 from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.evaluation.operators.projection import Projection
 from streambound.evaluation.operators.weighed import Weighed
+from streambound.query.operators import Kind
 from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Times
 from streambound.synopsis.serial import decoded, plain
@@ -61,6 +63,19 @@ class Groups(Operator):
             for factor, source in reads.terms:
                 self.takers[source].append((number, factor))
             values.append(one.type_of(operation.kinds.__getitem__))
+        # Expressions over several tuples are further columns of the rows of their input.
+        self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
+        self.columns: dict[int, int] = {}
+        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+            if one.formula is not None:
+                made = self.computed[reads.input]
+                self.columns[number] = len(types[reads.input]) + len(made)
+                places = sorted(reads.positions.items(), key=lambda item: item[1])
+                named = [(f"o{p}", types[reads.input][place]) for p, place in places]
+                # Of what is counted it matters whether it is NULL.
+                counts = one.kind is Kind.COUNT
+                formula = f"CASE WHEN ({one.formula}) IS NOT NULL THEN 1 END" if counts else one.formula
+                made.append((number, compiled(formula, named, one.type_of(operation.kinds.__getitem__))))
         keys = list(zip(operation.keys, types[0], strict=False))
         self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
@@ -84,7 +99,7 @@ class Groups(Operator):
         before: dict[Row, Row | None] = {}
         width = len(self.operation.keys)
         for number, changes in enumerate(inputs):
-            for row, count in changes.items():
+            for row, (given, count) in zip(self._with_computed(number, changes), changes.items(), strict=True):
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
@@ -97,7 +112,7 @@ class Groups(Operator):
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
                 self.closing.see(row)
-                self._keep(number, row, count)
+                self._keep(number, given, count)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
         for key in before:
@@ -107,6 +122,15 @@ class Groups(Operator):
             self.groups.pop(key, None)
         self._settle()
         return found
+
+    def _with_computed(self, number: int, rows: Iterable[Row]) -> Iterable[Row]:
+        """Rows of an input with what is computed of each."""
+        made = self.computed[number]
+        if not made:
+            return rows
+        found = list(rows)
+        columns = [compute(found) for _, compute in made]
+        return [(*row, *values) for row, values in zip(found, zip(*columns, strict=True), strict=True)]
 
     def _keep(self, number: int, row: Row, count: int) -> None:
         """Take note of a row that may be taken back for some time."""
@@ -142,9 +166,15 @@ class Groups(Operator):
 
     def _empty(self) -> _Group:
         kept: list[Accumulator] = []
-        for one, reads in zip(self.operation.then.aggregates, self.operation.reads, strict=True):
+        pairs = zip(self.operation.then.aggregates, self.operation.reads, strict=True)
+        for number, (one, reads) in enumerate(pairs):
             kinds = self.types[reads.input]
-            if reads.weighed:
+            if (column := self.columns.get(number)) is not None:
+                shown = one.type_of(self.operation.kinds.__getitem__)
+                wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
+                retracts = self.retracts[reads.input]
+                kept.append(accumulator(of_column(one, column), {column: column}, retracts, wider))
+            elif reads.weighed:
                 kept.append(Weighed(one, one.type_of(self.operation.kinds.__getitem__)))
             else:
                 retracts = self.retracts[reads.input]
