@@ -37,7 +37,7 @@ def evaluated(line: CorpusLine, engine: str) -> dict[str, Any]:
     """
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id, line.dialect)
+    query = statement(line.sql, line.catalog, line.id, line.dialect, line.query)
     # A text may declare relations beside those of the catalog.
     declared = (o.relation.name for o in query.occurrences)
     _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])

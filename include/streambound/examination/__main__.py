@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Decided, Planned, compile, invalid, named_queries, reported
+from streambound.compiler import Decided, Planned, compile, invalid, reported
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
-from streambound.query.parse import read_script
+from streambound.query.parse import named_queries, read_script
 
 MEMORY_BYTES = 2 << 30
 # The last characters of a traceback, which say where it was.

@@ -135,6 +135,15 @@ def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None
     return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
 
 
+def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
+    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
+    try:
+        found = queries(sql, catalog, dialect=dialect)
+    except StreamboundError:
+        return (None,)
+    return found if len(found) > 1 else (None,)
+
+
 def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
     """The queries of a text and its catalog; see ``read`` for the arguments and errors."""
     if not isinstance(sql, str):
