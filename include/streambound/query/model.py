@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
@@ -85,6 +86,12 @@ TICKS = {
     "day": 86_400_000_000,
     "tick": 1,
 }
+
+
+def duration(text: str) -> int:
+    """A number and a unit, such as ``2 days``, in microseconds."""
+    number, unit = text.split()
+    return int(Fraction(number) * TICKS[unit.removesuffix("s")])
 
 
 # Formats of histories: files that this project reads itself, and tables that only Spark knows.
@@ -193,6 +200,20 @@ class Relation:
         """What is promised of numbers of rows: at each timestamp, and in each longer interval."""
         single = () if self.max_rows_per_timestamp is None else (Rate(self.max_rows_per_timestamp),)
         return single if self.rate is None else (*single, self.rate)
+
+    @property
+    def lateness(self) -> int:
+        """How far behind its latest row a row may still come, in units of the timestamp (encoded).
+
+        0 for a stream that is read from a history alone: a partition that is late is put in its place there.
+        """
+        if self.live is not None:
+            return self.live.lateness
+        if self.timestamp is None or self.allowed_lateness is None or self.history is not None:
+            return 0
+        # A duration says nothing of ticks.
+        timed = self.column(self.timestamp).type.family is Family.TIMESTAMP
+        return duration(self.allowed_lateness) if timed else 0
 
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
