@@ -317,8 +317,8 @@ class Join:
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
-    # Whether it only follows from what was written, by a promise about a second time column on the right.
-    follows: bool = field(compare=False, default=False)
+    # The second times that it only follows from, by promises, and whether it bounds each from below.
+    follows: tuple[tuple[str, bool], ...] = field(compare=False, default=())
 
     def __str__(self) -> str:
         return f"{self.left} {self.op.value} {self.right}{self.offset_text}"
