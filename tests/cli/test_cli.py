@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streambound.cli import main
+from streambound.cli import check, main
 from streambound.examination.asking import Examiner, Unanswered
 
 CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
@@ -129,6 +129,32 @@ def test_text_suggests_and_explain_shows_the_sql(folder: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     assert "         SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999\n" in text
     assert "         SELECT A FROM S\n" in text
+
+
+@pytest.mark.parametrize("share", [50, 2], ids=["one process", "two"])
+def test_suggestions_are_told_of_the_first_queries(
+    folder: Path, share: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "SHARE", share)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    for number in range(8):
+        write(folder, f"q{number}", BOUNDED if number in (0, 3) else f"{UNBOUNDED} WHERE B > {number}")
+
+    def suggested(*options: str) -> list[str]:
+        run(folder, "check", *options, "--format", "json", str(folder))
+        found = map(json.loads, capsys.readouterr().out.splitlines())
+        return [one["query"] for one in found if one["suggestions"]]
+
+    assert suggested() == ["q1", "q2", "q4", "q5", "q6", "q7"]
+    assert suggested("--suggestions", "3") == ["q1", "q2", "q4"]
+    assert suggested("--suggestions", "0") == []
+    monkeypatch.setattr(check, "SUGGESTED", 2)
+    assert run(folder, "check", str(folder)) == 1
+    text = capsys.readouterr().out
+    assert text.count("bounded after any one of these changes") == 2
+    assert "2 bounded, 6 unbounded\nwithout suggestions: 4 that came later; --suggestions N" in text
+    run(folder, "check", "--suggestions", "6", str(folder))
+    assert "without suggestions" not in capsys.readouterr().out
 
 
 def test_explain_shows_the_steps_when_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
