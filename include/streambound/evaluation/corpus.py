@@ -42,7 +42,7 @@ def evaluated(line: CorpusLine, engine: str, mode: str = "changes") -> dict[str,
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
     read = defined if engine == "reference" else statement
-    query = read(line.sql, line.catalog, line.id, line.dialect)
+    query = read(line.sql, line.catalog, line.id, line.dialect, line.query)
     # A text may declare relations beside those of the catalog.
     declared = (relation.name for relation in query.sources)
     _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])

@@ -795,6 +795,7 @@ def _bases_of(selection: Selection, attribute: Attribute) -> tuple[str, ...]:
 
 
 def assumptions(statement: Statement) -> tuple[str, ...]:
-    """The expressions with functions that are not known, as the user wrote them."""
+    """What is assumed of each expression with functions that are not known."""
     names = (column.name for _, columns in used(statement) for column in columns if column.assumed)
-    return tuple(dict.fromkeys(names))
+    said = "depends on its arguments alone, and may have any value of its type"
+    return tuple(f"{name} {said}" for name in dict.fromkeys(names))

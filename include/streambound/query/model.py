@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
@@ -93,6 +94,12 @@ TICKS = {
     "day": 86_400_000_000,
     "tick": 1,
 }
+
+
+def duration(text: str) -> int:
+    """A number and a unit, such as ``2 days``, in microseconds."""
+    number, unit = text.split()
+    return int(Fraction(number) * TICKS[unit.removesuffix("s")])
 
 
 # Formats of histories: files that this project reads itself, and tables that only Spark knows.
@@ -239,6 +246,20 @@ class Relation:
         wanted = tuple(names)
         return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
 
+    @property
+    def lateness(self) -> int:
+        """How far behind its latest row a row may still come, in units of the timestamp (encoded).
+
+        0 for a stream that is read from a history alone: a partition that is late is put in its place there.
+        """
+        if self.live is not None:
+            return self.live.lateness
+        if self.timestamp is None or self.allowed_lateness is None or self.history is not None:
+            return 0
+        # A duration says nothing of ticks.
+        timed = self.column(self.timestamp).type.family is Family.TIMESTAMP
+        return duration(self.allowed_lateness) if timed else 0
+
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
@@ -341,8 +362,8 @@ class Join:
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
-    # Whether it only follows from what was written, by a promise about a second time column on the right.
-    follows: bool = field(compare=False, default=False)
+    # The second times that it only follows from, by promises, and whether it bounds each from below.
+    follows: tuple[tuple[str, bool], ...] = field(compare=False, default=())
 
     def __str__(self) -> str:
         return f"{self.left} {self.op.value} {self.right}{self.offset_text}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streambound.compiler import Planned
-from streambound.query.model import Kind, Query
+from streambound.query.model import TICKS, Kind, Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.sizes import units_text
@@ -195,7 +195,8 @@ def _timed(plan: Plan) -> PlanWords:
     conditions = " and ".join(map(str, (*plan.joins, *plan.clock.conditions)))
     made = f"on {conditions}" if conditions else "in every combination"
     last = [alias for alias in plan.clock.streams if plan.clock.completes(alias)]
-    why = f" {', '.join(last)} completes every match, so nothing is kept of it." if len(last) == 1 else ""
+    more = "nothing more" if any([w.alias] == last for w in plan.windows) else "nothing"
+    why = f" {last[0]} completes every match, so {more} is kept of it." if len(last) == 1 else ""
     kept = [_window(plan, window) for window in plan.windows]
     kept += [_of_matches(plan, synopsis) for synopsis in plan.synopses]
     none = plan.remembered is not None and plan.remembered.number == 0
@@ -215,8 +216,17 @@ def _timed(plan: Plan) -> PlanWords:
 def _window(plan: Plan, window: Window) -> Kept:
     each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
     size = each if window.rows is None and window.most is None else units_text(window.units(window.rows))
-    held = _span(plan.query, window.alias, window.hold)
-    return Kept(What.WINDOW, (window.alias,), window.alias, size, held=held)
+    held, late = (_span(plan.query, window.alias, length) for length in (window.hold, window.late))
+    before = "before that " if window.hold else ""
+    waits = f"{before}every tuple waits {late} until its timestamp is complete: rows may come so late"
+    return Kept(
+        What.WINDOW,
+        (window.alias,),
+        window.alias,
+        size,
+        held=held if window.hold else "",
+        notes=(waits,) if window.late else (),
+    )
 
 
 def _span(query: Query, alias: str, length: int) -> str:
@@ -225,6 +235,8 @@ def _span(query: Query, alias: str, length: int) -> str:
     stamp = None if relation.timestamp is None else relation.column(relation.timestamp)
     if stamp is None or stamp.type.family is Family.NUMBER:
         return "1 tick" if length == 1 else f"{length:,} ticks"
+    if length // TICKS["day"] > dt.timedelta.max.days:
+        return f"{length // TICKS['day']:,} days"
     return str(dt.timedelta(microseconds=length))
 
 
