@@ -162,9 +162,11 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        for what in ("output", "value"):
-            if (number := stands_for(column, what)) is not None:
-                column.replace(exp.column(f"{what[0]}{number}"))
+        number, other = stands_for(column, "output"), stands_for(column, "value")
+        if number is None and other is None:
+            # Of a query around, or a word.
+            return None, kind
+        column.replace(exp.column(f"v{other}" if number is None else f"o{number}"))
     try:
         return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
     except NotComputed:
