@@ -81,7 +81,9 @@ def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
             values = compute([tuple(row[one.name] for one in given) for row in lacking])
             for row, value in zip(lacking, values, strict=True):
                 if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
-                    raise DataError(f"{relation.name}.{column.name} is {value}, which is no {column.type.name}")
+                    raise DataError(
+                        f"{relation.name}.{column.name} is {value}, which is no {column.type.name}"
+                    )
                 row[column.name] = value
 
 
@@ -109,7 +111,9 @@ def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:
     import pyarrow as pa
 
     if kind.family is Family.NUMBER and kind.step is None:
-        plain = [None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values]
+        plain = [
+            None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values
+        ]
         return pa.array(plain, pa.float64())
     if kind.family is Family.NUMBER:
         scale = 0 if kind.step == 1 else digits_of(kind.name)[1]

@@ -133,9 +133,7 @@ class Counts:
             (rate, Counter()) for rate in relation.rates if relation.timestamp is not None
         )
         self.values: tuple[tuple[Column, int, set[Any]], ...] = tuple(
-            (column, column.cardinality, set())
-            for column in relation.own
-            if column.cardinality is not None
+            (column, column.cardinality, set()) for column in relation.own if column.cardinality is not None
         )
 
     def take(self, row: dict[str, Any], where: str) -> None:

@@ -263,13 +263,17 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
         for stream, files in task.shares or ((task.stream, task.files),):
             statements = {name: _planned(jobs[name]) for name in task.queries - set(found)}
             relations = {
-                name: o.relation for name, s in statements.items() for o in s.arriving if o.relation.name == stream
+                name: o.relation
+                for name, s in statements.items()
+                for o in s.arriving
+                if o.relation.name == stream
             }
             relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
                 continue
             wanted = {
-                name: frozenset(mine.stored(statements[name].columns(stream))) for name, mine in relations.items()
+                name: frozenset(mine.stored(statements[name].columns(stream)))
+                for name, mine in relations.items()
             }
             columns = sorted(set[str]().union(*wanted.values()))
             faults = _faults(relation, columns, files)

@@ -127,7 +127,7 @@ def aggregate(node: exp.Expr) -> Called | None:
     function = _CANONICAL.get(name, name)
     if function in _CHOOSING and (passes_over or (name in _OVER_NULLS and len(given) == 1)):
         function += " IGNORE NULLS"
-    elif function in _CHOOSING and len(given) > 1 or (name in _BY and len(given) > 2):
+    elif (function in _CHOOSING and len(given) > 1) or (name in _BY and len(given) > 2):
         # Numbers of rows, or whether NULLs count.
         function += " OF SEVERAL"
     distinct = name in _DISTINCT

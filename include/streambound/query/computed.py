@@ -1,9 +1,10 @@
 """What an expression in Spark SQL computes, in the words of the embedded engine.
 
-Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed`` names
-the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient of ``/``
-is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is NULL as one.
-Timestamps are in UTC. An expression is made of trees, never of texts: no name or string of a user is read as SQL.
+Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed``
+names the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient
+of ``/`` is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is
+NULL as one. Timestamps are in UTC. Expressions are made of trees, never of texts: no name or string of a user
+is read as SQL.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import DataError
 from streambound.query.ranges import is_pmod
-from streambound.query.values import EPOCH_DAY, NULL, Family, Type, parse_type
+from streambound.query.values import NULL, Family, Type, parse_type
 from streambound.query.windows import END, START
 
 # The column of Spark SQL by its name: what stands for it in the engine, and its type.
@@ -489,7 +490,9 @@ def _alike(one: _Typed, other: _Typed) -> tuple[_Typed, _Typed] | None:
     if other.null:
         return one, _Typed(_cast(exp.Null(), _engine_type(one.type)), one.type)
     if {one.type, other.type} == {DATE, TIMESTAMP}:
-        sides = [s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)]
+        sides = [
+            s if s.type == TIMESTAMP else _Typed(_cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)
+        ]
         return sides[0], sides[1]
     if one.family is not other.family:
         return None
@@ -507,7 +510,7 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
     except DataError:
         return None
     if kind == DATE:
-        return _Typed(_cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE)
+        return _Typed(_cast(exp.Literal.string(str(kind.decode(value))), "DATE"), DATE)
     return _Typed(_moment(_number(value)), TIMESTAMP)
 
 
@@ -663,8 +666,10 @@ def _concatenated(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 def _text(one: _Typed) -> exp.Expr | None:
     """A value as the text that every dialect writes; None of doubles, whose texts differ."""
-    if one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN) or one.null or (
-        one.number and one.type.step is not None
+    if (
+        one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
+        or one.null
+        or (one.number and one.type.step is not None)
     ):
         return _cast(one.node, "VARCHAR")
     return None
@@ -813,7 +818,9 @@ def _converted_to(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
         precision, scale = (int(part.name) for part in to.expressions)
         kind = parse_type(f"decimal({precision},{scale})") if scale else WHOLE
         wide = _cast(one.node, f"DECIMAL({DIGITS}, {scale})")
-        return _Typed(_cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale))
+        return _Typed(
+            _cast(_try_cast(wide, f"DECIMAL({precision}, {scale})"), _engine_type(kind)), _decimal(scale)
+        )
     if to.this in exp.DataType.TEXT_TYPES and not to.expressions:
         made = _text(one)
         return None if made is None else _Typed(made, STRING)

@@ -24,6 +24,7 @@ from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.tokens import token_place, tokens
 from streambound.query.values import Family, Type, common_type, parse_type
+from streambound.query.windows import SESSIONS
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
 _PARTS = {"this", "expression", "distinct"}
@@ -199,6 +200,9 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     else:
         assert isinstance(operator, Grouping)
         aggregate = operator.aggregates[number]
+    if aggregate.function in SESSIONS:
+        stamps = (o.relation.column(o.relation.timestamp).type for o in base.streams if o.relation.timestamp)
+        return next(stamps, DOUBLE)
     if aggregate.kind is OfGroup.SKETCH:
         return DOUBLE if aggregate.function == "PERCENTILE_APPROX" else INTEGER
     if aggregate.kind is OfGroup.COUNT:
@@ -230,7 +234,7 @@ def _of_sum(aggregate: Aggregate, base: Query) -> Type:
         units = Fraction(1) / factor.denominator if factor else Fraction(1)
         for kind in kinds:
             units *= kind.step or 1
-        digits = next((n for n in range(DIGITS + 1) if not (units * 10**n).denominator != 1), None)
+        digits = next((n for n in range(DIGITS + 1) if (units * 10**n).denominator == 1), None)
         if digits is None:
             return DOUBLE
         scale = max(scale, digits)
