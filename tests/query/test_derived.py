@@ -123,6 +123,8 @@ def values_of(found: Statement, alias: str, name: str, base: duckdb.DuckDBPyConn
     """The values of a column of an occurrence, its text as DuckDB computes it, encoded."""
     relation = next(o.relation for o in found.occurrences if o.alias == alias)
     said = name if relation.column(name).of else f'"{name}"'
+    if " moved by " in name:
+        said = str(relation.column(name).formula).replace("`", '"')
     fetched = [
         value for (value,) in base.execute(f"SELECT {said} FROM {relation.name} ORDER BY id").fetchall()
     ]

@@ -1,9 +1,10 @@
 """What an expression in Spark SQL computes, in the words of the embedded engine.
 
-Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed`` names
-the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient of ``/``
-is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is NULL as one.
-Timestamps are in UTC. An expression is made of trees, never of texts: no name or string of a user is read as SQL.
+Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed``
+names the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient
+of ``/`` is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is
+NULL as one. Timestamps are in UTC. Expressions are made of trees, never of texts: no name or string of a user
+is read as SQL.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import DataError
 from streambound.query.ranges import is_pmod
-from streambound.query.values import EPOCH_DAY, NULL, Family, Type, parse_type
+from streambound.query.values import NULL, Family, Type, parse_type
 from streambound.query.windows import END, START
 
 # The column of Spark SQL by its name: what stands for it in the engine, and its type.

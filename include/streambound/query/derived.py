@@ -346,7 +346,7 @@ class Expressions(Scope):
         )
 
     def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
-        """An expression over the columns of a tuple as Spark SQL, and its type; None if it is not computed."""
+        """An expression over a tuple's columns as Spark SQL, and its type; None if it is not computed."""
         relation = self.owner(one).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:

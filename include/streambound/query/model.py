@@ -54,8 +54,8 @@ class Column:
     (microseconds, or ticks): the start or end of a window, a day; ``edge`` says which of them. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
     most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
-    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is that
-    of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is
+    that of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so before it.
     """
 
     name: str
@@ -229,8 +229,9 @@ class Relation:
         for column in other.computed:
             mine = known.setdefault(column.name, column)
             if (mine.formula, mine.type) != (column.formula, column.type):
+                both = f"{mine.formula} in one query and {column.formula} in another"
                 raise UnsupportedError(
-                    f"{self.name}.{column.name} is {mine.formula} in one query and {column.formula} in another",
+                    f"{self.name}.{column.name} is {both}",
                     fix="evaluate queries of different dialects apart",
                 )
         return self if len(known) == len(self.columns) else replace(self, columns=tuple(known.values()))

@@ -637,7 +637,7 @@ class Substitution:
         return self.scope.knows(column) or (outer is not None and outer.knows(column))
 
     def _of_window(self, column: exp.Column) -> exp.Expr | None:
-        """``w.start`` of a column ``w`` that is a window: both ends are what its one value says."""
+        """``w.start`` of a column ``w`` that is a window."""
         owner = column.args.get("table")
         if owner is None or column.name.lower() not in ("start", "end", "window_start", "window_end"):
             return None
@@ -650,6 +650,10 @@ class Substitution:
         if at is None:
             return None
         found = self.parts[at[0]].columns[at[1]].value
+        if isinstance(found, exp.Anonymous) and str(found.this) in (START, END):
+            made = at_place(found, column)
+            made.set("this", END if column.name.lower() in ("end", "window_end") else START)
+            return made
         known = isinstance(found, exp.Null) or stands_for(found, "value") is not None
         return at_place(found, column) if known or self.scope.is_window(found) else None
 

@@ -136,13 +136,15 @@ def statement(
     return found
 
 
-def defined(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Statement:
+def defined(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Statement:
     """As ``statement``, to be evaluated by the definition, which computes more than the engines do.
 
     Raises:
         UnsupportedError: what was read is wider than what was written.
     """
-    found = read(sql, catalog, name, dialect).statement
+    found = read(sql, catalog, name, dialect, query).statement
     if found.undefined is not None:
         raise UnsupportedError(found.undefined, subject=name)
     return found

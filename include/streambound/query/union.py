@@ -197,9 +197,11 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        for what in ("output", "value"):
-            if (number := stands_for(column, what)) is not None:
-                column.replace(exp.column(f"{what[0]}{number}"))
+        number, other = stands_for(column, "output"), stands_for(column, "value")
+        if number is None and other is None:
+            # Of a query around, or a word.
+            return None, kind
+        column.replace(exp.column(f"v{other}" if number is None else f"o{number}"))
     try:
         return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
     except NotComputed:
@@ -276,7 +278,7 @@ def _of_sum(aggregate: Aggregate, base: Query) -> Type:
         units = Fraction(1) / factor.denominator if factor else Fraction(1)
         for kind in kinds:
             units *= kind.step or 1
-        digits = next((n for n in range(DIGITS + 1) if not (units * 10**n).denominator != 1), None)
+        digits = next((n for n in range(DIGITS + 1) if (units * 10**n).denominator == 1), None)
         if digits is None:
             return DOUBLE
         scale = max(scale, digits)

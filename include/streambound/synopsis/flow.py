@@ -172,6 +172,8 @@ class Grouped:
     reads: tuple[Reads, ...]
     # The types of the outputs.
     kinds: tuple[Type, ...]
+    # The keys of the one group that there is without any row: constants, if ``then`` groups by nothing.
+    alone: tuple[Value | None, ...] = ()
 
 
 @dataclass(frozen=True)

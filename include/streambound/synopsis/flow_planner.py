@@ -333,6 +333,8 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     keys = (*range(then.keys), *further)
     block, beside = _with_fed_times(block)
     inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, values)
+    terms = [block.selections[0].base.select[p].term for p in keys]
+    alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
     first = inputs[0]
     times = first.times.among({p: p for p in range(len(keys))})
     base = block.selections[0].base
@@ -366,7 +368,7 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
     return Applied(
-        Grouped(then, keys, tuple(reads), kinds),
+        Grouped(then, keys, tuple(reads), kinds, alone),
         tuple(inputs),
         outputs,
         times.among(places),

@@ -100,7 +100,7 @@ class Engine:
             self.connection.unregister(name)
 
     def static(self, name: str, relation: Relation, files: Sequence[str]) -> None:
-        """Make the rows of a static relation known under a name, once for all that compute the same of them."""
+        """Make the rows of a static relation known under a name, once for who computes the same of them."""
         if self._statics.get(name) != relation.computed:
             if name in self._statics:
                 self.connection.execute(f"DROP TABLE {ordered.table(name).sql(dialect=ordered.DIALECT)}")

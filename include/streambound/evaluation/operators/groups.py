@@ -92,7 +92,7 @@ class Groups(Operator):
 
     def initial(self) -> dict[Row, int]:
         """The row of no rows, where there are no keys."""
-        return {} if self.operation.then.keys else dict(self._answers([self._standing(())]))
+        return {} if self.operation.then.keys else dict(self._answers([self._standing(self.operation.alone)]))
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the groups' rows that follow from those of their rows."""

@@ -259,7 +259,7 @@ class Streaming(Placed):
 
 
 def _lengths(tokens: list[Token]) -> Iterator[exp.Expr]:
-    """The lengths of ``(SIZE 10 MINUTES, ADVANCE BY 1 MINUTE, GRACE PERIOD 1 HOUR)`` and of a session's gap."""
+    """The lengths of ``(SIZE 10 MINUTES, ADVANCE BY 1 MINUTE, GRACE PERIOD 1 HOUR)``, or a session's gap."""
     for clause in " ".join(token.text.upper() for token in tokens[1:-1]).split(","):
         *said, number, unit = clause.split() if len(clause.split()) > 1 else ("", "", "")
         if number.isdigit() and said in ([], ["SIZE"], ["ADVANCE", "BY"]):
