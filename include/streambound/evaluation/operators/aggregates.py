@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -41,7 +41,6 @@ Exact: TypeAlias = Any
 # Powers of the arguments whose sums are kept; the first sum is the number of rows.
 _FIRST = ((0,), (1,))
 _SECOND = ((0,), (1,), (2,))
-_LISTS = ("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET")
 _PAIRS = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
 
 
@@ -92,6 +91,8 @@ def accumulator(
     Raises:
         PlanError: there is none for this aggregate.
     """
+    if aggregate.function not in _COMPUTED.get(aggregate.kind, ()):
+        raise _none(aggregate, f"{aggregate.function or 'it'} is not computed")
     shown = aggregate.type_of(lambda p: kinds[positions[p]])
     if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
         read = _arguments(aggregate, positions, None)
@@ -371,12 +372,15 @@ def _choice(
             raise _none(aggregate, "its rows have no time")
         place = positions[aggregate.arguments[0] if aggregate.value is None else aggregate.value]
 
+        present = aggregate.function.endswith("IGNORE NULLS")
+
         def read(row: Row) -> tuple[Any, ...] | None:
-            return None if row[by] is None else (row[by], row[place])
+            passed = row[by] is None or (present and row[place] is None)
+            return None if passed else (row[by], row[place])
 
         return read, _least if first else _greatest
-    if aggregate.kind is Kind.SKETCH or not aggregate.arguments:
-        raise _none(aggregate, "it is not computed exactly" if aggregate.arguments else "it reads no column")
+    if not aggregate.arguments:
+        raise _none(aggregate, "it reads no column")
     bits = {"BIT_AND": and_, "BIT_OR": or_}.get(aggregate.function)
     if bits is not None:
         return _arguments(aggregate, positions, shown), lambda found: (reduce(bits, (v for (v,) in found)),)
@@ -393,8 +397,6 @@ def _greatest(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 def _of_list(aggregate: Aggregate, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
     """What is shown of all values: a list, in order, each as SQL writes it."""
-    if aggregate.function not in _LISTS:
-        raise _none(aggregate, f"{aggregate.function or 'such a list'} is not computed")
 
     def listed(counts: Mapping[tuple[Any, ...], int]) -> Any:
         found = sorted(counts, key=ordering)
@@ -408,15 +410,11 @@ def _moments(
     aggregate: Aggregate, shown: Type
 ) -> tuple[tuple[tuple[int, ...], ...], Callable[[list[Exact]], Any]]:
     """The powers whose sums an aggregate keeps, and what is shown of the sums."""
-    name = aggregate.function
     if aggregate.kind is Kind.COUNT:
         return ((),), lambda totals: totals[0]
     if aggregate.kind is Kind.SUM:
-        of_none = 0 if name in ("SUM0", "TOTAL") else None
-        return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else of_none
-    if name not in _MEANS:
-        raise _none(aggregate, f"{name or 'such a mean'} is not computed")
-    powers, finish = _MEANS[name]
+        return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else None
+    powers, finish = _MEANS[aggregate.function]
 
     def mean(totals: list[Exact]) -> Any:
         found = finish(*totals) if totals[0] else None
@@ -452,14 +450,26 @@ def _correlation(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) ->
 
 
 _MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]]] = {
-    **dict.fromkeys(("AVG", "MEAN", "AVG_IF"), (_FIRST, _mean)),
-    **dict.fromkeys(("VAR_POP", "VARP", "VARIANCE_POP"), (_SECOND, _variance(0))),
-    **dict.fromkeys(("VAR_SAMP", "VARIANCE", "VAR"), (_SECOND, _variance(1))),
-    **dict.fromkeys(("STDDEV_POP", "STDEVP"), (_SECOND, _deviation(0))),
-    **dict.fromkeys(("STDDEV_SAMP", "STDDEV", "STDEV"), (_SECOND, _deviation(1))),
+    "AVG": (_FIRST, _mean),
+    "VAR_POP": (_SECOND, _variance(0)),
+    "VAR_SAMP": (_SECOND, _variance(1)),
+    "STDDEV_POP": (_SECOND, _deviation(0)),
+    "STDDEV_SAMP": (_SECOND, _deviation(1)),
     "COVAR_POP": (_PAIRS, _covariance(0)),
     "COVAR_SAMP": (_PAIRS, _covariance(1)),
     "CORR": (_PAIRS, _correlation),
+}
+# The names of what is computed, of each kind.
+_COMPUTED: dict[Kind, Collection[str]] = {
+    Kind.COUNT: ("COUNT",),
+    Kind.SUM: ("SUM",),
+    Kind.MEAN: _MEANS,
+    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    Kind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
+    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }
 
 
