@@ -17,7 +17,7 @@ from streambound.boundedness.exact import NAME
 from streambound.boundedness.guards import judged
 from streambound.boundedness.having import condition, free
 from streambound.boundedness.questions import keyed
-from streambound.boundedness.unfolding import flattened, unfolded
+from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.formula import ALWAYS, AllOf, all_of
 from streambound.query.model import Attribute, Filter, Kind, Op, Query, Relation
@@ -214,9 +214,10 @@ def _seen_once(made: Statement) -> bool:
 
 def _remembered(made: Statement) -> bool:
     """Whether each key of groups or ranks, or each of different rows, must be remembered and can be seen."""
-    if len(made.blocks) != 1 or len(made.blocks[0].selections) != 1:
+    alone = without_partners(made)
+    if alone is None:
         return False
-    block, then = made.blocks[0], made.blocks[0].then
+    made, block, then = alone, alone.blocks[0], alone.blocks[0].then
     if isinstance(then, Grouping):
         if not condition(then, block.selections).visible or then.session is not None:
             return False
