@@ -26,6 +26,7 @@ from streambound.query.clock import (
     reads_clock,
 )
 from streambound.query.correlated import without_laterals, without_scalars
+from streambound.query.derived import ELEMENTS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
@@ -99,6 +100,27 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
     made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
     if (span := span_of(table)) is not None:
         made.meta["span"] = span
+    return made
+
+
+def with_elements(select: exp.Select) -> exp.Select:
+    """EXPLODE(x) and its like in a SELECT list: an element as a function of its row, as in FROM."""
+
+    def of(node: exp.Expr) -> exp.Expr:
+        named = str(node.this).upper() in ELEMENTS if isinstance(node, exp.Anonymous) else False
+        if not named and not isinstance(node, (exp.Unnest, exp.Explode, exp.ExplodeOuter, exp.Posexplode)):
+            return node
+        given = node.expressions if isinstance(node, (exp.Anonymous, exp.Unnest)) else [node.this]
+        made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+        made.meta.update(node.meta)
+        return made
+
+    shown = [item.transform(of) for item in select.expressions]
+    if all(one == other for one, other in zip(shown, select.expressions, strict=True)):
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("expressions", shown)
     return made
 
 
@@ -431,6 +453,7 @@ class Inliner:
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return self._first_in_time(select, names, where, firsts)
+        select = with_elements(select)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
         framed = False
