@@ -59,6 +59,7 @@ from streambound.query.parts import (
     statement_tree,
     unnested,
 )
+from streambound.query.patterns import as_window
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import Window, tabled
 from streambound.query.windows import called as called_window
@@ -100,6 +101,21 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
     made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
     if (span := span_of(table)) is not None:
         made.meta["span"] = span
+    return made
+
+
+def with_matches(select: exp.Select) -> exp.Select:
+    """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
+    match, from_ = select.args.get("match"), select.args.get("from_")
+    if not isinstance(match, exp.MatchRecognize) or from_ is None or select.args.get("joins"):
+        return select
+    table = as_window(match, from_.this)
+    if table is None:
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("match", None)
+    made.set("from_", exp.From(this=table))
     return made
 
 
@@ -411,6 +427,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
+        select = with_matches(select)
         self._missing += blockers.of_clauses(select, self._sql)
         from_ = select.args.get("from_")
         if from_ is None:
