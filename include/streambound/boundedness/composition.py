@@ -16,8 +16,8 @@ from dataclasses import replace
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.guards import judged
 from streambound.boundedness.having import condition, free
-from streambound.boundedness.questions import keyed
-from streambound.boundedness.unfolding import flattened, unfolded
+from streambound.boundedness.questions import distinct, keyed
+from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.formula import ALWAYS, AllOf, all_of
 from streambound.query.model import Attribute, Filter, Kind, Op, Query, Relation
@@ -73,6 +73,10 @@ def inherited(
         if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
             # What groups leave again can be final without them.
             return replace(found, final=found.final if _stays(relation.fed) else None)
+    if verdict.outcome is Outcome.UNBOUNDED and _told_by_the_last(statement, relation):
+        free = decide(_over_keys(statement, relation))
+        if free.bounded and all(reason.code != "unsatisfiable" for reason in free.reasons):
+            return verdict
     first = verdict.reasons[0]
     code = first.code if verdict.outcome is Outcome.UNKNOWN else "open-question"
     reason = replace(first, code=code, message=f"{_OPEN}: {first.message}")
@@ -214,9 +218,10 @@ def _seen_once(made: Statement) -> bool:
 
 def _remembered(made: Statement) -> bool:
     """Whether each key of groups or ranks, or each of different rows, must be remembered and can be seen."""
-    if len(made.blocks) != 1 or len(made.blocks[0].selections) != 1:
+    alone = without_partners(made)
+    if alone is None:
         return False
-    block, then = made.blocks[0], made.blocks[0].then
+    made, block, then = alone, alone.blocks[0], alone.blocks[0].then
     if isinstance(then, Grouping):
         if not condition(then, block.selections).visible or then.session is not None:
             return False
@@ -236,6 +241,37 @@ def _stays(made: Statement) -> bool:
     """Whether a group that is seen is always seen."""
     then = made.blocks[0].then
     return isinstance(then, Grouping) and condition(then, made.blocks[0].selections).monotone
+
+
+def _told_by_the_last(statement: Statement, relation: Relation) -> bool:
+    """Whether rows are kept by what LAG says of the row before: of a key's first row it says nothing.
+
+    So whether a row of a key is shown tells whether the key has been there.
+    """
+    made = relation.fed
+    if made is None or len(made.blocks) != 1 or len(statement.selections) != 1:
+        return False
+    then, outer = made.blocks[0].then, statement.selections[0]
+    if not isinstance(then, Framing) or statement.blocks[0].then is not None or outer.guards or outer.as_of:
+        return False
+    if [o.relation.name for o in outer.base.occurrences] != [relation.name]:
+        return False
+    asked = {a.column for atom in outer.atoms for a in atom.attributes}
+    read = {base for c in relation.columns if c.name in asked for base in c.of or (c.name,)}
+    own = [c.name for c in relation.columns if not c.of]
+    numbers = {v for n, s in enumerate(then.shown) if n < len(own) and own[n] in read for v in s.values}
+    plain = all(s.plain for n, s in enumerate(then.shown) if n < len(own) and own[n] in read)
+    last = all(then.functions[v].name == "LAG" and then.functions[v].partition for v in numbers)
+    keyed_rows = made.blocks[0].selections
+    return (
+        bool(numbers)
+        and plain
+        and last
+        and all(
+            judged(distinct(made, keyed_rows, then.functions[v].partition)).outcome is Outcome.UNBOUNDED
+            for v in numbers
+        )
+    )
 
 
 def _over_keys(statement: Statement, relation: Relation) -> Statement:

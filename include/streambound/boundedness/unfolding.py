@@ -65,11 +65,51 @@ def flattened(statement: Statement, relation: Relation) -> Statement | None:
     return _written_out(statement, relation, rows, exact=True)
 
 
+def without_partners(made: Statement) -> Statement | None:
+    """A statement of one selection: as it is where the sides of outer joins that may be missing are empty.
+
+    None where it is another union.
+    """
+    if len(made.blocks) != 1:
+        return None
+    (block,) = made.blocks
+    if len(block.selections) == 1:
+        return made
+    alone = [s for s in block.selections if s.guards and all(g.outer and g.negated for g in s.guards)]
+    fewest = min((len(s.base.occurrences) for s in alone), default=0)
+    alone = [s for s in alone if len(s.base.occurrences) == fewest]
+    if len(alone) != 1 or any(s.as_of for s in alone):
+        return None
+    missing = {o.relation.name for g in alone[0].guards for o in g.base.occurrences}
+    if missing & {o.relation.name for o in alone[0].base.occurrences}:
+        return None
+    return replace(made, blocks=(replace(block, selections=(replace(alone[0], guards=()),)),))
+
+
+def _left_out(made: Statement, kept: Statement) -> set[str]:
+    """The relations that must be empty for a statement to be another."""
+    every, left = ({o.relation.name for o in one.occurrences} for one in (made, kept))
+    return every - left
+
+
+def _read(statement: Statement, but: Relation) -> Iterator[str]:
+    """The relations that a statement reads, itself or by others than one that it is fed by."""
+    for relation in {o.relation.name: o.relation for o in statement.occurrences}.values():
+        if relation.name == but.name:
+            continue
+        if relation.fed is None:
+            yield relation.name
+        else:
+            yield from _read(relation.fed, but)
+
+
 def unfolded(statement: Statement, relation: Relation) -> Statement | None:
     """A statement whose answers are those of the statement where each key has one row; None where unknown."""
-    made = relation.fed
-    assert made is not None
-    if len(made.blocks) != 1 or len(made.blocks[0].selections) != 1:
+    assert relation.fed is not None
+    made = without_partners(relation.fed)
+    if made is None:
+        return None
+    if _left_out(relation.fed, made) & set(_read(statement, relation)):
         return None
     (block,) = made.blocks
     (selection,) = block.selections

@@ -72,7 +72,7 @@ _RANDOM = frozenset(
         "SHUFFLE",
     )
 )
-_ROWS = frozenset(
+ELEMENTS = frozenset(
     [
         *("EXPLODE", "EXPLODE_OUTER", "POSEXPLODE", "POSEXPLODE_OUTER", "INLINE", "INLINE_OUTER", "STACK"),
         *(
@@ -208,7 +208,7 @@ class Expressions(Scope):
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
             if _named(part) in SESSIONS:
                 raise blockers.blocker("a session without GROUP BY", part, self.sql)
-            if isinstance(part, exp.UDTF) or _named(part) in _ROWS:
+            if isinstance(part, exp.UDTF) or _named(part) in ELEMENTS:
                 what = f"{describe(part, self.sql)}, which makes several rows of one,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
             if isinstance(part, (exp.Tuple, exp.Star, exp.Placeholder, exp.Parameter, exp.Alias)):

@@ -26,6 +26,7 @@ from streambound.query.clock import (
     reads_clock,
 )
 from streambound.query.correlated import without_laterals, without_scalars
+from streambound.query.derived import ELEMENTS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
@@ -58,6 +59,7 @@ from streambound.query.parts import (
     statement_tree,
     unnested,
 )
+from streambound.query.patterns import as_window
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import Window, tabled
 from streambound.query.windows import called as called_window
@@ -118,6 +120,40 @@ def _correlated(condition: exp.Expr) -> bool:
     return any(
         stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
     )
+def with_matches(select: exp.Select) -> exp.Select:
+    """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
+    match, from_ = select.args.get("match"), select.args.get("from_")
+    if not isinstance(match, exp.MatchRecognize) or from_ is None or select.args.get("joins"):
+        return select
+    table = as_window(match, from_.this)
+    if table is None:
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("match", None)
+    made.set("from_", exp.From(this=table))
+    return made
+
+
+def with_elements(select: exp.Select) -> exp.Select:
+    """EXPLODE(x) and its like in a SELECT list: an element as a function of its row, as in FROM."""
+
+    def of(node: exp.Expr) -> exp.Expr:
+        named = str(node.this).upper() in ELEMENTS if isinstance(node, exp.Anonymous) else False
+        if not named and not isinstance(node, (exp.Unnest, exp.Explode, exp.ExplodeOuter, exp.Posexplode)):
+            return node
+        given = node.expressions if isinstance(node, (exp.Anonymous, exp.Unnest)) else [node.this]
+        made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+        made.meta.update(node.meta)
+        return made
+
+    shown = [item.transform(of) for item in select.expressions]
+    if all(one == other for one, other in zip(shown, select.expressions, strict=True)):
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("expressions", shown)
+    return made
 
 
 def with_top_one(select: exp.Select) -> exp.Select:
@@ -407,6 +443,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
+        select = with_matches(select)
         self._missing += blockers.of_clauses(select, self._sql)
         from_ = select.args.get("from_")
         if from_ is None:
@@ -449,6 +486,7 @@ class Inliner:
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return self._first_in_time(select, names, where, firsts)
+        select = with_elements(select)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
         framed = False
