@@ -510,9 +510,7 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
     except DataError:
         return None
     if kind == DATE:
-        return _Typed(
-            _cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE
-        )
+        return _Typed(_cast(exp.Literal.string(str(kind.decode(value))), "DATE"), DATE)
     return _Typed(_moment(_number(value)), TIMESTAMP)
 
 
