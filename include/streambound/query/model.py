@@ -261,6 +261,13 @@ class Relation:
         timed = self.column(self.timestamp).type.family is Family.TIMESTAMP
         return duration(self.allowed_lateness) if timed else 0
 
+    def most(self, ticks: int) -> int | None:
+        """The most rows at so many timestamps in a row; None where nothing is promised of it."""
+        bounds = [] if self.rate is None else [self.rate.most(ticks, self.tick)]
+        if self.max_rows_per_timestamp is not None:
+            bounds.append(ticks * self.max_rows_per_timestamp)
+        return min(bounds, default=None)
+
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)

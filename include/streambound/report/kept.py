@@ -11,8 +11,10 @@ from streambound.compiler import Planned
 from streambound.query.model import TICKS, Kind, Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
+from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.flow import Leaf, Node, nodes
 from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
@@ -21,13 +23,15 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 class What(Enum):
-    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered."""
+    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or changed."""
 
     TUPLES = "tuples"
     MATCHES = "matches"
     WINDOW = "window"
     ANSWERED = "answered"
     HELD = "held"
+    # By what is done to rows: groups, ranks, rows that wait for others.
+    ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -135,10 +139,24 @@ def explained(job: Planned) -> Explained:
     size = units_text(job.units) if job.units is not None else job.units_formula or ""
     if job.unplanned is not None:
         return Explained((), "", f"The verdict stands, but there is no plan to evaluate it: {job.unplanned}.")
+    if job.node is not None:
+        return Explained((_tree_words(job.node),), size)
     if job.units_formula is not None and not job.plans:
         said = f"The state is sized by the static relations when the query is run: {job.units_formula}."
         return Explained((), size, said)
     return Explained(tuple(map(plan_words, job.plans)), size, "" if job.plans else EMPTY)
+
+
+def _tree_words(node: Node) -> PlanWords:
+    """What is kept of a tree of rows that change: by its leaves, then by what is done to their rows."""
+    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    words = [plan_words(plan) for plan in plans]
+    kept = dict.fromkeys(kept for one in words for kept in one.kept)
+    filters = {alias: given for one in words for alias, given in one.filters.items()}
+    said = [Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1]) for one in operations(node)]
+    answer = "Where a row of these changes, its old answer is taken back and the new one is given."
+    query = plans[0].query
+    return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)
 
 
 def plan_words(plan: AnyPlan) -> PlanWords:

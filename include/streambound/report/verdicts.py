@@ -106,7 +106,7 @@ def plan_text(job: Planned) -> str:
     found = explained(job)
     if not found.parts:
         return found.sentence
-    if job.query is not None:
+    if job.query is not None or job.node is not None:
         return found.parts[0].text
     parts = [
         f"{number}. {part_text(query)}\n{_indented(words.text)}"

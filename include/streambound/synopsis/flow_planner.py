@@ -667,9 +667,8 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
     for alias, length in recent.items():
         relation = query.occurrence(alias).relation
         ticks = length // _tick(query, alias) + 1
-        found = [rate.most(ticks, _tick(query, alias)) for rate in relation.rates]
-        if found:
-            bounds.append(min(found))
+        if (most := relation.most(ticks)) is not None:
+            bounds.append(most)
         else:
             formula.append(f"{ticks} x rows of {relation.name} per timestamp")
     if len(bounds) == len(recent):
