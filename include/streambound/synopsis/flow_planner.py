@@ -31,6 +31,7 @@ from streambound.synopsis.flow import (
     Guarded,
     Hopped,
     Leaf,
+    LookedUp,
     Node,
     Ranked,
     Reads,
@@ -42,6 +43,7 @@ from streambound.synopsis.flow import (
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
+from streambound.synopsis.sizes import rows_within
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
 
@@ -594,6 +596,14 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
     lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    if isinstance(node.operation, LookedUp):
+        shown, width = node.operation.shown, len(node.inputs[0].outputs)
+        if all(shown[p] < width for p in positions):
+            return groups(node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions])
+        if lasting:
+            # What was looked up may be anything: a group for each row.
+            length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
+            return rows_within(node, length)
     if node.standing is None or (node.times and not lasting):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
     if not lasting:
