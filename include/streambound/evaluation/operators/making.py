@@ -8,8 +8,8 @@ from streambound.evaluation.operators.hops import Hops
 from streambound.evaluation.operators.joins import Joins, Meetings
 from streambound.evaluation.operators.operator import Operator
 from streambound.evaluation.operators.ranks import Ranks
-from streambound.evaluation.operators.versions import LastVersions
 from streambound.evaluation.operators.sessions import Sessions
+from streambound.evaluation.operators.versions import LastVersions
 from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 
