@@ -139,7 +139,7 @@ def _frame(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]
     if frame.rows:
         start = 0 if frame.before is None else max(0, place - frame.before)
         end = last if frame.after is None else min(last, place + frame.after)
-        return ordered[start : end + 1]
+        return ordered[start : max(start, end + 1)]
     start, end = _range(over, ordered, place, types)
     return ordered[start : end + 1]
 

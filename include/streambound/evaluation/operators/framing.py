@@ -1,19 +1,19 @@
 """What window functions say of the rows of a partition, in their order (see ``frames`` and ``timed_frames``).
 
-Rows are elements of a sequence in the order of OVER. Where what a function says depends on a row's own place (ROWS,
-LAG, ROW_NUMBER), equal rows are elements of their own; else an element has a count. A sequence may go on where
-another has been forgotten: then a function is given what it has to know of that, its *past*.
+Rows are elements of a sequence in the order of OVER. Where what a function says depends on a row's own place
+(ROWS, LAG, ROW_NUMBER), equal rows are elements of their own; else an element has a count. A sequence may go
+on where another has been forgotten: then a function is given what it has to know of that, its *past*.
 
-Frames are those of SQL: by number of rows; or by range, in which rows that the order does not tell apart are seen
-together. Of a range of a length NULL sees only NULL. The ends of frames only move on with the rows, so each row
-enters an accumulator once and leaves it once.
+Frames are those of SQL: by number of rows; or by range, in which rows that the order does not tell apart are
+seen together. Of a range of a length NULL sees only NULL. The ends of frames only move on with the rows, so
+each row enters an accumulator once and leaves it once.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -122,7 +122,7 @@ class Function:
         return Past(kept=self._empty(False) if summed else None)
 
     def forget(self, past: Past, found: Sequence[Element]) -> None:
-        """Add the next rows to the past; they end where others begin for the order, if that tells them apart."""
+        """Add the next rows to the past; rows that the order does not tell apart all at once."""
         if not self.endless:
             return
         for number, (key, row, count) in enumerate(found):
@@ -231,13 +231,15 @@ class Function:
         near = [places[n] for n in known]
         for number, at in enumerate(known):
             if before is not None:
-                lows[at] = known[0] + bisect_left(near, near[number] - self._length(before))
+                lows[at] = known[0] + bisect_left(near, near[number] - self.length(before))
             if after is not None:
-                highs[at] = known[0] + bisect_right(near, near[number] + self._length(after))
+                highs[at] = known[0] + bisect_right(near, near[number] + self.length(after))
         return lows, [max(low, high) for low, high in zip(lows, highs, strict=True)]
 
-    def _length(self, of: int) -> int:
+    def length(self, of: int) -> int:
         """A length of a range in the unit of what it is ordered by: of dates, days."""
+        if not self.over.order:
+            return of
         kind = self._types[self.over.order[0][0]]
         return of // _DAY if kind.family is Family.DATE and abs(of) >= _DAY else of
 
@@ -279,7 +281,7 @@ class Functions:
                 kind = one.type_of(types.__getitem__)
                 self._formulas.append(compiled(one.formula, columns, kind))
                 kinds.append(kind)
-                over = Over(**{**vars(over), "aggregate": of_column(one, len(kinds) - 1)})
+                over = replace(over, aggregate=of_column(one, len(kinds) - 1))
             made.append(over)
         self.all = [Function(over, kinds, time) for over in made]
         self.placed = any(one.placed for one in self.all)
