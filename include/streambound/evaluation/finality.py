@@ -65,7 +65,7 @@ def finals(
     query: Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The rows that are settled at each marker and were not before."""
-    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.sources}
+    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.scanned}
     seen.update({name: list(rows) for name, rows in static.items()})
     told: Counter[tuple[Any, ...]] = Counter()
     for batch in batches:
@@ -79,7 +79,7 @@ def finals(
 
 def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
     """The rows of the answer, each with whether it is settled."""
-    if any(one.name == CLOCK.name for one in query.sources):
+    if any(one.name == CLOCK.name for one in query.scanned):
         # Time alone takes rows back.
         return [(row, False) for block in query.blocks for row in done(block, _rows(block, seen))]
     return [pair for block in query.blocks for pair in _block(block, seen, now)]
