@@ -185,7 +185,9 @@ class _Select:
         ]
         self.dated = [a for a, name in self.relations.items() if world.time and name != "R"]
         if world.computed:
-            self.columns = [self._computed(c) if self.r.random() < world.computed else c for c in self.columns]
+            self.columns = [
+                self._computed(c) if self.r.random() < world.computed else c for c in self.columns
+            ]
 
     def _computed(self, column: _Column) -> _Column:
         """An expression in the place of a column; sometimes of the timestamp."""
