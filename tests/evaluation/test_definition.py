@@ -89,6 +89,12 @@ FIVE = [event(S, 1, 0, 3), event(S, 1, 0, 2), event(S, 2, 0, None), event(S, 2, 
         ("SELECT window(ts, 4, 2).start, COUNT(*) FROM S GROUP BY (window(ts, 4, 2))", {(-2, 2): 1, (0, 4): 1, (2, 3): 1, (4, 1): 1}),
         # Ties of ROW_NUMBER are broken by the row, NULL first.
         ("SELECT K, A FROM (SELECT K, A, ROW_NUMBER() OVER (PARTITION BY K ORDER BY ts DESC) AS n FROM S) q WHERE n = 1", {(0, None): 1, (1, 2): 1}),
+        ("SELECT A FROM S ORDER BY A NULLS LAST LIMIT 1", {(2,): 1}),
+        ("SELECT A FROM S ORDER BY A DESC NULLS FIRST LIMIT 1", {(None,): 1}),
+        ("SELECT A, ts FROM S ORDER BY ts, A LIMIT 2 OFFSET 1", {(3, 1): 1, (None, 2): 1}),
+        ("SELECT NTILE(2) OVER (ORDER BY ts, A) FROM S", {(1,): 3, (2,): 2}),
+        # Groups of a constant are groups: of no rows there is none.
+        ("SELECT 5, COUNT(*) FROM T GROUP BY 1", {}),
         ("SELECT A, COUNT(*) OVER (ORDER BY A RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) FROM S", {(None, 1): 1, (2, 1): 3, (3, 4): 1}),
     ],
 )  # fmt: skip
