@@ -30,10 +30,15 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     for part in partitions(rows, then.partition):
         ordered = in_order(part, then.order)
         ranks = [rank_of(then.function, ordered, then.order, place) for place in range(len(ordered))]
-        kept += [pair for pair in zip(ordered, ranks, strict=True) if HOLDS[then.op](pair[1], then.limit)]
+        kept += [pair for pair in zip(ordered, ranks, strict=True) if is_kept(then, pair[1])]
     pairs = [(row.values, (rank,)) for row, rank in kept]
     for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
         yield Row(values, row.moment)
+
+
+def is_kept(then: Ranking, rank: int) -> bool:
+    """Whether rows of a rank are among the answers."""
+    return rank > then.above and bool(HOLDS[then.op](rank, then.limit))
 
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:

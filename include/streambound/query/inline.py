@@ -31,7 +31,16 @@ from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.fed import fed_relation
-from streambound.query.grouped import Asked, framing, grouping, having_of, on_keys, ranked, values_in
+from streambound.query.grouped import (
+    Asked,
+    framing,
+    grouping,
+    having_of,
+    on_keys,
+    ordering,
+    ranked,
+    values_in,
+)
 from streambound.query.model import Column, Kind, Op, Relation
 from streambound.query.names import Names, Substitution
 from streambound.query.nested import is_path
@@ -1076,7 +1085,7 @@ class Inliner:
         self, node: exp.Expr, names: Names, asked: Asked, items: list[tuple[str, str, exp.Expr]]
     ) -> tuple[tuple[int, bool], ...]:
         clause = node.args.get("order")
-        made = []
+        made: list[tuple[exp.Expr, exp.Expr]] = []
         for one in () if clause is None else clause.expressions:
             of = one.this
             if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
@@ -1084,8 +1093,8 @@ class Inliner:
             of = self._aliased(of, names, items)
             while isinstance(of, exp.Paren):
                 of = of.this
-            made.append((asked.output(of), bool(one.args.get("desc"))))
-        return tuple(made)
+            made.append((one, of))
+        return ordering(made, asked)
 
     def _limited(
         self, rows: tuple[Rows, ...], node: exp.Expr, names: Names | None = None
@@ -1107,7 +1116,8 @@ class Inliner:
         if offset is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
             self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
             return ()
-        most = int(count.name) + (0 if first is None else int(first.name))
+        above = 0 if first is None else int(first.name)
+        most = int(count.name) + above
         single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
         if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
             items = names.items(node)
@@ -1118,7 +1128,7 @@ class Inliner:
             keys = tuple(
                 n for key in limit.expressions for n in asked.spread(self._aliased(key, names, items))
             )
-            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, ()), shown)
+            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, (), above=above), shown)
             return (Rows(False, self._parts(names, asked.outputs, where), done),)
         if limit.expressions:
             self._missing.append(blockers.blocker("LIMIT ... BY of groups", limit, self._sql))
@@ -1136,7 +1146,7 @@ class Inliner:
                 blockers.blocker("ORDER BY of what is not shown, with LIMIT", node.args["order"], self._sql)
             )
             return ()
-        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, (), above=above), shown)
         return (Rows(False, self._parts(around, asked.outputs, []), done),)
 
     def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:

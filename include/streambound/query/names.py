@@ -291,6 +291,18 @@ class Names:
         owners = (table for table in part.tables if table.args["alias"].name == found.table)
         return any(self.inliner.relation_of(table).timestamp == found.name for table in owners)
 
+    def nullable(self, node: exp.Expr) -> bool:
+        """Whether an expression may be NULL; of a column its relation tells."""
+        at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
+        if at is None or any(side.startswith(("LEFT", "RIGHT", "FULL", "ASOF")) for side in self.sides):
+            return True
+        for part in self.sources[at[0]].parts:
+            found = part.columns[at[1]].value
+            column = self.inliner.column_of(found) if isinstance(found, exp.Column) else None
+            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
+                return True
+        return False
+
     def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
         """Which column of a source is the timestamp of its stream, under another name."""
         wanted = (table.args["alias"].name, name)
