@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +119,11 @@ def _refuse_memory(options: argparse.Namespace) -> None:
 
 
 def _run_corpus(path: Path, engine: str) -> int:
-    from streambound.query.corpus import read_corpus
+    from streambound.query.corpus import queries_of, read_corpus
 
+    lines = chain.from_iterable(map(queries_of, read_corpus(path)))
     codes = [0]
-    for found, code in _corpus_answers(read_corpus(path), engine):
+    for found, code in _corpus_answers(lines, engine):
         print(json.dumps(found, ensure_ascii=False), flush=True)
         codes.append(code)
     return max(codes)

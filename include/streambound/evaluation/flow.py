@@ -109,13 +109,21 @@ def added(changes: Iterable[Changes]) -> dict[Row, int]:
     return {row: count for row, count in total.items() if count}
 
 
+def fed_batch(leaf: Leaf, given: Batch, fed: Mapping[str, Changes]) -> Batch:
+    """A batch with the changes of the rows that a leaf is fed with."""
+    columns = {o.relation.name: [c.name for c in o.relation.columns] for o in leaf.statement.occurrences}
+    tuples, weights = dict(given.tuples), dict(given.weights)
+    for name, changes in fed.items():
+        tuples[name] = [dict(zip(columns[name], row, strict=True)) for row in changes]
+        weights[name] = list(changes.values())
+    return replace(given, tuples=tuples, weights=weights)
+
+
 class BatchLeaf:
     """The rows of a leaf from the tuples of each marker."""
 
     def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
-        self.engine = StatementPass(leaf.statement, leaf.parts, static)
-        relations = {o.relation.name: o.relation for o in leaf.statement.occurrences}
-        self.columns = {name: [c.name for c in relations[name].columns] for name, _ in leaf.fed}
+        self.leaf, self.engine = leaf, StatementPass(leaf.statement, leaf.parts, static)
 
     @property
     def stored(self) -> int:
@@ -124,11 +132,7 @@ class BatchLeaf:
 
     def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
         """The changes of the rows at a marker."""
-        tuples, weights = dict(given.tuples), dict(given.weights)
-        for name, changes in fed.items():
-            tuples[name] = [dict(zip(self.columns[name], row, strict=True)) for row in changes]
-            weights[name] = list(changes.values())
-        return self.engine.step(replace(given, tuples=tuples, weights=weights))
+        return self.engine.step(fed_batch(self.leaf, given, fed))
 
     def dump(self) -> Any:
         """What the parts keep, as text."""

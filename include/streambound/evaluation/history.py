@@ -19,7 +19,7 @@ from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, outside_day
 from streambound.query.files import footers, parquet_file
-from streambound.query.model import Relation
+from streambound.query.model import Kind, Relation
 from streambound.query.partitions import (
     Listing,
     Partition,
@@ -50,7 +50,7 @@ def history_batches(
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
     """
     refuse_uncounted(query)
-    relations = {o.relation.name: _needed(query, o.relation) for o in query.arriving}
+    relations = {r.name: _needed(query, r) for r in query.scanned if r.kind is not Kind.STATIC}
     chosen = Range(first, last)
     found = {
         name: {part.name: part for part in choose_partitions(relation, chosen)}
@@ -79,7 +79,7 @@ def static_history(query: Statement, listing: Listing | None = None) -> dict[str
 
     ``listing`` finds their files; by default the folders are looked at.
     """
-    relations = {o.relation.name: o.relation for o in query.statics}
+    relations = {r.name: r for r in query.scanned if r.kind is Kind.STATIC}
     return {
         name: [row for part in (listing or find_partitions)(r) for row in rows_of(r, part)]
         for name, r in relations.items()

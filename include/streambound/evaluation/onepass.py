@@ -116,7 +116,7 @@ class OnePass:
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
-        arriving = {s.alias: self._arriving(s, batch) for s in self.plan.streams}
+        arriving = {s.alias: self.arriving(s, batch) for s in self.plan.streams}
         if self.plan.timed:
             return self.take(batch.moment, arriving, batch.partition)
         if self.plan.stateless:
@@ -127,7 +127,8 @@ class OnePass:
                 table.add(match.values, match.weight)
         return self.advance(summary)
 
-    def _arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
+    def arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
+        """The tuples of an occurrence that count, with their weights."""
         name = self.query.occurrence(synopsis.alias).relation.name
         stamps, rows = {synopsis.alias: batch.moment}, batch.tuples.get(name, ())
         own = [a.column for a in self.query.weighing(synopsis.alias)]

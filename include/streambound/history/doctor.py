@@ -166,7 +166,7 @@ def _reads(found: Draft | StreamboundError) -> Iterator[tuple[Relation, frozense
     """The relations of a query, each with the columns that it reads."""
     if isinstance(found, Draft):
         statement = found.statement
-        for relation in {o.relation.name: o.relation for o in statement.occurrences}.values():
+        for relation in statement.scanned:
             stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
             yield relation, frozenset(relation.stored(statement.columns(relation.name))) | stamp
 
@@ -333,7 +333,7 @@ def _diagnosis(
             job = prepare(found, Range(), {}) if all(one.shares for one in mine) else None
         except StreamboundError as error:
             findings.append(_finding("run", error))
-    arriving = {o.relation.name for o in found.statement.arriving}
+    arriving = {r.name for r in found.statement.scanned if r.kind is not Kind.STATIC}
     shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.shares]
     known = _known(name, job, checkpoints)
     anew = (share for stream, share in shares if (stream, share.partition, share.identity) not in known)

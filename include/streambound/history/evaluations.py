@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from streambound.evaluation.events import Encoded
+from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import AnyPass, OnePass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history import states
 from streambound.history.matches import ArrayJoin
-from streambound.synopsis.plan import Plan
+from streambound.synopsis.plan import Plan, Streams
 from streambound.synopsis.row_join import Row, RowJoin
 from streambound.synopsis.serial import table_of
+from streambound.synopsis.state import Table
 from streambound.tasks.relations import arrivals, counted_rows
 
 E = TypeVar("E", bound=AnyPass)
@@ -43,6 +44,7 @@ def moment_of(step: Step) -> tuple[bool, int]:
 
 # There is no answer before anything came.
 NOTHING: Mapping[Row, int] = {}
+NOTHING_COMES = Batch(None, {})
 
 
 class Evaluation(Protocol):
@@ -174,11 +176,40 @@ class PlanEvaluation(ByEngine[OnePass]):
             yield Step(None, partial(self._merged, given))
 
     def _merged(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        return self.engine.advance(self._summary(given))
+
+    def _summary(self, given: Mapping[str, bytes]) -> dict[Streams, Table]:
         summary = self.engine.state.fresh()
         for streams, table in summary.items():
             alias = min(streams)
             if alias in given:
                 summary[streams] = table_of(table.cells, table.ring, alias, json.loads(given[alias]))
+        return summary
+
+
+class FedEvaluation(PlanEvaluation):
+    """The evaluation of a plan some of whose streams are rows of sub-queries; it does not step through time.
+
+    ``fed`` are those that came since the last step.
+    """
+
+    fed = NOTHING_COMES
+
+    def __init__(self, plan: Plan, static: Static, order: Order) -> None:
+        super().__init__(plan, static, order, totalled=False)
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The one step of a partition."""
+        yield Step(None, partial(self._fed, given))
+
+    def _fed(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        batch, self.fed = self.fed, NOTHING_COMES
+        if self.plan.stateless:
+            return self.engine.step(batch)
+        summary = self._summary(given)
+        for synopsis in self.plan.streams:
+            for match in self.engine.arriving(synopsis, batch):
+                summary[frozenset((synopsis.alias,))].add(match.values, match.weight)
         return self.engine.advance(summary)
 
 

@@ -19,7 +19,7 @@ from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers
-from streambound.query.model import Relation
+from streambound.query.model import Kind, Relation
 from streambound.query.partitions import (
     Listing,
     Partition,
@@ -274,12 +274,7 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
     for task in tasks:
         for stream, files in task.shares or ((task.stream, task.files),):
             statements = {name: _planned(jobs[name]) for name in task.queries - set(found)}
-            relations = {
-                name: o.relation
-                for name, s in statements.items()
-                for o in s.arriving
-                if o.relation.name == stream
-            }
+            relations = {name: r for name, s in statements.items() for r in s.scanned if r.name == stream}
             relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
                 continue
@@ -312,8 +307,7 @@ def _faults(
 
 
 def _relations(query: Statement, static: bool) -> list[Relation]:
-    found = query.statics if static else query.arriving
-    return list({o.relation.name: o.relation for o in found}.values())
+    return [relation for relation in query.scanned if (relation.kind is Kind.STATIC) is static]
 
 
 def _static_files(query: Statement, listing: Listing | None) -> tuple[Static, ...]:
@@ -354,7 +348,9 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
         if job.cogroup is not None:
             continue
         for relation in _relations(job.plan.statement, static=False):
-            about[relation.name] = (relation, job.key)
+            known = about.get(relation.name)
+            whole = relation if known is None else known[0].with_computed(relation)
+            about[relation.name] = (whole, job.key)
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers.setdefault(stream, []).append(reader)
     return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}

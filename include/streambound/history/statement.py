@@ -13,6 +13,7 @@ from heapq import merge
 from itertools import groupby
 
 from streambound.approximate.plan import MemoryPlan
+from streambound.evaluation.events import Batch
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed, united
 from streambound.history import states
@@ -21,6 +22,7 @@ from streambound.history.ending import EndingEvaluation
 from streambound.history.evaluations import (
     NOTHING,
     Evaluation,
+    FedEvaluation,
     FilterEvaluation,
     PartEvaluation,
     PlanEvaluation,
@@ -74,6 +76,8 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
         return MemoryEvaluation(plan, order)
     if isinstance(plan, EndingPlan):
         return EndingEvaluation(plan, static, order)
+    if part.fed:
+        return FedEvaluation(plan, static, order)
     if plan.stateless and not alone:
         return FilterEvaluation(plan)
     if counts_only(plan):
@@ -110,6 +114,12 @@ class StatementEvaluation:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
         return summed(step.take() for step in self.steps(partition, given))
+
+    def feed(self, batch: Batch) -> None:
+        """Take in rows of sub-queries, with the next share."""
+        for evaluation in self.evaluations.values():
+            if isinstance(evaluation, FedEvaluation):
+                evaluation.fed = batch
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The steps of all parts with the same moment as one, in order of time."""

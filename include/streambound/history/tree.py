@@ -15,12 +15,13 @@ from heapq import merge
 from itertools import groupby
 from typing import Any, Protocol
 
-from streambound.evaluation.events import Encoded
-from streambound.evaluation.flow import Tree
+from streambound.evaluation.events import Batch, Encoded
+from streambound.evaluation.flow import Tree, fed_batch
 from streambound.evaluation.operators.operator import Changes
 from streambound.evaluation.order import Order
 from streambound.history import states
-from streambound.history.evaluations import Evaluation, Step, moment_of
+from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of
+from streambound.synopsis.flow import Leaf
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import canonical
 from streambound.tasks.plans import StatementPlan
@@ -34,12 +35,16 @@ class LeafEvaluation(Evaluation, Protocol):
 
     order: Order
 
+    def feed(self, batch: Batch) -> None:
+        """Take in rows of sub-queries, with the next share."""
+
 
 @dataclass
 class _Rows:
-    """The rows of a leaf."""
+    """The rows of a leaf; of what it is fed with all there is comes with its own share, if it has one."""
 
     number: int
+    leaf: Leaf
     evaluation: LeafEvaluation
 
     @property
@@ -50,6 +55,9 @@ class _Rows:
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
         """The changes of its rows."""
         made = given.get(self.number)
+        if any(fed.values()):
+            self.evaluation.feed(fed_batch(self.leaf, NOTHING_COMES, fed))
+            made = made or partial(self.evaluation.advance, "", {})
         return {} if made is None else {row: count for row, count in made().items() if count}
 
     def dump(self) -> Any:
@@ -79,8 +87,13 @@ class TreeEvaluation:
         assert plan.node is not None
         self.leaves = [leaf_of(leaf, static) for leaf in plan.leaves]
         # A tree asks for its leaves in the order in which the plan has them.
-        waiting = (_Rows(number, leaf) for number, leaf in enumerate(self.leaves))
-        self.tree: Tree[Given] = Tree(plan.node, lambda _: next(waiting))
+        waiting = enumerate(self.leaves)
+
+        def rows(leaf: Leaf) -> _Rows:
+            number, evaluation = next(waiting)
+            return _Rows(number, leaf, evaluation)
+
+        self.tree: Tree[Given] = Tree(plan.node, rows)
         self.initial = self.tree.begin({})
         self.peak_units = self.units
 

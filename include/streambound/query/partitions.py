@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import DataError, meant
-from streambound.query.model import TABLE, TICKS, Relation
+from streambound.query.model import TABLE, TICKS, Kind, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Family
 
@@ -212,9 +212,8 @@ def one_key(statement: Statement) -> str | None:
             declared whose intervals may lie in several partitions, each of which is counted by itself.
     """
     refuse_uncounted(statement)
-    keys = {
-        o.relation.name: o.relation.history.partition_by for o in statement.arriving if o.relation.history
-    }
+    arriving = (r for r in statement.scanned if r.kind is not Kind.STATIC)
+    keys = {relation.name: relation.history.partition_by for relation in arriving if relation.history}
     if len(set(keys.values())) > 1:
         listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
         raise DataError(
@@ -232,7 +231,7 @@ def refuse_uncounted(statement: Statement) -> None:
     Raises:
         DataError: naming the stream.
     """
-    for relation in {o.relation.name: o.relation for o in statement.arriving}.values():
+    for relation in (r for r in statement.scanned if r.kind is not Kind.STATIC):
         history, rate = relation.history, relation.rate
         if history is not None:
             refuse_promises(statement, relation)

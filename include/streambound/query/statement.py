@@ -187,6 +187,15 @@ class Statement:
         return tuple(found.values())
 
     @property
+    def scanned(self) -> tuple[Relation, ...]:
+        """The same with all columns that are computed from theirs, wherever they are read."""
+        found: dict[str, Relation] = {}
+        for relation in (o.relation for o in self.occurrences):
+            for one in (relation,) if relation.fed is None else relation.fed.scanned:
+                found[one.name] = found[one.name].with_computed(one) if one.name in found else one
+        return tuple(found.values())
+
+    @property
     def plain(self) -> bool:
         """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
         return all(block.plain for block in self.blocks) and not any(o.relation.fed for o in self.occurrences)
@@ -226,7 +235,7 @@ class Statement:
                 mentioned.update(a for a in (one.left, one.right) if a is not None)
             mentioned.update(selection.base.projected)
             found.update(a.column for a in mentioned if a.occurrence in aliases)
-        return frozenset(found)
+        return frozenset(found).union(*(inner.columns(relation) for inner in self._inner))
 
     def reads(self, relation: Relation) -> frozenset[str]:
         """The columns of a relation that are mentioned, with those that they are computed from."""
@@ -235,9 +244,15 @@ class Statement:
     @property
     def timed(self) -> bool:
         """Whether conditions compare application timestamps."""
-        return any(
+        return any(inner.timed for inner in self._inner) or any(
             s.base.is_timestamp(a) for s in self.selections for x in atoms_of(s.formula) for a in x.attributes
         )
+
+    @property
+    def _inner(self) -> tuple[Statement, ...]:
+        """The sub-queries that are not written out."""
+        found = {o.relation.name: o.relation.fed for o in self.occurrences if o.relation.fed is not None}
+        return tuple(found.values())
 
     def reads_time(self, relation: Relation) -> bool:
         """Whether the answer depends on the application timestamps of a relation.
@@ -253,4 +268,5 @@ class Statement:
                 for block in self.blocks
                 for s in block.selections
             )
+            or any(inner.reads_time(relation) for inner in self._inner)
         )

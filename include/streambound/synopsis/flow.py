@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Atom, Attribute, Term
+from streambound.query.model import Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -172,6 +172,8 @@ class Grouped:
     reads: tuple[Reads, ...]
     # The types of the outputs.
     kinds: tuple[Type, ...]
+    # The keys of the one group that there is without any row: constants, if ``then`` groups by nothing.
+    alone: tuple[Value | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -274,15 +276,25 @@ class LookedUp:
 
 
 @dataclass(frozen=True)
-class Joined:
-    """The rows of all inputs together that meet conditions: see ``evaluation.operators.joins``.
+class Side:
+    """A side of a join of rows that change: the columns of its rows, and until when a row is kept."""
 
-    ``columns`` are those of the rows of each input, ``shown`` what is shown of the joined ones.
+    columns: tuple[Attribute, ...]
+    times: Times = field(default_factory=Times)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rows of all inputs that meet conditions: see ``evaluation.operators.joins``.
+
+    ``shown`` is what is shown of the rows together; or (``matched`` is not None) the first columns of the rows of
+    the first side that meet some of the second, or none.
     """
 
-    columns: tuple[tuple[Attribute, ...], ...]
-    where: tuple[Atom, ...]
+    sides: tuple[Side, ...]
+    where: tuple[Formula, ...]
     shown: tuple[Term, ...]
+    matched: bool | None = None
 
 
 @dataclass(frozen=True)

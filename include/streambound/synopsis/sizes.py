@@ -125,9 +125,8 @@ def _of_part(query: Query, length: int) -> Size:
         names = " and ".join(o.relation.name for o in streams)
         return Size(None, f"{max(ticks, default=1)} x joined rows of {names} per timestamp")
     (stream,) = streams
-    rates = [rate.most(ticks[0], _tick(query, stream.alias)) for rate in stream.relation.rates]
-    if rates:
-        return Size(min(rates))
+    if (most := stream.relation.most(ticks[0])) is not None:
+        return Size(most)
     return Size(None, f"{ticks[0]} x rows of {stream.relation.name} per timestamp")
 
 

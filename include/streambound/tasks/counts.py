@@ -23,8 +23,9 @@ Columns = list[pa.Array]
 def counts_only(plan: Plan) -> bool:
     """Whether all that a plan keeps are counts by the values of keys, each of so many rows."""
     cells = [cell for synopsis in plan.synopses for cell in synopsis.cells]
+    fed = any(o.relation.fed for o in plan.query.occurrences)
     return (
-        not (plan.timed or plan.empty or plan.query.ring.idempotent or plan.query.weight)
+        not (fed or plan.timed or plan.empty or plan.query.ring.idempotent or plan.query.weight)
         and bool(plan.synopses)
         and all(key.points is None for cell in cells for key in cell.keys)
         and not any(cell.extrema or cell.follow or cell.unequal for cell in cells)

@@ -38,8 +38,13 @@ class PartPlan:
     @property
     def shares(self) -> dict[str, Relation]:
         """The stream of each share that it takes of a partition."""
-        found = {s.alias: self.plan.query.occurrence(s.alias) for s in self.plan.streams}
-        return {self.label + alias: occurrence.relation for alias, occurrence in found.items()}
+        found = {s.alias: self.plan.query.occurrence(s.alias).relation for s in self.plan.streams}
+        return {self.label + alias: relation for alias, relation in found.items() if relation.fed is None}
+
+    @property
+    def fed(self) -> bool:
+        """Whether some of its streams are the rows of sub-queries, which are known where it is evaluated."""
+        return len(self.shares) < len(self.plan.streams)
 
     def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """Of the shares of all parts those of this one, by alias."""

@@ -67,11 +67,18 @@ def statement_readers(
     """
     found = []
     for part in plan.parts:
+        if part.fed and part.plan.stateless:
+            continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
+            if part.label + reader.alias not in part.shares:
+                continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)
-            found.append((stream, replace(reader, alias=alias, outputs=outputs, columns=columns)))
+            # A sub-query has a name of its own.
+            query = replace(reader.query, name=plan.statement.name)
+            made = replace(reader, query=query, alias=alias, outputs=outputs, columns=columns)
+            found.append((stream, made))
     return [*found, *_checking(plan)]
 
 
@@ -80,13 +87,14 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
     for key, relation in plan.checked.items():
         query, alias = next(
             (s.base, o.alias)
-            for s in plan.statement.selections
-            for o in s.base.occurrences
+            for statement in (plan.statement, *(leaf.statement for leaf in plan.leaves))
+            for s in statement.selections
+            for o in s.occurrences
             if o.relation.name == relation.name
         )
         columns = tuple(sorted(plan.statement.reads(relation)))
         whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
-        reader = Reader(query, key, columns, whole, ())
+        reader = Reader(replace(query, name=plan.statement.name), key, columns, whole, ())
         yield relation.name, replace(reader, columns=_read(plan.statement, reader))
 
 

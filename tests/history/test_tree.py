@@ -1,0 +1,129 @@
+"""Groups, ranks, guards and their like over partitions: the changes of the definition, however history is cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.beyond import TIME, Beyond, statements_beyond
+from tests.spark import histories
+from tests.spark.histories import Registered
+from tests.spark.moments import last_boundary
+from tests.spark.nights import from_scratch, left, night
+
+from streambound.compiler import compile
+from streambound.errors import StreamboundError
+from streambound.evaluation.events import batches, timed
+from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.reference import initial, reference
+from streambound.query.catalog import Catalog
+from streambound.query.corpus import CorpusLine
+from streambound.query.model import Kind
+from streambound.query.parse import defined
+from streambound.query.statement import Statement
+from streambound.tasks.emit import TOTAL
+
+Rows = list[dict[str, Any]]
+Changes = dict[str, Counter[tuple[Any, ...]]]
+
+
+def planned(line: CorpusLine) -> Statement:
+    """The statement of a line; the test is abandoned if it is not evaluated (tests/evaluation holds when)."""
+    assert line.catalog is not None
+    try:
+        made = compile(line.sql, line.catalog, line.id)
+        assume(made.verdict.bounded and made.unplanned is None)
+        for _ in statement_pass(made.statement, {}).run(batches(made.statement, line.events)):
+            pass
+        return defined(line.sql, line.catalog, line.id, line.dialect)
+    except StreamboundError:
+        assume(False)
+        raise
+
+
+def cut(data: st.DataObject, statement: Statement, events: Sequence[Any]) -> list[Rows]:
+    """The events in partitions; what has one timestamp stays together."""
+    parts: list[Rows] = [[]]
+    before = None
+    for event in events:
+        apart = TIME not in event or event[TIME] != before
+        if parts[-1] and apart and len(parts) < 6 and data.draw(st.integers(0, 3)) == 0:
+            parts.append([])
+        parts[-1].append(dict(event))
+        before = event.get(TIME)
+    return parts
+
+
+def write(catalog: Catalog, part: int, rows: Rows, folder: Path) -> None:
+    """The rows of every stream as a partition."""
+    for relation in (r for r in catalog.relations if r.kind is not Kind.STATIC):
+        mine = [row for row in rows if row["stream"] == relation.name]
+        histories.write(relation, mine, folder, part)
+
+
+def encoded(statement: Statement, row: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(kind.encode(value) for (_, kind), value in zip(statement.outputs, row, strict=True))
+
+
+def expected(statement: Statement, parts: list[Rows]) -> Changes:
+    """What the definition says is new in each partition."""
+    every = [(str(number), row) for number, rows in enumerate(parts) for row in rows]
+    place = {row[TIME] if timed(statement) else at: number for at, (number, row) in enumerate(every)}
+    found: Changes = {}
+    for answers in reference(statement, batches(statement, [row for _, row in every]), {}):
+        for one in answers:
+            found.setdefault(place[one.marker], Counter())[encoded(statement, one.row)] += one.count
+    return standing(found)
+
+
+def standing(found: Changes) -> Changes:
+    kept = {part: Counter({row: n for row, n in rows.items() if n}) for part, rows in found.items()}
+    return {part: rows for part, rows in kept.items() if rows}
+
+
+def rows_in(statement: Statement, file: Path) -> Counter[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in pq.ParquetFile(file).read().columns]
+    return Counter({encoded(statement, row): int(n) for *row, n in zip(*columns, strict=True)})
+
+
+def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
+    """Night by night the changes are the definition's; state and answer do not depend on the cut."""
+    line = case.line if isinstance(case, Beyond) else case
+    statement, query = planned(line), Registered("q", line.sql)
+    assert line.catalog is not None
+    boundaries = []
+    for parts in (cut(data, statement, line.events), cut(data, statement, line.events)):
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            catalog = histories.placed(line.catalog, folder)
+            for number, rows in enumerate(parts):
+                write(line.catalog, number, rows, folder)
+                answer = night([query], catalog, folder / "nightly")["q"]
+                assert answer.error is None, answer.error
+            assert left(folder / "nightly", "q") == from_scratch([query], catalog, folder / "whole")["q"]
+            changes = expected(statement, parts)
+            out = folder / "nightly" / "answers" / "q"
+            files = {file.parent.name.partition("=")[2]: file for file in out.glob("*=*/*.parquet")}
+            assert {part: rows_in(statement, file) for part, file in files.items()} == changes, case
+            total = Counter({encoded(statement, one.row): one.count for one in initial(statement, {})})
+            for rows in changes.values():
+                total.update(rows)
+            total = Counter({row: n for row, n in total.items() if n})
+            assert rows_in(statement, out / TOTAL) == total
+            assert (answer.answer_rows, answer.answer_count) == (len(total), sum(total.values()))
+            boundaries.append(last_boundary(folder / "nightly"))
+    assert boundaries[0]["state"] == boundaries[1]["state"], case
+    assert boundaries[0] == boundaries[1], case
+
+
+@settings(max_examples=settings.default.max_examples)
+@given(statements_beyond(), st.data())
+def test_random_statements(case: Beyond, data: st.DataObject) -> None:
+    agrees(data, case)
