@@ -86,10 +86,11 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
     """Readers of what no part needs: they have only the catalog's promises checked."""
     for key, relation in plan.checked.items():
         query, alias = next(
-            (s.base, o.alias)
+            (base, o.alias)
             for statement in (plan.statement, *(leaf.statement for leaf in plan.leaves))
             for s in statement.selections
-            for o in s.occurrences
+            for base in (s.base, *(guard.base for guard in s.guards))
+            for o in base.occurrences
             if o.relation.name == relation.name
         )
         columns = tuple(sorted(plan.statement.reads(relation)))

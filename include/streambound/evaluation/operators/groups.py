@@ -1,8 +1,8 @@
 """GROUP BY: aggregates of the rows of each group, as they change (docs/theory.md, Theorems L, M and D).
 
-Of a group there is kept how many rows it has, and what each aggregate keeps of them. A group that has changed
-takes its old row back and gives the new one. Where a key is a time, a group of which no row comes any more is
-forgotten, and its row stays.
+Of a group there is kept how many rows it has, if rows are taken back, and what each aggregate keeps of them. A
+group that has changed takes its old row back and gives the new one. Where a key is a time, a group of which no
+row comes any more is forgotten, and its row stays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streambound.synopsis.serial import decoded, plain
 
 @dataclass
 class _Group:
-    """The number of rows from each input, and what the aggregates keep."""
+    """The number of rows from each input (1 if none is taken back), and what the aggregates keep."""
 
     counts: list[int]
     kept: list[Accumulator]
@@ -76,6 +76,8 @@ class Groups(Operator):
                 counts = one.kind is Kind.COUNT
                 formula = f"CASE WHEN ({one.formula}) IS NOT NULL THEN 1 END" if counts else one.formula
                 made.append((number, compiled(formula, named, one.type_of(operation.kinds.__getitem__))))
+        # Weights that are sums say nothing of how many rows there are.
+        self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
         keys = list(zip(operation.keys, types[0], strict=False))
         self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
@@ -104,7 +106,9 @@ class Groups(Operator):
                 if key not in before:
                     before[key] = self._standing(key)
                 group = self._group(key)
-                group.counts[number] += count
+                # How many rows there were says nothing where the best of them is all that comes.
+                if self.counted[number]:
+                    group.counts[number] = group.counts[number] + count if self.retracts[number] else 1
                 for place, factor in self.takers[number]:
                     kept = group.kept[place]
                     if factor is None:
