@@ -9,12 +9,18 @@ True
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from random import Random
 from typing import Any
 
+import duckdb
 from hypothesis import strategies as st
 
 from streambound.query.catalog import catalog_from_mapping
@@ -50,6 +56,21 @@ class Beyond:
     def streams(self) -> dict[str, dict[str, str]]:
         """The types of the columns of each stream."""
         return {name: body["columns"] for name, body in self.line.streams.items()}
+
+    def later(self, seed: int, events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Events that may come after others: at later times, of any values."""
+        r = Random(seed)
+        texts = [event[TIME] for event in events if TIME in event]
+        found = []
+        moment = 0
+        for _ in range(r.randint(1, 4)):
+            name = r.choice(list(self.streams))
+            row = {"stream": name, **_row(r, self.line.streams[name])}
+            if TIME in row:
+                moment += r.choice([0, 1, 1, 2, 5]) or (not moment)
+                row[TIME] = _after(texts[-1] if texts else 0, moment)
+            found.append(row)
+        return found
 
     def __repr__(self) -> str:
         return f"beyond({self.line.id}): {self.line.sql}"
@@ -145,7 +166,7 @@ class _World:
         for _ in range(r.randint(3, 12)):
             moment += r.choice([0, 0, 1, 1, 2, 4])
             name = r.choice(list(self.streams))
-            row = {"stream": name, **self._row(name)}
+            row = {"stream": name, **_row(r, self.streams[name])}
             if self.time:
                 row[TIME] = (
                     moment if self.time == "int" else f"2026-01-01 00:{moment // 60:02}:{moment % 60:02}"
@@ -154,14 +175,6 @@ class _World:
             if r.random() < 0.1:
                 found.append(dict(row))
         return found
-
-    def _row(self, name: str) -> dict[str, Any]:
-        required, row = self.streams[name].get("not_null", ()), {}
-        for column, kind in self.kinds.items():
-            possible = [0, 1] if column == "K" else VALUES[kind]
-            null = column not in required and self.r.random() < 0.12
-            row[column] = None if null else self.r.choice(possible)
-        return row
 
     # Parts of statements.
 
@@ -230,6 +243,10 @@ class _World:
             f"MAX({whole} {r.choice('+-')} {r.choice(['1', str(r.choice(numbers))])})",
             f"COUNT(DISTINCT {one})",
             f"SUM(DISTINCT {other})",
+            f"{r.choice(['SUM', 'MIN', 'MAX', 'COUNT'])}({' * '.join(f'{alias}.A' for alias in body.aliases)})"
+            if body.aliases
+            else "COUNT(*)",
+            _either(f"COUNT_IF({whole} > 1)", f"COUNT(*) FILTER (WHERE {whole} > 1)"),
             _either(
                 f"COUNT(DISTINCT {two[0]}, {two[1]})",
                 f"COUNT(DISTINCT CASE WHEN {both} THEN ({two[0]}, {two[1]}) END)",
@@ -244,7 +261,8 @@ class _World:
             f"{r.choice(['VAR_POP', 'VAR_SAMP', 'STDDEV_POP', 'STDDEV_SAMP'])}({whole})",
             _either(
                 f"ARRAY_AGG({whole})",
-                f"COALESCE(CAST(list({whole} ORDER BY {whole}) FILTER (WHERE {whole} IS NOT NULL) AS VARCHAR), '[]')",
+                f"COALESCE(CAST(list({whole} ORDER BY {whole}) FILTER (WHERE {whole} IS NOT NULL)"
+                " AS VARCHAR), '[]')",
             ),
         ]
         flags = [c for c in body.columns if c.kind == "boolean"]
@@ -275,6 +293,26 @@ class _World:
         return f" HAVING {r.choice([' AND ', ' OR ']).join(chosen)}" if r.random() < 0.3 else ""
 
 
+def _row(r: Random, stream: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a tuple of a stream; of its time there is a place."""
+    required, row = stream.get("not_null", ()), dict[str, Any]()
+    for column, kind in stream["columns"].items():
+        if column == TIME:
+            row[TIME] = None
+            continue
+        possible = [0, 1] if column == "K" else VALUES[kind]
+        null = column not in required and r.random() < 0.12
+        row[column] = None if null else r.choice(possible)
+    return row
+
+
+def _after(moment: Any, steps: int) -> Any:
+    """A time so many steps after another, as events write it."""
+    if isinstance(moment, int):
+        return moment + steps
+    return str(dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=steps))
+
+
 def _first(value: _Column, by: str, condition: str = "") -> str:
     return f"(list({value} ORDER BY {by}, {value}){condition})[1]"
 
@@ -293,15 +331,21 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
     moments = world.moments(body)
     possible = [*body.columns, *moments] if r.random() < 0.3 else list(body.columns)
     keys = [str(key) for key in r.sample(possible, r.choice([0, 1, 1, 2]))]
+    whole = r.choice([str(c) for c in body.columns if c.kind == "int"])
+    if r.random() < 0.15:
+        computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
+        keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
     if r.random() < 0.15:
-        values[-1] = f"SUM({body.columns[1]}) + COUNT(*)"
+        values[-1] = r.choice([f"SUM({whole}) + COUNT(*)", f"COALESCE(MAX({whole}), -1)"])
     names = [f"{part} AS c{number}" for number, part in enumerate([*shown, *values])]
     every = [*keys, *(key for key, _ in further)]
     grouped = f" GROUP BY {', '.join(every)}" if every else ""
-    if len(keys) == 2 and not further and r.random() < 0.2:
-        grouped = f" GROUP BY {r.choice(['ROLLUP', 'CUBE'])} ({', '.join(keys)})"
+    if len(keys) == 2 and not further and r.random() < 0.3:
+        sets = f"GROUPING SETS (({keys[0]}), ({keys[1]}), ())"
+        grouped = r.choice([*(f"{word} ({', '.join(keys)})" for word in ("ROLLUP", "CUBE")), sets])
+        grouped = f" GROUP BY {grouped}"
     return f"SELECT {', '.join(names)} {body.text()}{grouped}{world.having(body)}"
 
 
@@ -362,7 +406,8 @@ def _sessions(world: _World) -> str:
 def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
     """An order by some columns, or by all of them (``whole``): then no rows tie that differ."""
     names = world.r.sample(list(columns), len(columns) if whole else world.r.choice([1, 1, 2]))
-    return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}" for name in names)
+    nulls = ["", "", "", " NULLS FIRST", " NULLS LAST"]
+    return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}{world.r.choice(nulls)}" for name in names)
 
 
 def _ranks(world: _World) -> str:
@@ -373,9 +418,8 @@ def _ranks(world: _World) -> str:
     names = [f"c{n}" for n in range(len(columns))]
     shown = r.sample(names, r.randint(1, len(names)))
     if r.random() < 0.2:
-        return (
-            f"SELECT {inner} {body.text()} ORDER BY {_order(world, names, True)} LIMIT {r.choice([1, 2, 3])}"
-        )
+        some = f"LIMIT {r.choice([1, 2, 3])}{r.choice(['', '', ' OFFSET 1', ' OFFSET 2'])}"
+        return f"SELECT {inner} {body.text()} ORDER BY {_order(world, names, True)} {some}"
     function = r.choice(["ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK"])
     within = f"PARTITION BY {r.choice(columns)} " if r.random() < 0.6 else ""
     order = _order(world, columns, function == "ROW_NUMBER")
@@ -389,10 +433,11 @@ def _ranks(world: _World) -> str:
 
 def _frames(world: _World) -> str:
     """Window functions."""
-    r, body = world.r, world.body(r.choice([1, 1, 2]) if (r := world.r) else 1)
+    r, body = world.r, world.body(world.r.choice([1, 1, 2]))
     every = [str(c) for c in body.columns] + world.moments(body)
     shown = r.sample(every, r.randint(1, 2))
-    return f"SELECT {', '.join([*shown, *(_over(world, body, every) for _ in range(r.choice([1, 1, 2])))])} {body.text()}"
+    shown += [_over(world, body, every) for _ in range(r.choice([1, 1, 2]))]
+    return f"SELECT {', '.join(shown)} {body.text()}"
 
 
 def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
@@ -426,7 +471,8 @@ def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
         value = r.choice(["RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"])
         return f"{value} OVER ({within} ORDER BY {_order(world, every, False)})"
     if shape < 0.65:
-        return f"ROW_NUMBER() OVER ({within} ORDER BY {_order(world, every, True)})"
+        value = r.choice(["ROW_NUMBER()", "ROW_NUMBER()", "NTILE(2)", "NTILE(3)"])
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, True)})"
     if shape < 0.75:
         return f"{value} OVER ({within})"
     if shape < 0.85:
@@ -551,8 +597,8 @@ def _sub_queries(world: _World) -> str:
             f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT {key}, {whole} AS w {body.text()}) q",
             f"SELECT k, m FROM ({inner}) q UNION ALL SELECT {outer}, s0.A FROM {name} s0",
             f"SELECT k FROM ({inner}) q EXCEPT SELECT {outer} FROM {name} s0",
-            f"SELECT SUM(m) AS c FROM (SELECT k, m, ROW_NUMBER() OVER (ORDER BY m, k) AS rn FROM ({inner}) q) p"
-            " WHERE rn <= 2",
+            "SELECT SUM(m) AS c FROM (SELECT k, m, ROW_NUMBER() OVER (ORDER BY m, k) AS rn"
+            f" FROM ({inner}) q) p WHERE rn <= 2",
             f"SELECT k, m, RANK() OVER (ORDER BY m) AS x FROM ({inner}) q",
         ]
     )
@@ -570,3 +616,33 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "as-of": _as_of,
     "sub-queries": _sub_queries,
 }
+
+
+# The second judge.
+
+
+def answer_by_duckdb(case: Beyond) -> Counter[tuple[Any, ...]]:
+    """The answer over the final data as DuckDB has it, its values as ``comparable`` makes them."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+        for name, columns in case.streams.items():
+            declared = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+            connection.execute(f"CREATE TABLE {name} ({declared})")
+            rows = [[e[column] for column in columns] for e in case.line.events if e["stream"] == name]
+            if rows:
+                marks = ", ".join("?" for _ in columns)
+                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        return Counter(comparable(row) for row in connection.execute(case.judge).fetchall())
+
+
+def comparable(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A decoded row as one that equals that of another engine; of roots ten digits are compared."""
+    return tuple(map(_comparable, row))
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else Fraction(f"{value:.10g}")
+    return Fraction(value) if isinstance(value, Decimal) else value

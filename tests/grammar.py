@@ -33,10 +33,14 @@ LENGTHS = {1: 16, 2: 16, 3: 14, 4: 10}
 TIME = "ts"
 
 
-def statement_line(seed: int) -> CorpusLine:
-    """A statement with its catalog, events in time order, and rows of static relations."""
+def statement_line(seed: int, computed: float = 0.0) -> CorpusLine:
+    """A statement with its catalog, events in time order, and rows of static relations.
+
+    Args:
+        computed: how often an expression of it stands in the place of a column.
+    """
     r = Random(seed)
-    world = _World(r)
+    world = _World(r, computed)
     answer: list[str] = []
     widest, selects = 1, []
     for _ in range(r.choice([1, 1, 1, 1, 2, 2, 3])):
@@ -53,8 +57,8 @@ def statement_line(seed: int) -> CorpusLine:
 class _World:
     """Some streams and static relations, with or without time."""
 
-    def __init__(self, r: Random) -> None:
-        self.r = r
+    def __init__(self, r: Random, computed: float = 0.0) -> None:
+        self.r, self.computed = r, computed
         self.palette = r.choice(PALETTES)
         self.time = r.choice(["", "", "int", "int", "int", "timestamp"])
         self.streams: dict[str, Any] = {name: self._relation() for name in "STU"[: r.choice([1, 2, 2, 3])]}
@@ -134,14 +138,37 @@ def _clock(number: int) -> str:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of an occurrence, and its type."""
+    """A column of an occurrence, or an expression of it, and its type."""
 
     alias: str
     name: str
     kind: str
+    text: str = ""
 
     def __str__(self) -> str:
-        return f"{self.alias}.{self.name}"
+        return self.text or f"{self.alias}.{self.name}"
+
+
+# Expressions of a column {0} and another {1} of the same type and tuple, and of what type they are.
+EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
+    "int": [
+        *(("({0} % 3)", "int"), ("({0} + 1)", "int"), ("(2 * {0})", "int"), ("({0} - {1})", "int")),
+        *(("CASE WHEN {0} > 1 THEN {1} ELSE 0 END", "int"), ("COALESCE({0}, {1}, 1)", "int")),
+        *(("({0} DIV 2)", "int"), ("PMOD({0}, 3)", "int"), ("ABS({0})", "int"), ("({0} / 2)", "double")),
+    ],
+    "double": [("({0} / 2)", "double"), ("({0} + {1})", "double"), ("ROUND({0}, 1)", "double")],
+    "decimal(3,1)": [("({0} * 2)", "double"), ("ROUND({0})", "double"), ("({0} + {1})", "double")],
+    "string": [
+        *(("UPPER({0})", "string"), ("({0} || {1})", "string"), ("SUBSTRING({0}, 1, 1)", "string")),
+        *(("LENGTH({0})", "int"), ("CASE WHEN {0} LIKE 'a%' THEN 'a' ELSE {1} END", "string")),
+    ],
+    "boolean": [("(NOT {0})", "boolean"), ("({0} OR {1})", "boolean"), ("({0} <=> {1})", "boolean")],
+    "date": [("({0} + INTERVAL 1 DAY)", "date"), ("DAY({0})", "int")],
+    "timestamp": [
+        *(("DATE_TRUNC('HOUR', {0})", "timestamp"), ("CAST({0} AS DATE)", "date")),
+        *(("({0} + INTERVAL 1 SECOND)", "timestamp"), ("EXTRACT(HOUR FROM {0})", "int")),
+    ],
+}
 
 
 class _Select:
@@ -157,6 +184,26 @@ class _Select:
             for column, kind in world.ordinary(name).items()
         ]
         self.dated = [a for a, name in self.relations.items() if world.time and name != "R"]
+        if world.computed:
+            self.columns = [
+                self._computed(c) if self.r.random() < world.computed else c for c in self.columns
+            ]
+
+    def _computed(self, column: _Column) -> _Column:
+        """An expression in the place of a column; sometimes of the timestamp."""
+        text, kind = self.r.choice(EXPRESSIONS.get(column.kind, [("{0}", column.kind)]))
+        if column.alias in self.dated and self.r.random() < 0.2:
+            stamp = f"{column.alias}.{TIME}"
+            text, kind = (
+                (f"({stamp} % 3)", "int")
+                if self.world.time == "int"
+                else self.r.choice(
+                    [(f"SECOND({stamp})", "int"), (f"DATE_TRUNC('MINUTE', {stamp})", "timestamp")]
+                )
+            )
+        mates = [c for c in self.columns if (c.alias, c.kind) == (column.alias, column.kind)]
+        made = text.format(column, self.r.choice(mates))
+        return _Column(column.alias, column.name, kind, made)
 
     def text(self, answer: list[str]) -> str:
         """The SQL; ``answer`` are the types of the answer columns, set by the first SELECT."""

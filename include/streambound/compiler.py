@@ -26,7 +26,7 @@ from streambound.errors import DataError, PlanError, QueryError, StreamboundErro
 from streambound.query.catalog import Catalog
 from streambound.query.derived import assumptions, derives, independent
 from streambound.query.model import NullTest, Query
-from streambound.query.parse import queries, read
+from streambound.query.parse import read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import shown
@@ -338,10 +338,11 @@ class Report:
     error: StreamboundError | None = None
     dialect: str | None = None
     guessed: str | None = None
-    # Expressions with functions that are not known: each is taken to depend on its arguments alone.
-    assumed: tuple[str, ...] = ()
-    # The verdict where rows are answered once, when nothing can change them any more; None: not settled.
-    final: str | None = None
+    # What was assumed of functions that are not known, a sentence an expression.
+    assumes: tuple[str, ...] = ()
+    # The verdict where rows are answered once, when nothing can change them any more: bounded, unbounded,
+    # never-final (no row ever is) or unknown.
+    final: str = "unknown"
 
     @property
     def outcome(self) -> str:
@@ -353,6 +354,7 @@ class Report:
         found: dict[str, Any] = {
             "query": self.query,
             "verdict": self.verdict,
+            "final": self.final,
             "projection": self.projection,
             "units": self.units,
             "criterion": self.criterion,
@@ -365,13 +367,12 @@ class Report:
         further = {"code": code, "units_formula": self.units_formula, "unplanned": self.unplanned}
         further["refused"] = self.refused
         further |= {"dialect": self.dialect, "guessed": self.guessed}
-        further["final"] = None if self.final == self.verdict else self.final
         if isinstance(self.error, UnsupportedError):
             found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
         if self.causes:
             found["causes"] = [_cause_json(cause) for cause in self.causes]
-        if self.assumed:
-            found["assumed"] = list(self.assumed)
+        if self.assumes:
+            found["assumes"] = list(self.assumes)
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
@@ -447,8 +448,8 @@ def reported(job: Planned, suggest: bool = True) -> Report:
         suggestions=suggested(job) if suggest else (),
         dialect=None if job.dialect == "spark" else job.dialect,
         guessed=job.guessed,
-        assumed=assumptions(job.statement),
-        final=job.verdict.final,
+        assumes=assumptions(job.statement),
+        final=job.verdict.final or "unknown",
     )
 
 
@@ -469,12 +470,3 @@ def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:
         return parsed(job.statement.bare or job.sql, catalog, job.name, "spark").query
     except StreamboundError:
         return None
-
-
-def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
-    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
-    try:
-        found = queries(sql, catalog, dialect=dialect)
-    except StreamboundError:
-        return (None,)
-    return found if len(found) > 1 else (None,)

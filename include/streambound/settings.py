@@ -33,6 +33,17 @@ def project_root() -> Path:
     return root if (root / "pyproject.toml").is_file() else Path.cwd()
 
 
+def version() -> str:
+    """What is installed; ``unknown`` where this file was not installed."""
+    # Loaded here: it takes a while.
+    from importlib import metadata
+
+    try:
+        return metadata.version("streambound")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def installing(extra: str) -> str:
     """The command that installs an extra from where this library was installed: it is on no package index.
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
 from streambound.certificate.suggestions import SUGGESTIONS
-from streambound.compiler import Report, check, named_queries
+from streambound.compiler import Report, check
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import named_queries
 from streambound.query.registry import load_registry, metadata
 
 # An example decides some dozens of queries.

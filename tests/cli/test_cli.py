@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streambound.cli import main
+from streambound.cli import check, main
 from streambound.examination.asking import Examiner, Unanswered
 
 CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
@@ -56,6 +57,7 @@ def test_json_has_the_promised_fields(folder: Path, capsys: pytest.CaptureFixtur
     assert set(found) == {
         "query",
         "verdict",
+        "final",
         "projection",
         "units",
         "criterion",
@@ -66,6 +68,49 @@ def test_json_has_the_promised_fields(folder: Path, capsys: pytest.CaptureFixtur
     }
     assert found["reasons"][0]["where"] == {"line": 1, "column": 17}
     assert found["published"] == {"arasu": "unbounded", "schiff_ozcep_2": "no-verdict"}
+
+
+FINALS = {
+    "SELECT A FROM S": "bounded",
+    "SELECT DISTINCT A FROM S": "unbounded",
+    "SELECT COUNT(*) AS n FROM S": "never-final",
+    "SELECT nothing FROM S": "unknown",
+    "SELECT A FROM S SORT BY A": "unknown",
+}
+
+
+@pytest.mark.parametrize(("sql", "final"), FINALS.items())
+def test_final_mode_is_always_told(
+    folder: Path, sql: str, final: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(folder, "q", sql)
+    run(folder, "check", "--format", "json", path)
+    found = json.loads(capsys.readouterr().out)
+    assert found["final"] == final
+    run(folder, "check", path)
+    assert ("never-final: " in capsys.readouterr().out) is (final == "never-final")
+    run(folder, "check", "--format", "json", "--criterion", "arasu", path)
+    assert json.loads(capsys.readouterr().out)["final"] == "unknown"
+
+
+def test_what_is_assumed_of_functions_is_a_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(folder, "q", "SELECT DISTINCT f(A) AS x, g(A, A) AS y FROM S")
+    run(folder, "check", "--format", "json", path)
+    found = json.loads(capsys.readouterr().out)
+    said = "depends on its arguments alone, and may have any value of its type"
+    assert found["assumes"] == [f"(f(A)) {said}", f"(g(A, A)) {said}"]
+    run(folder, "check", "--format", "sarif", path)
+    results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    told = {json.dumps(one["properties"].get("assumes")) for one in results}
+    assert told == {json.dumps(found["assumes"])}
+    assert {one["properties"]["final"] for one in results} == {found["final"]}
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"streambound {metadata.version('streambound')}\n"
 
 
 def test_text_underlines_the_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,6 +129,32 @@ def test_text_suggests_and_explain_shows_the_sql(folder: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     assert "         SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999\n" in text
     assert "         SELECT A FROM S\n" in text
+
+
+@pytest.mark.parametrize("share", [50, 2], ids=["one process", "two"])
+def test_suggestions_are_told_of_the_first_queries(
+    folder: Path, share: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "SHARE", share)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    for number in range(8):
+        write(folder, f"q{number}", BOUNDED if number in (0, 3) else f"{UNBOUNDED} WHERE B > {number}")
+
+    def suggested(*options: str) -> list[str]:
+        run(folder, "check", *options, "--format", "json", str(folder))
+        found = map(json.loads, capsys.readouterr().out.splitlines())
+        return [one["query"] for one in found if one["suggestions"]]
+
+    assert suggested() == ["q1", "q2", "q4", "q5", "q6", "q7"]
+    assert suggested("--suggestions", "3") == ["q1", "q2", "q4"]
+    assert suggested("--suggestions", "0") == []
+    monkeypatch.setattr(check, "SUGGESTED", 2)
+    assert run(folder, "check", str(folder)) == 1
+    text = capsys.readouterr().out
+    assert text.count("bounded after any one of these changes") == 2
+    assert "2 bounded, 6 unbounded\nwithout suggestions: 4 that came later; --suggestions N" in text
+    run(folder, "check", "--suggestions", "6", str(folder))
+    assert "without suggestions" not in capsys.readouterr().out
 
 
 def test_explain_shows_the_steps_when_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -360,6 +431,24 @@ def test_run_corpus_prints_new_answers(
         "peak_units": 2,
     }
     assert "event 0: column A: 'two' is not a value of type int" in failed["error"]
+
+
+@pytest.mark.parametrize("engine", ["onepass", "reference", "local"])
+def test_run_corpus_answers_each_query_of_a_text(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = (
+        "CREATE TABLE o (id INT, x INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts);"
+        " INSERT INTO small SELECT id FROM o WHERE x < 3; INSERT INTO large SELECT x FROM o WHERE x > 3;"
+    )
+    events = [{"stream": "o", "id": n, "x": n, "ts": f"2024-01-01T00:00:0{n}"} for n in (1, 5)]
+    path = tmp_path / "c.jsonl"
+    line = {"id": "job", "dialect": "flink", "statement": statement, "sql": "no sql", "events": events}
+    path.write_text(json.dumps(line) + "\n")
+    assert main(["run", "--corpus", str(path), "--engine", engine]) == 0
+    found = [json.loads(one) for one in capsys.readouterr().out.splitlines()]
+    answers = {one["query"]: [answer["row"] for answer in one["answers"]] for one in found}
+    assert answers == {"job/small": [[1]], "job/large": [[5]]}
 
 
 def test_a_closed_pipe_is_no_error(folder: Path) -> None:

@@ -67,7 +67,7 @@ def test_what_the_page_shows_is_what_the_commands_print(
 def test_one_command_from_a_folder_of_parquet_to_the_first_verdict(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = "import parquet orders --observe --into streams.yml --check queries"
+    command = "import parquet orders --observe --merge streams.yml --check queries"
     assert f"streambound {command}" in GUIDE
     assert main(shlex.split(command)) == 1
     printed = capsys.readouterr().out

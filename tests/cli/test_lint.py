@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "check --catalog streams.yml --format sarif queries",
         "check --catalog streams.yml --criterion arasu queries",
         "explain --catalog streams.yml queries/bounded.sql",
-        "import flink job.sql --into more.yml",
+        "import flink job.sql --merge more.yml",
         "import avro a.avsc --check queries",
     ],
 )

@@ -147,6 +147,16 @@ def test_a_corpus_has_a_proof_or_an_error_for_each_line(
     assert [line["told_apart"] for line in found if "told_apart" in line] == [2, 2]
 
 
+def test_each_query_of_a_line_has_its_own_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statement = "CREATE VIEW a AS SELECT DISTINCT D FROM T; CREATE VIEW b AS SELECT DISTINCT A FROM S;"
+    path = corpus(folder, {"id": "x", "statement": statement, "streams": STREAMS})
+    assert main(["witness", "--corpus", path, "--size", "1", "--verify"]) == 0
+    assert [line["query"] for line in printed(capsys)] == ["x/a", "x/a", "x/b", "x/b"]
+    out = str(folder / "proofs")
+    assert main(["witness", "--corpus", path, "--size", "1", "--out", out]) == 0
+    assert {one.name for one in Path(out).iterdir()} == {"x.a.jsonl", "x.b.jsonl"}
+
+
 def test_a_corpus_of_unbounded_queries_is_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = corpus(folder, {"id": "a", "sql": UNBOUNDED, "streams": STREAMS})
     assert main(["witness", "--corpus", path, "--size", "2"]) == 0

@@ -11,8 +11,8 @@ from tests.grammar import statement_line
 
 from streambound.errors import PlanError
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.reference import reference
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.reference import reference
 from streambound.query.parse import statement
 
 # Bounded, but refused by name: see docs/reference.md.
@@ -20,9 +20,9 @@ UNPLANNED = ("no condition says when the finite streams", "in some alternatives 
 CHUNKS, CHUNK = 20, 1_000
 
 
-def outcome(seed: int) -> str:
+def outcome(seed: int, computed: float = 0.0) -> str:
     """What became of the statement of a seed; if it has a plan, the answers are the definition's."""
-    line = statement_line(seed)
+    line = statement_line(seed, computed)
     assert line.catalog is not None
     found = statement(line.sql, line.catalog, line.id)
     static, arriving = encode_static(found, line.static), list(batches(found, line.events))
@@ -44,6 +44,11 @@ def outcome(seed: int) -> str:
 def test_a_sample_of_statements() -> None:
     found = Counter(map(outcome, range(400)))
     assert found["evaluated"] > 75 and found["unbounded"] > 20 and found["unknown"] > 20
+
+
+def test_a_sample_of_statements_with_expressions() -> None:
+    found = Counter(outcome(seed, 0.5) for seed in range(150))
+    assert found["evaluated"] > 15 and found["unbounded"] + found["unknown"] > 20
 
 
 @pytest.mark.heavy

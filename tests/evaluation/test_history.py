@@ -16,8 +16,8 @@ from tests.spark.histories import Registered
 
 from streambound import settings
 from streambound.errors import DataError
-from streambound.evaluation.history import history_batches
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.history import history_batches
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog

@@ -9,8 +9,8 @@ from tests.strategies import events, statements, static
 
 from streambound.boundedness.statements import decide
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.reference import reference
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.reference import reference
 from streambound.query.statement import Statement
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("date", "decimal(3,1)")]

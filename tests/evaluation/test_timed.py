@@ -22,9 +22,9 @@ from streambound.boundedness.verdict import Outcome
 from streambound.compiler import check
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
+from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
-from streambound.evaluation.flow import statement_pass
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Rate
 from streambound.query.parse import parse, statement

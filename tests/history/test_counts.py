@@ -13,8 +13,8 @@ from tests.spark import histories
 from tests.spark.histories import Registered
 
 from streambound.errors import CountOverflow
-from streambound.evaluation.history import history_batches
 from streambound.evaluation.flow import statement_pass
+from streambound.evaluation.history import history_batches
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.history.stored import Reading, stored

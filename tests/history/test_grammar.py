@@ -21,10 +21,10 @@ from streambound.query.parse import statement
 CHUNKS, CHUNK = 5, 1_000
 
 
-def planned(first: int = 0) -> Iterator[CorpusLine]:
+def planned(first: int = 0, computed: float = 0.0) -> Iterator[CorpusLine]:
     """Statements that have plans, from a seed on."""
     for seed in count(first):
-        line = statement_line(seed)
+        line = statement_line(seed, computed)
         assert line.catalog is not None
         found = statement(line.sql, line.catalog, line.id)
         try:
@@ -47,6 +47,10 @@ def compared(executor: Executor, lines: list[CorpusLine]) -> int:
 
 def test_a_sample_of_statements() -> None:
     assert compared(LocalExecutor(1), list(islice(planned(), 60))) >= 15
+
+
+def test_a_sample_of_statements_with_expressions() -> None:
+    assert compared(LocalExecutor(1), list(islice(planned(computed=0.5), 40))) >= 8
 
 
 @pytest.mark.heavy

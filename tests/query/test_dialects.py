@@ -9,10 +9,11 @@ from random import Random
 
 import pytest
 
-from streambound.compiler import check, named_queries
+from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.parse import named_queries
 
 FOLDER = Path(__file__).parent / "dialects"
 CATALOG = catalog_from_mapping(

@@ -10,11 +10,11 @@ import pytest
 from tests.grammar import statement_line
 from tests.query.dressed import DIALECTS, Dressed, dressed
 
-from streambound.compiler import check, named_queries
+from streambound.compiler import check
 from streambound.errors import StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.corpus import CorpusLine
-from streambound.query.parse import read
+from streambound.query.parse import named_queries, read
 
 SEEDS = 5
 

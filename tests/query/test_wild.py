@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.query.wild import GROUPS, answered, lines
 
-from streambound.compiler import check, named_queries
+from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import named_queries
 
 SCRIPTS = Path(__file__).parents[1] / "corpus" / "scripts"
 EXPECTED = json.loads((SCRIPTS / "expected.json").read_text(encoding="utf-8"))

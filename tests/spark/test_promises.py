@@ -30,9 +30,9 @@ from tests.strategies import Case
 from streambound.approximate.choice import PolicyChoice
 from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
+from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
-from streambound.evaluation.flow import statement_pass
 from streambound.history import stored
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor

@@ -139,7 +139,9 @@ class _Groups:
         elif aggregate.kind is Kind.LIST:
             positions = (*self.keys, *aggregate.arguments)
             listed = distinct(self.statement, self.selections, positions)
-            yield Question(listed if self.closing else _endless(aggregate), aggregate.text, settles)
+            # A session may last for ever.
+            closes = self.closing and self.then.session is None
+            yield Question(listed if closes else _endless(aggregate), aggregate.text, settles)
 
     def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:
         """Theorem M."""

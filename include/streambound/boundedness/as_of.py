@@ -85,9 +85,11 @@ def _bounded(message: str) -> Verdict:
 
 def widened(selection: Selection) -> Selection:
     """The selection without as-of joins: the columns of what is looked up are those of the rows."""
-    for join in selection.as_of:
+    while selection.as_of:
+        join, *rest = selection.as_of
+        selection = replace(selection, as_of=tuple(rest))
         selection = _joined(selection, join) if join.op in _AHEAD else _with_columns(selection, join)
-    return replace(selection, as_of=())
+    return selection
 
 
 def _joined(selection: Selection, join: AsOf) -> Selection:
@@ -123,8 +125,17 @@ def _with_columns(selection: Selection, join: AsOf) -> Selection:
     keys = (Join(of(b), Op.EQ, a, join.place) for a, b in join.keys)
     formula = all_of((mapped_formula(selection.formula, of), *(() if join.outer else keys)))
     guards = tuple(replace(g, formula=mapped_formula(g.formula, of)) for g in selection.guards)
+    as_of = tuple(
+        replace(
+            a,
+            keys=tuple((of(left), of(right)) for left, right in a.keys),
+            left=None if a.left is None else of(a.left),
+            where=mapped_formula(a.where, of),
+        )
+        for a in selection.as_of
+    )
     base = replace(base, select=select, occurrences=occurrences)
-    return replace(selection, base=base, formula=formula, guards=guards)
+    return replace(selection, base=base, formula=formula, guards=guards, as_of=as_of)
 
 
 def _row(selection: Selection, join: AsOf) -> str:

@@ -15,12 +15,14 @@ from dataclasses import replace
 
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.guards import judged
-from streambound.boundedness.having import condition
-from streambound.boundedness.questions import keyed
+from streambound.boundedness.having import condition, free
+from streambound.boundedness.questions import distinct, keyed
+from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.formula import ALWAYS, AllOf, all_of
-from streambound.query.model import Attribute, Filter, Kind, Query, Relation
-from streambound.query.operators import Framing, Grouping
+from streambound.query.model import Attribute, Filter, Kind, Op, Query, Relation
+from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.operators import Kind as Aggregated
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"
@@ -47,18 +49,34 @@ def inherited(
     relation, verdict = next((r, v) for r, v in inner if not v.bounded)
     if verdict.outcome is Outcome.UNBOUNDED and passes_on(statement, relation):
         return verdict
+    flat = flattened(statement, relation)
+    if flat is not None:
+        found = decide(flat)
+        if found.outcome is not Outcome.UNKNOWN:
+            return found
     narrowed = _narrowed(statement, relation)
     if narrowed is not None:
         found = decide(narrowed)
         if found.outcome is Outcome.UNBOUNDED:
             return found
+    counted = _counted(statement, relation)
+    counted = counted or _climbing(statement, relation)
+    if counted is not None and decide(counted).outcome is Outcome.UNBOUNDED:
+        return replace(verdict, outcome=Outcome.UNBOUNDED, final="never-final")
+    if relation.fed is not None and _remembered(relation.fed):
+        alike = unfolded(statement, relation)
+        found = None if alike is None else decide(alike)
+        if found is not None and found.outcome is Outcome.UNBOUNDED:
+            return replace(found, final=None)
     if relation.fed is not None and _seen_once(relation.fed):
-        if _counts(statement, relation):
-            return replace(verdict, final="never-final")
         found = decide(_over_keys(statement, relation))
         if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
             # What groups leave again can be final without them.
             return replace(found, final=found.final if _stays(relation.fed) else None)
+    if verdict.outcome is Outcome.UNBOUNDED and _told_by_the_last(statement, relation):
+        free = decide(_over_keys(statement, relation))
+        if free.bounded and all(reason.code != "unsatisfiable" for reason in free.reasons):
+            return verdict
     first = verdict.reasons[0]
     code = first.code if verdict.outcome is Outcome.UNKNOWN else "open-question"
     reason = replace(first, code=code, message=f"{_OPEN}: {first.message}")
@@ -73,48 +91,103 @@ def _narrowed(statement: Statement, relation: Relation) -> Statement | None:
     that comes, or comes in the place of another, is one more.
     """
     made = relation.fed
-    if made is None or len(made.blocks) != 1 or len(statement.selections) != 1:
+    if made is None or len(made.blocks) != 1 or statement.blocks[0].then is not None:
         return None
-    (outer,), block, outer_block = statement.selections, made.blocks[0], statement.blocks[0]
-    if outer_block.then is not None or outer_block.ring.remembers or outer.guards or outer.as_of:
+    filters, block = _filters(statement, relation, made), made.blocks[0]
+    if filters is None or isinstance(block.then, Grouping | Framing):
         return None
-    if len(outer.base.occurrences) != 1 or isinstance(block.then, Grouping | Framing):
-        return None
-    atoms = outer.formula.parts if isinstance(outer.formula, AllOf) else (outer.formula,)
-    if not all(isinstance(atom, Filter) for atom in atoms):
+    if statement.blocks[0].ring.remembers:
         return None
     places = dict(_places(relation, made))
-    shown = [o.term.column for o in outer.base.select if isinstance(o.term, Attribute) and not o.within]
-    asked = [atom.attribute.column for atom in atoms if isinstance(atom, Filter)]
-    if any(name not in places for name in (*shown, *asked)) or not shown:
+    select = statement.selections[0].base.select
+    shown = [o.term.column for o in select if isinstance(o.term, Attribute) and not o.within]
+    if any(name not in places for name in shown) or not shown:
         return None
 
-    def of(found: Selection) -> Selection | None:
-        terms = [found.base.select[places[name]].term for name in asked]
-        if not all(isinstance(term, Attribute) for term in terms):
-            return None
-        filters = [
-            replace(atom, attribute=term)
-            for atom, term in zip(atoms, terms, strict=True)
-            if isinstance(atom, Filter) and isinstance(term, Attribute)
-        ]
+    def of(found: Selection) -> Selection:
         kept = tuple(found.base.select[places[name]] for name in shown)
-        select = found.base.select if block.then is not None else kept
-        return replace(
-            found, base=replace(found.base, select=select), formula=all_of((found.formula, *filters))
-        )
+        return found if block.then is not None else replace(found, base=replace(found.base, select=kept))
 
-    selections = [of(found) for found in block.selections]
-    narrowed = tuple(found for found in selections if found is not None)
-    if len(narrowed) < len(selections):
-        return None
     types = dict(made.outputs)
     outputs = (
         made.outputs
         if block.then is not None
         else tuple((name, types[name]) for name in shown if name in types)
     )
-    return replace(made, blocks=(replace(block, selections=narrowed),), outputs=outputs)
+    selections = tuple(map(of, filters))
+    return replace(made, blocks=(replace(block, selections=selections),), outputs=outputs)
+
+
+def _counted(statement: Statement, relation: Relation) -> Statement | None:
+    """The inner statement, where the outer counts those of its rows that meet filters; else None.
+
+    A row that comes is one more, unless it was there: who sees the number knows the rows (Theorem D).
+    """
+    made, then = relation.fed, statement.blocks[0].then
+    if made is None or not isinstance(then, Grouping) or then.having is not None:
+        return None
+    shown = {s.values[0] for s in then.shown if s.plain and s.values}
+    if not any(then.aggregates[number].counts_rows for number in shown) or not _remembered(made):
+        return None
+    filters = _filters(statement, relation, made)
+    if filters is None:
+        return None
+    return replace(made, blocks=(replace(made.blocks[0], selections=filters),))
+
+
+def _climbing(statement: Statement, relation: Relation) -> Statement | None:
+    """The inner groups, where the outer keeps those that have most rows or the greatest sums; else None.
+
+    Any group can still become one of them, and then shows how much it had.
+    """
+    made, then = relation.fed, statement.blocks[0].then
+    if made is None or not isinstance(then, Ranking) or not then.order or not _remembered(made):
+        return None
+    inner, (position, descends) = made.blocks[0].then, then.order[0]
+    filters = _filters(statement, relation, made)
+    if filters is None or not isinstance(inner, Grouping) or then.op not in (Op.LE, Op.LT, Op.EQ):
+        return None
+    term = statement.selections[0].base.select[position].term
+    numbers = [
+        n for n, c in enumerate(relation.columns) if isinstance(term, Attribute) and c.name == term.column
+    ]
+    shown = inner.shown[numbers[0]] if numbers and numbers[0] < len(inner.shown) else None
+    if shown is None or not shown.plain or len(shown.values) != 1:
+        return None
+    aggregate = inner.aggregates[shown.values[0]]
+    summed = aggregate.kind is Aggregated.SUM and not aggregate.distinct
+    counted = aggregate.kind is Aggregated.COUNT and not aggregate.distinct and descends
+    if not counted and not (summed and all(free(one, aggregate, inner.keys) for one in filters)):
+        return None
+    return replace(made, blocks=(replace(made.blocks[0], selections=filters),))
+
+
+def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple[Selection, ...] | None:
+    """The selections of an inner statement with what the outer asks of single columns; None if it is more."""
+    if len(made.blocks) != 1 or len(statement.selections) != 1:
+        return None
+    (outer,) = statement.selections
+    if outer.guards or outer.as_of or len(outer.base.occurrences) != 1:
+        return None
+    if outer.base.occurrences[0].relation.name != relation.name:
+        return None
+    atoms = outer.formula.parts if isinstance(outer.formula, AllOf) else (outer.formula,)
+    places = dict(_places(relation, made))
+    filters = [atom for atom in atoms if isinstance(atom, Filter)]
+    if len(filters) < len(atoms) or any(atom.attribute.column not in places for atom in filters):
+        return None
+    found = []
+    for selection in made.blocks[0].selections:
+        terms = [selection.base.select[places[atom.attribute.column]].term for atom in filters]
+        if not all(isinstance(term, Attribute) for term in terms):
+            return None
+        asked = [
+            replace(atom, attribute=term)
+            for atom, term in zip(filters, terms, strict=True)
+            if isinstance(term, Attribute)
+        ]
+        found.append(replace(selection, formula=all_of((selection.formula, *asked))))
+    return tuple(found)
 
 
 def _places(relation: Relation, made: Statement) -> Iterator[tuple[str, int]]:
@@ -143,22 +216,62 @@ def _seen_once(made: Statement) -> bool:
     return judged(keyed(made, block.selections, range(then.keys))).outcome is Outcome.UNBOUNDED
 
 
+def _remembered(made: Statement) -> bool:
+    """Whether each key of groups or ranks, or each of different rows, must be remembered and can be seen."""
+    alone = without_partners(made)
+    if alone is None:
+        return False
+    made, block, then = alone, alone.blocks[0], alone.blocks[0].then
+    if isinstance(then, Grouping):
+        if not condition(then, block.selections).visible or then.session is not None:
+            return False
+        asked = keyed(made, block.selections, range(then.keys))
+    elif isinstance(then, Ranking):
+        if then.op not in (Op.LE, Op.LT, Op.EQ) or then.limit < 1 + (then.op is Op.LT):
+            return False
+        asked = keyed(made, block.selections, then.partition)
+    elif then is None and block.ring.idempotent:
+        asked = made
+    else:
+        return False
+    return judged(asked).outcome is Outcome.UNBOUNDED
+
+
 def _stays(made: Statement) -> bool:
     """Whether a group that is seen is always seen."""
     then = made.blocks[0].then
     return isinstance(then, Grouping) and condition(then, made.blocks[0].selections).monotone
 
 
-def _counts(statement: Statement, relation: Relation) -> bool:
-    """Whether the answer is the number of all rows of a relation."""
-    if len(statement.blocks) != 1 or len(statement.selections) != 1:
+def _told_by_the_last(statement: Statement, relation: Relation) -> bool:
+    """Whether rows are kept by what LAG says of the row before: of a key's first row it says nothing.
+
+    So whether a row of a key is shown tells whether the key has been there.
+    """
+    made = relation.fed
+    if made is None or len(made.blocks) != 1 or len(statement.selections) != 1:
         return False
-    then, selection = statement.blocks[0].then, statement.selections[0]
-    if not isinstance(then, Grouping) or then.keys or then.having is not None:
+    then, outer = made.blocks[0].then, statement.selections[0]
+    if not isinstance(then, Framing) or statement.blocks[0].then is not None or outer.guards or outer.as_of:
         return False
-    alone = [o.relation.name for o in selection.occurrences] == [relation.name]
-    shown = {s.values[0] for s in then.shown if s.plain and s.values}
-    return alone and selection.formula == ALWAYS and any(then.aggregates[n].counts_rows for n in shown)
+    if [o.relation.name for o in outer.base.occurrences] != [relation.name]:
+        return False
+    asked = {a.column for atom in outer.atoms for a in atom.attributes}
+    read = {base for c in relation.columns if c.name in asked for base in c.of or (c.name,)}
+    own = [c.name for c in relation.columns if not c.of]
+    numbers = {v for n, s in enumerate(then.shown) if n < len(own) and own[n] in read for v in s.values}
+    plain = all(s.plain for n, s in enumerate(then.shown) if n < len(own) and own[n] in read)
+    last = all(then.functions[v].name == "LAG" and then.functions[v].partition for v in numbers)
+    keyed_rows = made.blocks[0].selections
+    return (
+        bool(numbers)
+        and plain
+        and last
+        and all(
+            judged(distinct(made, keyed_rows, then.functions[v].partition)).outcome is Outcome.UNBOUNDED
+            for v in numbers
+        )
+    )
 
 
 def _over_keys(statement: Statement, relation: Relation) -> Statement:

@@ -22,6 +22,7 @@ from streambound.query.model import (
     Kind,
     Occurrence,
     Op,
+    Query,
     Relation,
 )
 from streambound.query.operators import Aggregate
@@ -122,15 +123,21 @@ def _computed(
     relation = base.occurrence(owner).relation
     column = Column(f"the argument of {aggregate.text}", parse_type("double"))
     relation = replace(relation, columns=(*relation.columns, column))
-    occurrences = tuple(
-        replace(o, relation=relation) if o.relation.name == relation.name else o for o in base.occurrences
-    )
+
+    def widened(query: Query) -> Query:
+        found = (
+            replace(o, relation=relation) if o.relation.name == relation.name else o
+            for o in query.occurrences
+        )
+        return replace(query, occurrences=tuple(found))
+
+    guards = tuple(replace(guard, base=widened(guard.base)) for guard in selection.guards)
     computed = replace(base.select[positions[0]], term=Attribute(owner, column.name))
     select = (*base.select, computed)
     used = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
     used |= {o.term for o in base.select[:keys] if isinstance(o.term, Attribute)}
     free = not any(base.select[p].term in used for p in positions)
-    wider = replace(selection, base=replace(base, select=select, occurrences=occurrences))
+    wider = replace(selection, base=replace(widened(base), select=select), guards=guards)
     return Waiting(wider, ((len(select) - 1, aggregate.kind is Kept.GREATEST),), free)
 
 

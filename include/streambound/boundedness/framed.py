@@ -26,6 +26,7 @@ from streambound.boundedness.questions import (
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.query.model import Attribute
 from streambound.query.operators import Frame, Framing, Kind, Over
+from streambound.query.patterns import NAME as PATTERN
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -61,7 +62,7 @@ class _Frames:
             # Rows with fewer columns are told from these: what they show is a part of it.
             kept = tuple(dict.fromkeys(p for s in self.then.shown if s.plain or not shown for p in s.outputs))
             yield Question(of_rows(self.statement, self.selections, INTEGERS, kept), "", shown)
-        plain = {number for s in self.then.shown if s.plain for number in s.values}
+        plain = {number for s in self.then.shown for number in (s.values if s.plain else s.told)}
         for number in sorted({number for s in self.then.shown for number in s.values}):
             yield from self._of(self.then.functions[number], number in plain)
 
@@ -94,6 +95,11 @@ class _Frames:
                 message = "a list of all rows before grows without end"
                 found = Reason("unbounded-list", message, (), over.place)
                 yield Question(Verdict(Outcome.UNBOUNDED, NAME, (found,)), reason, plain)
+        if over.name == PATTERN:
+            message = "how many matches of a pattern are open for one key is not known"
+            yield Question(
+                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.place),)), ""
+            )
         kept = tuple(dict.fromkeys(positions))
         yield Question(distinct(self.statement, self.selections, kept), reason, plain)
 

@@ -151,7 +151,8 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     """Whether values of free columns make every group show."""
     found = list(_all(tests))
     if isinstance(tests, Tests) and not tests.every:
-        return False
+        # Values that make one of them true make a group show, whatever the others say.
+        return any(_reachable(part, then, selections) for part in tests.parts)
     others = {t.aggregate for t in found if not then.aggregates[t.aggregate].counts_rows}
     if any(t.aggregate not in others and t.op not in (Op.GT, Op.GE) for t in found) or len(others) != 1:
         return False
@@ -160,10 +161,10 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     aggregate = then.aggregates[others.pop()]
     if aggregate.kind is Kind.COUNT or aggregate.distinct:
         return False
-    return all(_free(selection, aggregate, then.keys) for selection in selections)
+    return all(free(selection, aggregate, then.keys) for selection in selections)
 
 
-def _free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
+def free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
     """Whether what is aggregated is one monomial of plain numbers that nothing else asks for or bounds."""
     base = selection.base
     if aggregate.polynomial is None:

@@ -93,8 +93,11 @@ class _Ranks:
         shown = {p for s in self.then.shown for p in s.outputs} - order - set(self.keys)
         if not self.then.shown:
             shown = set(range(len(self.selections[0].base.select))) - order - set(self.keys)
-        if shown:
-            positions = (*self.keys, *sorted(shown))
+        positions = (*self.keys, *sorted(shown))
+        if shown and self.closing:
+            # Of the rows of a key that ends DISTINCT knows which columns need no memory.
+            yield Question(distinct(self.statement, self.selections, positions), "rows of a tie", True)
+        elif shown:
             for asked in lasting(self.statement, self.selections, positions):
                 yield Question(asked, "rows of a tie", True)
 

@@ -21,18 +21,24 @@ from streambound.boundedness.framed import framed
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
+from streambound.boundedness.questions import filtered
+from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SearchLimit
+from streambound.query.formula import AllOf
+from streambound.query.model import Attribute, NullTest
 from streambound.query.operators import Framing, Grouping, Ranking
-from streambound.query.statement import Block, Statement
+from streambound.query.statement import Block, Selection, Statement
 
 __all__ = ["Decision", "Part", "decide"]
+# Grouping sets that are told apart by NULL: each asks for one more decision.
+_SETS = 16
 
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
-    statement = with_plain_times(statement)
+    statement = with_ranges(with_plain_times(statement))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
@@ -81,6 +87,12 @@ def _summed(statement: Statement) -> Verdict:
         rest = [part for other, part in enumerate(parts) if other != number]
         if verdict.outcome is Outcome.UNBOUNDED and all(_apart(parts[number], part) for part in rest):
             return replace(verdict, final=_final(found))
+        if verdict.outcome is Outcome.UNBOUNDED and len(found) <= _SETS:
+            # Where no NULL arrives, what one grouping set leaves out tells its rows from those of the others.
+            keyed = [_without_nulls(part, parts) for part in parts]
+            apart = all(_apart(keyed[number], part) for n, part in enumerate(keyed) if n != number)
+            if apart and _block(replace(statement, blocks=keyed[number])).outcome is Outcome.UNBOUNDED:
+                return replace(verdict, final=_final(found))
     worse = [v for v in found if not v.bounded]
     if not worse:
         reasons = tuple(dict.fromkeys(r for v in found for r in v.reasons))
@@ -100,6 +112,34 @@ def _final(found: list[Verdict]) -> str | None:
         if word in finals:
             return word
     return "never-final"
+
+
+def _without_nulls(part: tuple[Block, ...], parts: list[tuple[Block, ...]]) -> tuple[Block, ...]:
+    """Groups of the inputs in which no key of any of the groups is NULL; the same for other blocks."""
+    keys = {
+        (s.base.occurrence(term.occurrence).relation.name, term.column)
+        for blocks in parts
+        for block in blocks
+        if isinstance(block.then, Grouping)
+        for s in block.selections
+        for output in s.base.select[: block.then.keys]
+        if isinstance(term := output.term, Attribute) and s.base.nullable(term)
+    }
+
+    def of(found: Selection) -> Selection:
+        tests = (
+            NullTest(Attribute(o.alias, column), False)
+            for o in found.base.occurrences
+            for relation, column in sorted(keys)
+            if o.relation.name == relation
+        )
+        return filtered(found, tests)
+
+    groups = [isinstance(block.then, Grouping) for block in part]
+    return tuple(
+        replace(block, selections=tuple(map(of, block.selections))) if group else block
+        for block, group in zip(part, groups, strict=True)
+    )
 
 
 def _apart(one: tuple[Block, ...], other: tuple[Block, ...]) -> bool:
@@ -124,13 +164,21 @@ def _nulls(block: Block) -> list[bool | None]:
         if not shown.plain or len(shown.outputs) != 1 or shown.values:
             found.append(None)
             continue
-        terms = [(s.base, s.base.select[shown.outputs[0]].term) for s in block.selections]
+        terms = [(s, s.base.select[shown.outputs[0]].term) for s in block.selections]
         constants = [
             getattr(term, "value", None) is None and not hasattr(term, "column") for _, term in terms
         ]
-        columns = [hasattr(term, "column") and not base.nullable(term) for base, term in terms]  # type: ignore[arg-type]
+        columns = [isinstance(term, Attribute) and _present(s, term) for s, term in terms]
         found.append(True if all(constants) else False if all(columns) else None)
     return found
+
+
+def _present(selection: Selection, attribute: Attribute) -> bool:
+    """Whether an attribute is never NULL in the rows of a selection."""
+    said = NullTest(attribute, False)
+    formula = selection.formula
+    atoms = formula.parts if isinstance(formula, AllOf) else (formula,)
+    return not selection.base.nullable(attribute) or said in atoms
 
 
 def _block(statement: Statement) -> Verdict:

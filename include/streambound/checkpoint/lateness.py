@@ -12,17 +12,15 @@ import datetime as dt
 import os
 import shutil
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
 
 from streambound.checkpoint.lock import alone
 from streambound.durable import flushed, remove
 from streambound.errors import StorageError
-from streambound.query.model import Relation
+from streambound.query.model import Relation, duration
 from streambound.query.partitions import DAYS, day_of
 
 DRAFT = ".draft"
-_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
 def too_late(relation: Relation, partition: str, boundary: str | None) -> str | None:
@@ -38,16 +36,9 @@ def too_late(relation: Relation, partition: str, boundary: str | None) -> str | 
     if day is None or last is None or day >= last:
         return None
     behind = last - day
-    if behind <= _duration(relation.allowed_lateness):
+    if behind // dt.timedelta(microseconds=1) <= duration(relation.allowed_lateness):
         return None
     return f"{behind.days} day{'' if behind.days == 1 else 's'}"
-
-
-def _duration(text: str) -> dt.timedelta:
-    amount, unit = text.split()
-    # No history is longer than what a timedelta holds; the catalog accepts any number.
-    seconds = min(Fraction(amount) * _SECONDS[unit.rstrip("s")], Fraction(10**13))
-    return dt.timedelta(microseconds=int(seconds * 1_000_000))
 
 
 def keep(files: Iterable[Path], root: Path, stream: str, partition: str, identity: str) -> Path:

@@ -6,10 +6,12 @@ unknown), 2 invalid input, 3 failed for an outside cause such as a disk or a clu
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from streambound import settings
 from streambound.cli import cache, check, doctor, explain, import_, lsp, run, state, witness
@@ -54,6 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 3
 
 
+class _Version(argparse.Action):
+    """Prints the version; it is looked up when it is asked for, since that takes a while."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"streambound {settings.version()}")
+        parser.exit()
+
+
 def _failed(error: StreamboundError) -> int:
     print(f"streambound: {error.code}: {error}", file=sys.stderr)
     return error.exit_code
@@ -62,6 +72,7 @@ def _failed(error: StreamboundError) -> int:
 def _parser() -> Parser:
     description = "Tells whether streaming queries run in bounded memory, and runs those that do."
     parser = Parser(prog="streambound", description=description)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add_parser(commands)

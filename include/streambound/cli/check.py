@@ -6,8 +6,10 @@ import argparse
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,9 @@ FORMATS = ("text", "json", "sarif")
 TIMEOUT = 60.0
 # Files for which another process is started: as many as are decided meanwhile.
 SHARE = 50
+# Queries that are not bounded of which suggestions are told as text: nobody reads more, and each takes some
+# dozens of decisions.
+SUGGESTED = 10
 # Texts whose verdicts are kept for when they are asked for again.
 REMEMBERED = 10_000
 
@@ -45,6 +50,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
     parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
     parser.add_argument(
+        "--suggestions",
+        type=_number,
+        metavar="N",
+        help=f"of the first N queries that are not bounded (default: {SUGGESTED} as text, else of all)",
+    )
+    parser.add_argument(
         "--timeout",
         type=seconds,
         default=TIMEOUT,
@@ -63,6 +74,12 @@ def seconds(text: str) -> float:
     if not 0 < found <= 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and at most 86,400")
     return found
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 up")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,13 @@ class Decided:
     verdict: str
     formed: Any
     code: int
+    # Whether ways to make it bounded were looked for, if it is not.
+    suggested: bool = True
+
+    @property
+    def open(self) -> bool:
+        """Whether there may be ways to make it bounded."""
+        return self.verdict in ("unbounded", "unknown")
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -190,9 +214,14 @@ def _all_decided(
     """The verdicts in order; many files are shared among as many processes as there are processors."""
     listed = list(asked) if options.corpus is None else ()
     processes = min(len(os.sched_getaffinity(0)), len(listed) // SHARE)
+    most = options.suggestions
+    if most is None:
+        most = SUGGESTED if form == "text" else math.inf
     if processes < 2:
         for one in listed or asked:
-            yield from decided(one, form, options, examiner)
+            for found in decided(one, form, options, examiner, suggest=most > 0):
+                most -= found.open
+                yield found
         return
     # Loaded here: one file needs no threads.
     from concurrent.futures import ThreadPoolExecutor
@@ -203,17 +232,22 @@ def _all_decided(
     for each in examiners:
         free.put(each)
 
-    def answered(one: Asked) -> list[Decided]:
+    def answered(one: Asked, suggest: bool) -> list[Decided]:
         mine = free.get()
         try:
-            return list(decided(one, form, options, mine))
+            return list(decided(one, form, options, mine, suggest))
         finally:
             free.put(mine)
 
     threads = ThreadPoolExecutor(processes)
     try:
-        for found in threads.map(answered, listed):
-            yield from found
+        whole = most >= len(listed)
+        for one, found in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
+            # Which ones are the first that are not bounded is known only now.
+            again = not whole and most > 0 and any(each.open for each in found)
+            for each in answered(one, True) if again else found:
+                most -= each.open
+                yield each
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for each in examiners:
@@ -223,13 +257,20 @@ def _all_decided(
             each.end()
 
 
-def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examiner) -> Iterator[Decided]:
-    """The verdict on a query, or on each of a text; unknown if it is not decided in time."""
+def decided(
+    one: Asked, form: str, options: argparse.Namespace, examiner: Examiner, suggest: bool = True
+) -> Iterator[Decided]:
+    """The verdict on a query, or on each of a text; unknown if it is not decided in time.
+
+    Args:
+        suggest: with ways to make it bounded, if it is not.
+    """
     if one.error is not None:
         yield _undecided(one, form, options.criterion, one.error)
         return
     question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
     question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
+    question["suggest"] = suggest
     question |= {"default": one.default, "queries": list(map(astuple, one.queries)), "written": one.written}
     try:
         found = examiner.ask(question, options.timeout)
@@ -246,9 +287,10 @@ def decided(one: Asked, form: str, options: argparse.Namespace, examiner: Examin
     answer = found["answer"]
     if "queries" in answer:
         for name in answer["queries"]:
-            yield from decided(replace(one, query=name), form, options, examiner)
+            yield from decided(replace(one, query=name), form, options, examiner, suggest)
         return
-    yield _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
+    found = _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
+    yield replace(found, suggested=suggest)
 
 
 def _judged(one: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
@@ -311,11 +353,15 @@ def _print_sarif(decided: Iterable[Decided]) -> Iterable[int]:
 
 def _print_text(decided: Iterable[Decided]) -> Iterator[int]:
     counts: dict[str, int] = {}
+    left = 0
     for found in decided:
         print(found.formed)
         counts[found.verdict] = counts.get(found.verdict, 0) + 1
+        left += found.open and not found.suggested
         yield found.code
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
+    if left:
+        print(f"without suggestions: {left} that came later; --suggestions N tells them of the first N")
 
 
 _PRINTED: dict[str, Callable[[Iterable[Decided]], Iterable[int]]] = {

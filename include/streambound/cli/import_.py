@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--name", metavar="NAME", help="of the stream, or of the message of a .proto file")
     parser.add_argument("--subject", metavar="SUBJECT", help="in the schema registry, such as orders-value")
     parser.add_argument(
-        "--into", type=Path, metavar="FILE", help="add to this catalog, and change nothing in it"
+        "--merge", type=Path, metavar="FILE", help="add to this catalog, and change nothing in it"
     )
     parser.add_argument("--observe", action="store_true", help="read the rows, and say what they have")
     parser.add_argument(
@@ -59,15 +59,15 @@ def _import(options: argparse.Namespace) -> int:
     _refuse(options)
     found = _entries(options)
     origin = f"streambound import {options.source} {options.place}"
-    if options.into is None:
+    if options.merge is None:
         text = document(found, origin)
         if not options.check:
             print(text, end="")
             return 0
         return _checked(text, options.check)
-    for line in merge(options.into, found, origin):
+    for line in merge(options.merge, found, origin):
         print(line, file=sys.stderr if options.check else sys.stdout)
-    return _decided(options.check, options.into) if options.check else 0
+    return _decided(options.check, options.merge) if options.check else 0
 
 
 def _decided(paths: list[Path], catalog: Path) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streambound.cli.check import Again, asked_of, seconds
 from streambound.cli.options import add_dialect, command
 from streambound.examination.asking import Examiner
+from streambound.settings import version
 
 if TYPE_CHECKING:
     from streambound.editor.server import Marked
@@ -35,13 +36,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _lsp(options: argparse.Namespace) -> int:
-    from importlib import metadata
-
     from streambound.editor.server import serve
 
     with Examiner() as examiner:
         examiner.start()
-        serve(_Judge(options, examiner), metadata.version("streambound"))
+        serve(_Judge(options, examiner), version())
     return 0
 
 

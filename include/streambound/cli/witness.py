@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,10 @@ def _registered(options: argparse.Namespace) -> Given:
 
 
 def _corpus_lines(path: Path) -> Iterator[Given]:
-    from streambound.query.corpus import read_corpus
+    from streambound.query.corpus import queries_of, read_corpus
 
-    for line in read_corpus(path):
-        yield line.id, line.sql, line.catalog, line.error, line.dialect, None
+    for line in chain.from_iterable(map(queries_of, read_corpus(path))):
+        yield line.id, line.sql, line.catalog, line.error, line.dialect, line.query
 
 
 def _replayed(given: Given, options: argparse.Namespace) -> int:

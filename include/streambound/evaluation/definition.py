@@ -18,7 +18,7 @@ It shares no code with plans and engines.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
@@ -48,6 +48,7 @@ from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 Match: TypeAlias = Mapping[str, Encoded]
 # Under this name, which no column has, a tuple holds when it arrived: its marker, encoded.
 ARRIVAL = ""
+Answering: TypeAlias = Callable[[Statement, Mapping[str, Sequence[Encoded]]], Iterable[Row]]
 
 
 def evaluate(query: Statement, relations: Mapping[str, Sequence[Encoded]]) -> Counter[tuple[Any, ...]]:
@@ -61,11 +62,12 @@ def evaluate(query: Statement, relations: Mapping[str, Sequence[Encoded]]) -> Co
 
 def _answer(query: Statement, relations: Mapping[str, Sequence[Encoded]]) -> Iterator[Row]:
     for block in query.blocks:
-        yield from _block(block, relations)
+        rows = (row for selection in block.selections for _, row in matched(selection, relations, _answer))
+        yield from done(block, list(rows))
 
 
-def _block(block: Block, relations: Mapping[str, Sequence[Encoded]]) -> Iterable[Row]:
-    rows = [row for selection in block.selections for row in _rows(selection, relations)]
+def done(block: Block, rows: Sequence[Row]) -> Iterable[Row]:
+    """The rows of a block by those of its selections."""
     if block.ring.idempotent:
         # Of equal rows that which is there first.
         rows = list({row.values: row for row in sorted(rows, key=_latest_first)}.values())
@@ -84,25 +86,36 @@ def _latest_first(row: Row) -> tuple[bool, int]:
 # One SELECT.
 
 
-def _rows(selection: Selection, relations: Mapping[str, Sequence[Encoded]]) -> Iterator[Row]:
+def matched(
+    selection: Selection, relations: Mapping[str, Sequence[Encoded]], answer: Answering
+) -> Iterator[tuple[Match, Row]]:
+    """The matches of a SELECT with the rows that they make.
+
+    Args:
+        answer: the rows of a sub-query.
+    """
     query = selection.base
-    read = _columns(selection)
+    read = columns_read(selection)
     sought = {one.alias for one in selection.as_of}
     joined = [o for o in query.occurrences if o.alias not in sought]
-    versions = {o.alias: _tuples(o, relations, read, True) for o in query.occurrences if o.alias in sought}
+    versions = {
+        o.alias: tuples(o, relations, read, answer, True) for o in query.occurrences if o.alias in sought
+    }
     guards = [
-        (guard, [_tuples(o, relations, read) for o in guard.base.occurrences]) for guard in selection.guards
+        (guard, [tuples(o, relations, read, answer) for o in guard.base.occurrences])
+        for guard in selection.guards
     ]
-    for combination in product(*(_tuples(o, relations, read) for o in joined)):
+    for combination in product(*(tuples(o, relations, read, answer) for o in joined)):
         first = dict(zip((o.alias for o in joined), combination, strict=True))
         for match in _with_versions(first, selection.as_of, versions):
-            if holds(selection.formula, partial(_holds, match)) and all(
-                _passes(guard, tuples, match) for guard, tuples in guards
+            if holds(selection.formula, partial(true_of, match)) and all(
+                _passes(guard, among, match) for guard, among in guards
             ):
-                yield Row(tuple(_value(o.term, match) for o in query.select), _moment(selection, match))
+                values = tuple(_value(o.term, match) for o in query.select)
+                yield match, Row(values, _moment(selection, match))
 
 
-def _columns(selection: Selection) -> frozenset[tuple[str, str]]:
+def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
     """The columns that a SELECT reads, with their occurrences."""
     named = {a for atom in selection.atoms for a in atom.attributes} | set(selection.base.projected)
     for one in selection.as_of:
@@ -128,10 +141,11 @@ def _time(relation: Relation, row: Encoded) -> int | None:
 # Relations.
 
 
-def _tuples(
+def tuples(
     occurrence: Occurrence,
     relations: Mapping[str, Sequence[Encoded]],
     read: frozenset[tuple[str, str]],
+    answer: Answering,
     versions: bool = False,
 ) -> list[Encoded]:
     """The tuples of an occurrence with the columns that are read of it.
@@ -145,7 +159,7 @@ def _tuples(
         names = [c.name for c in relation.own]
         rows: Sequence[Encoded] = [
             {**dict(zip(names, row.values, strict=True)), ARRIVAL: row.moment}
-            for row in _answer(relation.fed, relations)
+            for row in answer(relation.fed, relations)
         ]
     else:
         rows = relations[relation.name]
@@ -217,18 +231,18 @@ def _fits(join: AsOf, match: Match, mine: Any, theirs: Any) -> bool:
         return False
     pairs = ((_value(left, match), _value(right, match)) for left, right in join.keys)
     return all(None not in pair and pair[0] == pair[1] for pair in pairs) and holds(
-        join.where, partial(_holds, match)
+        join.where, partial(true_of, match)
     )
 
 
 # Conditions.
 
 
-def _passes(guard: Guard, tuples: Sequence[list[Encoded]], match: Match) -> bool:
+def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Match) -> bool:
     aliases = [o.alias for o in guard.base.occurrences]
     found = any(
-        holds(guard.formula, partial(_holds, {**match, **dict(zip(aliases, combination, strict=True))}))
-        for combination in product(*tuples)
+        holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, combination, strict=True))}))
+        for combination in product(*among)
     )
     return found is not guard.negated
 
@@ -241,7 +255,8 @@ def _value(term: Term, match: Match) -> Any:
     return row[term.column] if row else None
 
 
-def _holds(match: Match, atom: Atom) -> bool:
+def true_of(match: Match, atom: Atom) -> bool:
+    """Whether a comparison is true of a match."""
     if isinstance(atom, Filter):
         value, constant = _value(atom.attribute, match), _value(atom.constant, match)
         return value is not None and bool(HOLDS[atom.op](value, constant))

@@ -32,7 +32,7 @@ def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterat
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
     of = [_value(one, then, types) for one in then.aggregates]
     pairs = []
-    for group in _groups(then, rows):
+    for group in groups_of(then, rows):
         said = tuple(value(group) for value in of)
         pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
     values = [value_type(one, types) for one in then.aggregates]
@@ -48,7 +48,8 @@ def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
     return group[0].values
 
 
-def _groups(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
+def groups_of(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of each group; of each session."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         found.setdefault(row.values[: then.keys], []).append(row)
@@ -207,6 +208,9 @@ def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
     assert one.polynomial is not None
     if any(values[position] is None for position in one.arguments):
         return None
+    if one.polynomial == ((Fraction(1), one.arguments),) and len(one.arguments) == 1:
+        # A column, which need not be a number: of texts too there is a least one.
+        return values[one.arguments[0]]
     products = (reduce(_times, map(values.__getitem__, factors), by) for by, factors in one.polynomial)
     return total(products)
 
@@ -306,7 +310,7 @@ def _mean(one: Aggregate, values: Sequence[Any]) -> Any:
 
 
 def _average(values: Sequence[Fraction]) -> float:
-    return rounded(sum(values) / len(values))
+    return rounded(sum(values, Fraction(0)) / len(values))
 
 
 def _moments(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:

@@ -27,13 +27,18 @@ _OF_PLACES = (*_PLACES, "FIRST", "LAST")
 def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """The rows of the ranks that are asked for."""
     kept: list[tuple[Row, int]] = []
-    for part in _partitions(rows, then.partition):
-        ordered = _ordered(part, then.order)
-        ranks = [_rank(then.function, ordered, then.order, place) for place in range(len(ordered))]
-        kept += [pair for pair in zip(ordered, ranks, strict=True) if HOLDS[then.op](pair[1], then.limit)]
+    for part in partitions(rows, then.partition):
+        ordered = in_order(part, then.order)
+        ranks = [rank_of(then.function, ordered, then.order, place) for place in range(len(ordered))]
+        kept += [pair for pair in zip(ordered, ranks, strict=True) if is_kept(then, pair[1])]
     pairs = [(row.values, (rank,)) for row, rank in kept]
     for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
         yield Row(values, row.moment)
+
+
+def is_kept(then: Ranking, rank: int) -> bool:
+    """Whether rows of a rank are among the answers."""
+    return rank > then.above and bool(HOLDS[then.op](rank, then.limit))
 
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
@@ -43,8 +48,8 @@ def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     own = [Row(row.values, row.moment) for row in rows]
     said: dict[int, list[Any]] = {id(row): [] for row in own}
     for over, value in zip(then.functions, of, strict=True):
-        for part in _partitions(own, over.partition):
-            ordered = _ordered(part, over.order)
+        for part in partitions(own, over.partition):
+            ordered = in_order(part, over.order)
             for place, row in enumerate(ordered):
                 said[id(row)].append(_value(over, value, ordered, place, types))
     pairs = [(row.values, tuple(said[id(row)])) for row in own]
@@ -64,14 +69,16 @@ def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
     return aggregated(over.aggregate, types)
 
 
-def _partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
+def partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
+    """Rows by their values at some positions."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.values[key] for key in keys), []).append(row)
     return list(found.values())
 
 
-def _ordered(rows: Sequence[Row], order: Order) -> list[Row]:
+def in_order(rows: Sequence[Row], order: Order) -> list[Row]:
+    """Rows in an order; those that tie by their values."""
     made = sorted(rows, key=lambda row: row_key(row.values))
     for position, descends in reversed(order):
         made.sort(key=lambda row, p=position: row_key(row.values[p : p + 1]), reverse=descends)  # type: ignore[misc]
@@ -88,7 +95,8 @@ def _peers(ordered: Sequence[Row], order: Order, place: int) -> tuple[int, int]:
     return alike[0], alike[-1]
 
 
-def _rank(function: str, ordered: Sequence[Row], order: Order, place: int) -> int:
+def rank_of(function: str, ordered: Sequence[Row], order: Order, place: int) -> int:
+    """The rank of the row at a place of an order."""
     first, _ = _peers(ordered, order, place)
     if function == "ROW_NUMBER":
         return place + 1
@@ -118,7 +126,7 @@ def _of_order(over: Over, ordered: Sequence[Row], place: int) -> Any:
         size, more = divmod(rows, over.offset)
         large = more * (size + 1)
         return place // (size + 1) + 1 if place < large else more + (place - large) // size + 1
-    return _rank(over.name, ordered, over.order, place)
+    return rank_of(over.name, ordered, over.order, place)
 
 
 def _of_place(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Any:
@@ -136,7 +144,7 @@ def _frame(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]
     if frame.rows:
         start = 0 if frame.before is None else max(0, place - frame.before)
         end = last if frame.after is None else min(last, place + frame.after)
-        return ordered[start : end + 1]
+        return ordered[start : max(start, end + 1)]
     start, end = _range(over, ordered, place, types)
     return ordered[start : end + 1]
 
@@ -155,7 +163,7 @@ def _range(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]
     before, after = (None if end is None else length(end) for end in (frame.before, frame.after))
 
     def late(value: Any) -> bool:
-        """Whether a value stands at the start or after it; NULL stands at the end where the order descends."""
+        """Whether a value stands at the start or after it; NULL is at the end where the order descends."""
         if value is None or before is None:
             return descends or before is None
         return bool(value <= of + before if descends else value >= of - before)

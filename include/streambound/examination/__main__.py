@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Decided, Planned, compile, invalid, named_queries, reported
+from streambound.compiler import Decided, Planned, compile, invalid, reported
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
-from streambound.query.parse import read_script
+from streambound.query.parse import named_queries, read_script
 
 MEMORY_BYTES = 2 << 30
 # The last characters of a traceback, which say where it was.
@@ -33,9 +33,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
-            ``dialect``, ``default`` (nobody named the catalog) and ``queries`` (name, text and dialect of
-            those that it may name), and either ``form``, ``path`` and perhaps ``written`` (see ``forms``), or
-            for a page ``suggest`` (are variants wanted). Of a text of several queries ``query`` says which.
+            ``dialect``, ``default`` (nobody named the catalog), ``queries`` (name, text and dialect of
+            those that it may name) and ``suggest`` (are variants wanted), and for all but a page ``form``,
+            ``path`` and perhaps ``written`` (see ``forms``). Of a text of several ``query`` says which.
 
     Returns:
         ``verdict``, ``outcome`` and ``formed``; of a text of several their names, ``queries``; for a page

@@ -44,12 +44,14 @@ def run_corpus(executor: Executor, lines: Iterable[CorpusLine]) -> Iterator[tupl
 def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
-    query = statement(line.sql, line.catalog, line.id, line.dialect)
+    query = statement(line.sql, line.catalog, line.id, line.dialect, line.query)
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
-    catalog = Catalog(tuple(_placed(relation, folder) for relation in line.catalog.relations), line.id)
+    # A text may declare relations beside those of the catalog.
+    relations = {r.name: r for r in (*line.catalog.relations, *(o.relation for o in query.occurrences))}
+    catalog = Catalog(tuple(_placed(relation, folder) for relation in relations.values()), line.id)
     # Ids are free text, and the name of a query is that of a folder.
-    registered = RegisteredQuery("query", line.sql, folder)
+    registered = RegisteredQuery("query", line.sql, folder, dialect=line.dialect, query=line.query)
     (answer,) = evaluate_history(executor, [registered], catalog, output=folder / "answers")
     if answer.error is not None:
         raise answer.error
@@ -65,7 +67,7 @@ def _placed(relation: Relation, folder: Path) -> Relation:
 
 
 def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any]:
-    relations = {r.name: r for r in query.sources if r.kind is not Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is not Kind.STATIC}
     markers = []
     for number, batch in enumerate(batches(query, line.events)):
         markers.append(batch.marker)
@@ -79,7 +81,7 @@ def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any
 
 
 def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
-    relations = {r.name: r for r in query.sources if r.kind is Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is Kind.STATIC}
     for name, rows in encode_static(query, line.static).items():
         _write(relations[name], rows, folder / name)
 

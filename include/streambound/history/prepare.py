@@ -348,8 +348,9 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
         if job.cogroup is not None:
             continue
         for relation in _relations(job.plan.statement, static=False):
-            known, _ = about.get(relation.name, (relation, job.key))
-            about[relation.name] = (known.with_columns(relation), job.key)
+            known = about.get(relation.name)
+            whole = relation if known is None else known[0].with_computed(relation)
+            about[relation.name] = (whole, job.key)
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers.setdefault(stream, []).append(reader)
     return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}

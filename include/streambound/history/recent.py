@@ -69,7 +69,8 @@ def recent_cases(
             continue
         chosen[name] = tuple(sorted({part.name for parts in mine.values() for part in parts}))
         for relation in {o.relation.name: o.relation for o in plan.query.streams}.values():
-            about[relation.name] = relation
+            known = about.get(relation.name)
+            about[relation.name] = relation if known is None else known.with_computed(relation)
             for part in mine[relation.name]:
                 _add(tasks, relation.name, part, name)
         for synopsis in plan.streams:

@@ -184,7 +184,7 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
             raise CatalogError(
                 "streams is written in braces, to which nothing is added",
                 subject=source,
-                fix="write it as lines with indentation, or name a new file with --into",
+                fix="write it as lines with indentation, or name a new file with --merge",
             )
         margin = " " * streams.start_mark.column or "  "
         # First, so that columns of the last entry, which go to the same place, come before it.
@@ -263,7 +263,7 @@ def _differences(entry: Entry, relation: Relation, added: Sequence[Field]) -> It
         names = ", ".join(f.name for f in entry.fields if f.domain is not None)
         yield f"{relation.name}: left without the domains of {names}"
     if entry.observed:
-        yield f"{relation.name}: left without observed; the command without --into prints it"
+        yield f"{relation.name}: left without observed; the command without --merge prints it"
 
 
 def _may_be_null(relation: Relation, one: Field) -> bool:
@@ -294,5 +294,5 @@ def _require_kept(before: Catalog, found: Merged, path: Path) -> None:
             raise CatalogError(
                 f"nothing can be added without changing {old.name}, as the file is written",
                 subject=str(path),
-                fix="write it as lines with indentation, without anchors, or name a new file with --into",
+                fix="write it as lines with indentation, without anchors, or name a new file with --merge",
             )

@@ -20,10 +20,8 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         *("VARIANCE", "VARIANCE_POP", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "SKEWNESS"),
         *("KURTOSIS", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY"),
     ),
-    Kind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN", "BIT_AND"),
-    Kind.GREATEST: (
-        *("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX", "BIT_OR"),
-    ),
+    Kind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN"),
+    Kind.GREATEST: (*("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX"),),
     Kind.FIRST: ("FIRST", "FIRST_VALUE", "EARLIEST", "EARLIEST_BY_OFFSET"),
     Kind.LAST: ("LAST", "LAST_VALUE", "LATEST", "LATEST_BY_OFFSET"),
     Kind.ANY: ("ANY_VALUE", "TOPONE"),
@@ -36,6 +34,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     Kind.SKETCH: (
         *("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT", "HLL", "APPROX_QUANTILE", "APPROX_PERCENTILE"),
         *("PERCENTILE_APPROX", "UNIQ", "APPROX_TOP_K", "COUNT_MIN_SKETCH"),
+        *("BIT_AND", "BIT_OR", "BIT_XOR", "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG"),
     ),
 }
 # One name of each meaning, where processors have several.
@@ -127,7 +126,7 @@ def aggregate(node: exp.Expr) -> Called | None:
     function = _CANONICAL.get(name, name)
     if function in _CHOOSING and (passes_over or (name in _OVER_NULLS and len(given) == 1)):
         function += " IGNORE NULLS"
-    elif function in _CHOOSING and len(given) > 1 or (name in _BY and len(given) > 2):
+    elif (function in _CHOOSING and len(given) > 1) or (name in _BY and len(given) > 2):
         # Numbers of rows, or whether NULLs count.
         function += " OF SEVERAL"
     distinct = name in _DISTINCT

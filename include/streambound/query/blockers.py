@@ -114,12 +114,11 @@ def aggregates_here(node: exp.Expr) -> bool:
 
 
 def of_expression(
-    node: exp.Expr, sql: str, functions: bool = False, decided: bool = False, conditions: bool = False
+    node: exp.Expr, sql: str, decided: bool = False, conditions: bool = False
 ) -> Iterator[UnsupportedError]:
     """What in an expression is none over the columns of tuples: aggregates, window functions, sub-queries.
 
     Args:
-        functions: the other functions and operators as well.
         decided: of a SELECT list: aggregates and window functions may stand in it.
         conditions: of WHERE: what ``semi_join`` finds may be the whole of it.
     """
@@ -153,9 +152,6 @@ def of_expression(
         if isinstance(here, (exp.Subquery, exp.Select, exp.SetOperation)):
             yield blocker("a sub-query in an expression", here, sql)
             continue
-        if functions and _computed(here):
-            yield blocker(construct_of(here), here, sql, f"{describe(here, sql)} is not supported yet")
-            functions = False
         pending.extend(reversed(list(here.iter_expressions())))
 
 
@@ -199,42 +195,6 @@ def of_source(table: exp.Expr, sql: str) -> UnsupportedError:
         return blocker(f"the {name} window", table, sql)
     return blocker(
         f"the table function {name}" if isinstance(call, exp.Func) else f"{name} in FROM", table, sql
-    )
-
-
-def construct_of(node: exp.Expr) -> str:
-    """The name of a function or operator alone."""
-    if isinstance(node, exp.Case):
-        return "CASE"
-    if isinstance(node, exp.Cast):
-        return "CAST"
-    if isinstance(node, exp.Func):
-        return name_of(node)
-    return describe(node).split(" ", 1)[0] if isinstance(node, exp.Predicate) else "the expression"
-
-
-def _computed(node: exp.Expr) -> bool:
-    if isinstance(node, (exp.And, exp.Or, exp.Interval)):
-        return False
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-        return False
-    if isinstance(node, (exp.Add, exp.Sub)) and any(node.find_all(exp.Interval)):
-        return False
-    return isinstance(
-        node,
-        (
-            exp.Func,
-            exp.Case,
-            exp.Add,
-            exp.Sub,
-            exp.Mul,
-            exp.Div,
-            exp.Mod,
-            exp.DPipe,
-            exp.Bracket,
-            exp.Dot,
-            exp.Like,
-        ),
     )
 
 

@@ -98,10 +98,13 @@ def ends(condition: exp.Expr) -> bool:
 
 
 def clocked(
-    tables: Sequence[exp.Table], conditions: Sequence[exp.Expr], stamps: Iterable[tuple[str, str]]
+    tables: Sequence[exp.Table],
+    conditions: Sequence[exp.Expr],
+    stamps: Iterable[tuple[str, str]],
+    shown: bool = False,
 ) -> tuple[tuple[exp.Table, ...], list[exp.Expr]]:
-    """FROM and WHERE with the clock where a condition ends, else without what only begins."""
-    if not any(reads_clock(condition) and ends(condition) for condition in conditions):
+    """FROM and WHERE with the clock where a condition ends or it is shown, else without what only begins."""
+    if not shown and not any(reads_clock(condition) and ends(condition) for condition in conditions):
         return tuple(tables), [condition for condition in conditions if not reads_clock(condition)]
     clock = exp.Table(this=exp.to_identifier(CLOCK.name, quoted=True))
     clock.set("alias", exp.TableAlias(this=exp.to_identifier(CLOCK.name, quoted=True)))

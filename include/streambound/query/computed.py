@@ -1,9 +1,10 @@
 """What an expression in Spark SQL computes, in the words of the embedded engine.
 
-Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed`` names
-the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient of ``/``
-is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is NULL as one.
-Timestamps are in UTC. An expression is made of trees, never of texts: no name or string of a user is read as SQL.
+Only what means the same in every dialect that is read, or is made to here, is computed; ``NotComputed``
+names the rest. Whole numbers and decimals are exact, and a value outside their type is an error. A quotient
+of ``/`` is a double, and that by zero is NULL, as in Spark without ANSI mode. A text that is no number is
+NULL as one. Timestamps are in UTC. Expressions are made of trees, never of texts: no name or string of a user
+is read as SQL.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import DataError
 from streambound.query.ranges import is_pmod
-from streambound.query.values import EPOCH_DAY, NULL, Family, Type, parse_type
+from streambound.query.values import NULL, Family, Type, parse_type
 from streambound.query.windows import END, START
 
 # The column of Spark SQL by its name: what stands for it in the engine, and its type.
@@ -57,7 +58,7 @@ _PART_CALLS: dict[type[exp.Expr], str] = {
 }
 _OF_DAY = ("hour", "minute", "second")
 _TRUNCATED = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
-_INTEGER = r"[+-]?[0-9]{1,18}"
+_NUMBER = r"[+-]?([0-9]{1,37}(\.[0-9]*)?|\.[0-9]+)"
 _TO_INTEGER = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
 _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.DType.TINYINT: 7}
 
@@ -245,7 +246,8 @@ def _converted(one: _Typed, result: Type, node: exp.Expr) -> exp.Expr:
 
 
 def _cast(node: exp.Expr, to: str) -> exp.Expr:
-    return exp.cast(node.copy(), exp.DataType.build(to, dialect="duckdb"), copy=False)
+    # ``exp.cast`` would leave out a cast to another scale.
+    return exp.Cast(this=node.copy(), to=exp.DataType.build(to, dialect="duckdb"))
 
 
 def _try_cast(node: exp.Expr, to: str) -> exp.Expr:
@@ -508,10 +510,8 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
     except DataError:
         return None
     if kind == DATE:
-        return _Typed(
-            _cast(exp.Literal.string(str(EPOCH_DAY.fromordinal(EPOCH_DAY.toordinal() + value))), "DATE"), DATE
-        )
-    return _Typed(_moment(_number(value)), TIMESTAMP)
+        return _Typed(_cast(exp.Literal.string(str(kind.decode(value))), "DATE"), DATE)
+    return _Typed(_moment(_number(int(value or 0))), TIMESTAMP)
 
 
 def _same(parts: list[_Typed]) -> list[_Typed] | None:
@@ -594,8 +594,8 @@ def _case(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     if same is None:
         return None
     made = exp.case()
-    for condition, value in zip(conditions, same[:-1], strict=True):
-        made = made.when(condition, value.node.copy())
+    for test, value in zip(conditions, same[:-1], strict=True):
+        made = made.when(test, value.node.copy())
     return _Typed(exp.Paren(this=made.else_(same[-1].node.copy())), same[0].type)
 
 
@@ -789,7 +789,8 @@ def _days(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
             return None
         days = [_cast(side.node, "DATE") for side in (other, one)]
         return _Typed(_cast(_call("DATE_DIFF", exp.Literal.string("day"), *days), "HUGEINT"), WHOLE)
-    if one.type not in (DATE, TIMESTAMP) or not other.whole or node.args.get("unit"):
+    unit = node.args.get("unit")
+    if one.type not in (DATE, TIMESTAMP) or not other.whole or (unit is not None and unit.name != "DAY"):
         return None
     kind = exp.Add if isinstance(node, (exp.DateAdd, exp.TsOrDsAdd)) else exp.Sub
     return _Typed(_binary(kind, _cast(one.node, "DATE"), _cast(other.node, "INT")), DATE)
@@ -846,8 +847,10 @@ def _to_integer(one: _Typed, bits: int) -> _Typed | None:
         found = _try_cast(_call("TRUNC", one.node), "HUGEINT")
     elif one.type == STRING:
         text = _call("TRIM", one.node)
-        digits = _call("REGEXP_FULL_MATCH", text, exp.Literal.string(_INTEGER))
-        found = _where(digits, _try_cast(text, "HUGEINT"), exp.Null())
+        digits = _call("REGEXP_FULL_MATCH", text, exp.Literal.string(_NUMBER))
+        whole = _call("SPLIT_PART", text, exp.Literal.string("."), _number(1))
+        counted = _call("COALESCE", _try_cast(whole, "HUGEINT"), _cast(_number(0), "HUGEINT"))
+        found = _where(digits, counted, exp.Null())
     elif one.whole or one.null:
         found = _cast(one.node, "HUGEINT")
     else:

@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError, UnsupportedError, alike, meant
 from streambound.query.buckets import same_bucket
 from streambound.query.derived import Expressions
+from streambound.query.dialects.grammar import span_of
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.linear import Sum, expression, linear
@@ -47,6 +48,8 @@ _HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
     Op.GE: operator.ge,
     Op.GT: operator.gt,
 }
+# Comparisons with a constant of what is early: at most that.
+_EARLY = (Op.LT, Op.LE, Op.EQ)
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Like: "LIKE",
     exp.NullSafeEQ: "<=> (IS NOT DISTINCT FROM)",
@@ -107,11 +110,17 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _membership(node, scope, positive)
     if isinstance(node, exp.Is):
         return _is(node, scope, positive)
+    if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
+        return _as_values_alike(node, scope, positive is isinstance(node, exp.NullSafeEQ))
     if isinstance(node, (exp.Boolean, exp.Null)):
         holds_always = isinstance(node, exp.Boolean) and bool(node.this) is positive
         return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
     if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
         return _truth(scope.attribute(node), positive, node, scope)
+    if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
+        # What a sub-query computes has a type that may not be known here.
+        found, value = scope.holds(Op.EQ, node, exp.true())
+        return _truth(found, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     if (found := _predicate(node, scope)) is not None:
@@ -187,6 +196,26 @@ def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
     )
 
 
+def _as_values_alike(node: exp.Binary, scope: Expressions, alike: bool) -> Formula:
+    """IS [NOT] DISTINCT FROM: equal, or both NULL."""
+    left, right = node.this, node.expression
+
+    def null(side: exp.Expr) -> exp.Expr:
+        return exp.Is(this=side.copy(), expression=exp.Null())
+
+    both = exp.And(this=null(left), expression=null(right))
+    plain: exp.Expr = exp.Or(this=exp.EQ(this=left.copy(), expression=right.copy()), expression=both)
+    if not alike:
+        one = exp.And(this=exp.Not(this=null(left)), expression=null(right))
+        other = exp.And(this=null(left), expression=exp.Not(this=null(right)))
+        unlike = exp.NEQ(this=left.copy(), expression=right.copy())
+        plain = exp.Or(this=unlike, expression=exp.Or(this=one, expression=other))
+    if (span := span_of(node)) is not None:
+        for part in plain.walk():
+            part.meta.setdefault("span", span)
+    return formula(plain, scope)
+
+
 def _decided(holds_always: bool, node: exp.Expr, scope: Expressions) -> Formula:
     return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
 
@@ -215,7 +244,17 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
         return _between(Join(first, op, second, place), whole, scope)
     if second.value is None:
         return Never(whole.sql(dialect="spark"), place, (first,))
-    return Filter(first, op, second, place)
+    return _with_promise(Filter(first, op, second, place), scope)
+
+
+def _with_promise(found: Filter, scope: Expressions) -> Formula:
+    """A comparison of a column with a constant; where a second time is early, so is the timestamp: the stream
+    ends."""
+    stamp = scope.owner(found.attribute).relation.timestamp
+    if scope.column(found.attribute).within is None or stamp is None or found.op not in _EARLY:
+        return found
+    op = Op.LE if found.op is Op.EQ else found.op
+    return all_of([found, replace(found, attribute=Attribute(found.attribute.occurrence, stamp), op=op)])
 
 
 def _as_values(first: Attribute, second: Attribute, scope: Expressions) -> tuple[Attribute, Attribute]:
@@ -396,6 +435,9 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     Raises:
         QueryError: naming one of them, and what to declare it.
     """
+    if any(isinstance(term, Attribute) and scope.owner(term).relation.fed is not None for term in terms):
+        # Of what a sub-query computes the type is a guess.
+        return
     found = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
     if exactly(*found.values()):
         return
@@ -458,26 +500,40 @@ def _by_promise(
     """What follows of the timestamps from a comparison with another stream's second time; None elsewhere.
 
     ``b.ts <= a.expires`` says b.ts <= a.ts + n where a.expires is at most n after a.ts, ``b.ts >= a.expires``
-    that b.ts >= a.ts. Rows for which more holds are decided within n, so verdicts are the same.
+    that b.ts >= a.ts, and ``b.expires <= a.expires`` what b.ts <= a.expires says. Rows for which more holds
+    are decided within n, so verdicts are the same. Second times that are equal are columns that are, and
+    their timestamps are near each other.
     """
-    if isinstance(left[0], Attribute) and scope.column(left[0]).within is not None:
-        left, right, op = right, left, op.mirrored
-    (stamp, offset), (second, _) = left, right
-    if not (isinstance(stamp, Attribute) and isinstance(second, Attribute) and scope.is_timestamp(stamp)):
+    (one, before), (other, after) = left, right
+    if (
+        not (isinstance(one, Attribute) and isinstance(other, Attribute))
+        or one.occurrence == other.occurrence
+    ):
         return None
-    within, first = scope.column(second).within, scope.owner(second).relation.timestamp
-    if within is None or first is None or stamp.occurrence == second.occurrence:
+    lengths = [scope.column(a).within for a in (one, other)]
+    stamps = [scope.owner(a).relation.timestamp for a in (one, other)]
+    timed = [scope.is_timestamp(a) or n is not None for a, n in zip((one, other), lengths, strict=True)]
+    if lengths == [None, None] or not all(timed) or stamps[0] is None or stamps[1] is None:
         return None
-    if op in (Op.EQ, Op.NE):
+    both = None not in lengths
+    if op is Op.NE or (op is Op.EQ and not both):
         raise UnsupportedError(
-            f"{stamp} is compared with {second}, a second time, by {op.value}",
+            f"{one} is compared with {other}, a second time, by {op.value}",
             place=place_of(whole, scope.sql),
             accepted="<, <=, > and >=, and BETWEEN: what is promised of it decides these",
         )
-    after = within if op in (Op.LT, Op.LE) else 0
-    made = _shifted(op, (stamp, offset), (Attribute(second.occurrence, first), after), whole, scope)
+    first, second = Attribute(one.occurrence, stamps[0]), Attribute(other.occurrence, stamps[1])
+    least, most = (before, after), [by + (n or 0) for by, n in zip((before, after), lengths, strict=True)]
+    upward = _shifted(Op.LE, (first, least[0]), (second, most[1]), whole, scope)
+    if op is Op.EQ:
+        downward = _shifted(Op.GE, (first, most[0]), (second, least[1]), whole, scope)
+        return all_of([Join(one, op, other, place_of(whole, scope.sql)), upward, downward])
+    early = op in (Op.LT, Op.LE)
+    ends = ((first, least[0]), (second, most[1])) if early else ((first, most[0]), (second, least[1]))
+    made = _shifted(op, *ends, whole, scope)
     assert isinstance(made, Join)
-    return replace(made, follows=True)
+    below = ((one.occurrence, not early), (other.occurrence, early))
+    return replace(made, follows=tuple(b for b, n in zip(below, lengths, strict=True) if n is not None))
 
 
 def _between(found: Join, whole: exp.Expr, scope: Expressions) -> Formula:
@@ -540,4 +596,9 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         # NULL in a list makes NOT IN never true.
         return Never(node.sql(dialect="spark"), place, (subject,))
     member = Membership(subject, known, place)
-    return member if positive else all_of(false(member))
+    if not positive:
+        return all_of(false(member))
+    if scope.column(subject).within is None:
+        return member
+    last = max((v for v in values if v.value is not None), key=lambda v: v.value)
+    return all_of([member, _with_promise(Filter(subject, Op.LE, last, place), scope)])

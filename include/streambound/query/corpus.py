@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,20 @@ class CorpusLine:
     error: StreamboundError | None = None
     streams: Mapping[str, Any] = field(default_factory=dict)
     dialect: str | None = None
+    # Which query, of a text of several.
+    query: str | None = None
+
+
+def queries_of(line: CorpusLine) -> Iterator[CorpusLine]:
+    """The queries of a line: itself, or ``id/NAME`` for each of several."""
+    # Loaded here: what decides a line in a process of its own reads no SQL.
+    from streambound.query.parse import named_queries
+
+    if line.error is not None or line.catalog is None:
+        yield line
+        return
+    for query in named_queries(line.sql, line.catalog, line.dialect):
+        yield line if query is None else replace(line, id=f"{line.id}/{query}", query=query)
 
 
 def read_corpus(path: Path) -> Iterator[CorpusLine]:

@@ -27,7 +27,7 @@ from streambound.query.type_names import canonical, nested
 from streambound.query.values import Family
 
 # The pseudo-columns that every stream of a processor has.
-STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time"}
+STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
 # Connectors and formats by which rows are changed and deleted, not only added.
 _CHANGING = ("upsert", "cdc", "debezium", "canal", "maxwell", "ogg")
 _UNITS = (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000))
@@ -158,6 +158,7 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
     not_null: list[str] = list(like.get("not_null", []))
     stamp = {key: like[key] for key in ("timestamp", "allowed_lateness") if key in like}
     body: dict[str, Any] = {**stamp, "columns": columns}
+    arrival: str | None = None
     for column in table.columns:
         name = column.name.name
         if (kind := _type(column, table)) is None:
@@ -167,6 +168,8 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
             not_null.append(name)
         if column.lateness is not None and canonical(kind) == "timestamp":
             _stamped(body, column.name, column.lateness)
+        if column.computed is not None and is_clock(column.computed):
+            arrival = name
     if not columns and table.kind == "source" and table.options.get("format") == "json":
         # Materialize: a source of JSON has one column.
         columns["data"] = "jsonb"
@@ -182,6 +185,13 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
     if language.name in STAMPS and "timestamp" not in body:
         columns[STAMPS[language.name]] = "timestamp"
         body["timestamp"] = STAMPS[language.name]
+    if arrival is not None:
+        # The time at which a row arrives: without another one, rows come in its order.
+        body.setdefault("timestamp", arrival)
+    for key in (_spelt(columns, key) for key in keys):
+        if key in columns and canonical(columns[key]) is None:
+            # What can be told apart is a value, whatever its type.
+            columns[key] = "string"
     if keys and _changes(table, language):
         body.update(kind=Kind.VERSIONED.value, primary_key=[_spelt(columns, key) for key in keys])
     if not_null:

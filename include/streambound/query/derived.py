@@ -10,7 +10,7 @@ assumed that its value depends on its arguments alone, and may be any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -25,11 +25,23 @@ from streambound.query import blockers
 from streambound.query.clock import is_clock
 from streambound.query.computed import NotComputed, formula_of, quoted
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
+from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of
 from streambound.query.linear import Sum, linear
-from streambound.query.model import Attribute, Column, Constant, Occurrence, Op, Relation, Term
+from streambound.query.model import (
+    Attribute,
+    Column,
+    Constant,
+    Filter,
+    Join,
+    Membership,
+    Occurrence,
+    Op,
+    Relation,
+    Term,
+)
+from streambound.query.nested import path_above
 from streambound.query.operators import Grouping
 from streambound.query.ranges import is_pmod, range_of
-from streambound.query.ring import INTEGERS
 from streambound.query.scope import (
     BOOLEAN,
     DOUBLE,
@@ -60,7 +72,7 @@ _RANDOM = frozenset(
         "SHUFFLE",
     )
 )
-_ROWS = frozenset(
+ELEMENTS = frozenset(
     [
         *("EXPLODE", "EXPLODE_OUTER", "POSEXPLODE", "POSEXPLODE_OUTER", "INLINE", "INLINE_OUTER", "STACK"),
         *(
@@ -152,6 +164,9 @@ class Expressions(Scope):
         """The same; ``family`` is that of what it is compared with, for functions that are not known."""
         while isinstance(node, exp.Paren):
             node = node.this
+        if (window := called(node)) is not None and window.stamp is not None and not window.session:
+            # Windows of one length are the same where they begin at once.
+            node = window.value(False, node)
         if isinstance(node, exp.Column) or self._literal(node) is not None:
             return super().term(node)
         attributes = self.attributes(node)
@@ -193,7 +208,7 @@ class Expressions(Scope):
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
             if _named(part) in SESSIONS:
                 raise blockers.blocker("a session without GROUP BY", part, self.sql)
-            if isinstance(part, exp.UDTF) or _named(part) in _ROWS:
+            if isinstance(part, exp.UDTF) or _named(part) in ELEMENTS:
                 what = f"{describe(part, self.sql)}, which makes several rows of one,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
             if isinstance(part, (exp.Tuple, exp.Star, exp.Placeholder, exp.Parameter, exp.Alias)):
@@ -317,7 +332,7 @@ class Expressions(Scope):
             kind,
             domain,
             found.nullable,
-            tuple(sorted({base for c in columns for base in c.of or (c.name,)})),
+            tuple(sorted(set(self._bases(node)))),
             _onto(node, kind, columns),
             width is None and (known is None or _unknown(node)),
             width,
@@ -327,13 +342,11 @@ class Expressions(Scope):
             formula=formula,
             slide=slide,
             cumulative=cumulative,
+            fibres=_fibres(node, columns),
         )
 
     def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
-        """An expression over the columns of a tuple as Spark SQL, and its type; None if it is not computed."""
-        if (window := called(node)) is not None and window.stamp is not None and not window.session:
-            # Windows of one length are the same where they begin at once.
-            node = window.value(False, node)
+        """An expression over a tuple's columns as Spark SQL, and its type; None if it is not computed."""
         relation = self.owner(one).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:
@@ -341,6 +354,14 @@ class Expressions(Scope):
         except NotComputed:
             return None, kind
         return found if found[1].family is kind.family else (None, kind)
+
+    def _bases(self, node: exp.Expr) -> Iterator[str]:
+        """The columns that an expression is computed from, with where within them it looks."""
+        for part in node.find_all(exp.Column):
+            if not is_word(part):
+                column = self.column(self.attribute(part))
+                path = path_above(part) if column.of in ((), (column.name,)) else ""
+                yield from (f"{base}{path}" for base in column.of or (column.name,))
 
     def _width(self, node: exp.Expr) -> int | None:
         """How far an expression may be from the application timestamp that it rounds; None of others."""
@@ -372,6 +393,8 @@ class Expressions(Scope):
         """The type of an expression; None where it is not known."""
         if isinstance(node, exp.Anonymous) and str(node.this) in (START, END):
             return self.kind(node.expressions[0])
+        if (window := called(node)) is not None and window.stamp is not None:
+            return self.kind(window.stamp)
         if isinstance(node, exp.Column):
             found = self._known(node)
             return None if found is None else found.type
@@ -502,6 +525,21 @@ def _onto(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:
         dense = all(column.type.step is None for column in columns)
         return (kind is INTEGER or dense) and _free(node, linear(node), kind is DOUBLE)
     return isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
+
+
+def _fibres(node: exp.Expr, columns: list[Column]) -> bool:
+    """Whether each value is that of endless values of the one column, above and below any."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if len(columns) != 1 or columns[0].of or columns[0].domain is not None:
+        return False
+    if isinstance(node, exp.Mod) or is_pmod(node):
+        return _onto(node, INTEGER, columns)
+    if isinstance(node, exp.Like):
+        pattern = node.expression
+        plain = isinstance(node.this, exp.Column) and isinstance(pattern, exp.Literal)
+        return plain and pattern.name.startswith("%") and bool(pattern.name.strip("%"))
+    return isinstance(node, exp.Extract) and _onto(node, INTEGER, columns)
 
 
 def _unknown(node: exp.Expr) -> bool:
@@ -635,24 +673,23 @@ def independent(statement: Statement) -> bool:
 
 
 def shown_less(statement: Statement) -> Statement:
-    """A statement that keeps duplicates, without the outputs that its expressions depend on.
+    """A statement without outputs that depend on one another, and conditions that leave values of every kind.
 
-    Its answers are those of the statement with columns left out: if it is unbounded, so is the statement.
+    If it is unbounded, so is the statement: an answer with fewer columns follows from the whole one, and of
+    the values that meet such a condition there are infinitely many, above and below any.
     """
-    if any(block.ring != INTEGERS for block in statement.blocks):
-        return statement
-    bases: dict[str, set[str]] = {}
+    statement = _without_fibres(statement)
+    kept: dict[str, set[str]] = {}
     for relation, columns in used(statement):
-        bases[relation.name] = {
-            name for column in columns for name in (*column.of, *([column.name] if column.of else []))
-        }
+        kept[relation.name] = set(_apart(statement, relation, _valued(columns)))
+        kept[relation.name] |= {column.name for column in columns if column.bucket is not None}
     dropped: set[int] = set()
     for selection in statement.selections:
         for number, output in enumerate(selection.base.select):
             if isinstance(output.term, Constant):
                 continue
             relation = selection.base.occurrence(output.term.occurrence).relation
-            if output.within or output.term.column in bases[relation.name]:
+            if output.within or output.term.column not in kept[relation.name]:
                 dropped.add(number)
 
     def of(selection: Selection) -> Selection:
@@ -666,7 +703,99 @@ def shown_less(statement: Statement) -> Statement:
     )
 
 
+def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) -> Iterator[str]:
+    """The columns that may stay shown, of each set of those that depend on one another one."""
+    asked = {
+        a.column
+        for s in statement.selections
+        for atom in s.atoms
+        for a in atom.attributes
+        if any(o.alias == a.occurrence and o.relation.name == relation.name for o in s.occurrences)
+    }
+    rest = list(columns)
+    while rest:
+        group, grown = [rest.pop(0)], True
+        while grown:
+            near = [one for one in rest if any(_depend(one, other) for other in group)]
+            rest, grown = [one for one in rest if one not in near], bool(near)
+            group += near
+        if len(group) == 1 and group[0].onto and relation.timestamp not in group[0].of:
+            yield group[0].name
+        elif any(column.name in asked for column in group):
+            yield from (column.name for column in group if column.name in asked)
+        elif all(not column.of for column in group):
+            yield from (column.name for column in group)
+        else:
+            free = [one for one in group if one.onto and relation.timestamp not in one.of]
+            yield from (one.name for one in sorted(free, key=lambda one: len(one.of))[:1])
+
+
+def _depend(one: Column, other: Column) -> bool:
+    """Whether two columns are computed from values of which one lies in the other."""
+    pairs = ((a, b) for a in one.of or (one.name,) for b in other.of or (other.name,))
+    return any(a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.") for a, b in pairs)
+
+
+def _without_fibres(statement: Statement) -> Statement:
+    """Without filters of columns of which each value is that of endless values of what they are of."""
+
+    def of(selection: Selection) -> Selection:
+        base = selection.base
+        if not isinstance(selection.formula, AllOf | Filter | Membership):
+            return selection
+        atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+        plain = [atom for atom in atoms if isinstance(atom, (Filter, Membership))]
+        fibres = [a for a in plain if base.column(a.attribute).fibres]
+        joined = {a for atom in selection.atoms if isinstance(atom, Join) for a in atom.attributes}
+        held = _held(selection, {a.attribute for a in plain if a not in fibres})
+        left = []
+        for atom in fibres:
+            bases = {Attribute(atom.attribute.occurrence, name) for name in base.column(atom.attribute).of}
+            alone = (
+                sum(
+                    one.attribute.occurrence == atom.attribute.occurrence
+                    and bool(
+                        bases
+                        & {Attribute(one.attribute.occurrence, n) for n in base.column(one.attribute).of}
+                    )
+                    for one in fibres
+                )
+                == 1
+            )
+            if alone and not bases & held and atom.attribute not in joined:
+                left.append(atom)
+        return replace(selection, formula=all_of(atom for atom in atoms if atom not in left))
+
+    return replace(
+        statement,
+        blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
+    )
+
+
+def _held(selection: Selection, found: set[Attribute]) -> set[Attribute]:
+    """The columns that conditions on single columns bind, themselves or by comparisons; of OR all."""
+    loose = [p for p in getattr(selection.formula, "parts", ()) if isinstance(p, (AllOf, AnyOf))]
+    found |= {a for part in loose for atom in atoms_of(part) for a in atom.attributes}
+    found |= {Attribute(a.occurrence, name) for a in set(found) for name in _bases_of(selection, a)}
+    grown = True
+    while grown:
+        near = {
+            a
+            for atom in selection.atoms
+            if isinstance(atom, Join) and found & set(atom.attributes)
+            for a in atom.attributes
+        } - found
+        found, grown = found | near, bool(near)
+    return found
+
+
+def _bases_of(selection: Selection, attribute: Attribute) -> tuple[str, ...]:
+    known = next((o.relation for o in selection.occurrences if o.alias == attribute.occurrence), None)
+    return () if known is None else known.column(attribute.column).of
+
+
 def assumptions(statement: Statement) -> tuple[str, ...]:
-    """The expressions with functions that are not known, as the user wrote them."""
+    """What is assumed of each expression with functions that are not known."""
     names = (column.name for _, columns in used(statement) for column in columns if column.assumed)
-    return tuple(dict.fromkeys(names))
+    said = "depends on its arguments alone, and may have any value of its type"
+    return tuple(f"{name} {said}" for name in dict.fromkeys(names))

@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
+
+from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
 from streambound.query.model import Attribute, Column, Kind, Relation
 from streambound.query.operators import Grouping, Ranking
-from streambound.query.parts import Item, Rows
+from streambound.query.parts import Item, Rows, column_of
 from streambound.query.statement import Block, Statement
 from streambound.query.union import blocks_of_rows, outputs
 
 
 def fed_relation(
     blocks: tuple[Rows, ...], name: str, sql: str, catalog: Catalog
-) -> tuple[Relation, list[tuple[Item, str]]]:
+) -> tuple[Relation, list[Item]]:
     """The relation of what rows answer, under a name that no other has, and its columns by what is shown.
 
-    It is a stream where a time is shown, or no row is ever taken back; else a table that changes.
+    The columns are over an occurrence of the relation under ``name``. An expression over several tuples is
+    one over as many columns, each a column of one of them. The relation is a stream where a time is shown, or
+    no row is ever taken back; else a table that changes.
 
     Raises:
         QueryError, UnsupportedError: the rows cannot be read.
     """
     made = blocks_of_rows(blocks, sql, catalog, name)
     statement = Statement(name, sql, made, outputs(made, sql), unevaluated="a sub-query")
-    columns, own = [], []
+    columns: list[Column] = []
+    own: list[Item] = []
     taken: set[str] = set()
     times = _times(statement)
-    for number, (item, (_, kind)) in enumerate(zip(blocks[0].columns, statement.outputs, strict=True)):
-        free, count = item.name or f"column{number + 1}", 2
-        while free.lower() in taken:
-            free, count = f"{item.name}_{count}", count + 1
-        taken.add(free.lower())
-        own.append((item, free))
-        columns.append(Column(free, kind, nullable=number not in times))
+    numbers = groupby(range(len(statement.outputs)), key=_items(made[0]).__getitem__)
+    for item, (_, outputs_of) in zip(blocks[0].columns, numbers, strict=True):
+        values: list[exp.Expr] = []
+        for number in outputs_of:
+            said = item.name or f"column{number + 1}"
+            free, count = said, 2
+            while free.lower() in taken:
+                free, count = f"{said}_{count}", count + 1
+            taken.add(free.lower())
+            columns.append(Column(free, statement.outputs[number][1], nullable=number not in times))
+            values.append(column_of(name, free))
+        computed = exp.Anonymous(this=item.name or "value", expressions=values)
+        own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
     stamp = min(times, key=lambda n: (times[n], n), default=None)
     if stamp is not None:
         columns = [
@@ -51,6 +63,13 @@ def fed_relation(
         fed=statement,
     )
     return relation, own
+
+
+def _items(block: Block) -> list[int]:
+    """Which column of the answer each output is, or is a part of."""
+    if block.then is not None:
+        return list(range(len(block.outputs)))
+    return [output.item for output in block.selections[0].base.select]
 
 
 def _free(name: str, catalog: Catalog) -> str:

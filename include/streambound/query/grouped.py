@@ -6,7 +6,7 @@ the rows (``parts.Done``): names of outputs and of aggregates stand in the expre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 from streambound.errors import Place, QueryError
 from streambound.query import blockers
 from streambound.query.aggregates import READING, Called, aggregate, is_aggregate, name_of, owners, polynomial
+from streambound.query.clock import conjuncts
 from streambound.query.model import Op
 from streambound.query.names import Names
 from streambound.query.operators import (
@@ -70,9 +71,20 @@ class Asked:
         root = exp.Paren(this=node.copy())
         for column in list(root.find_all(exp.Column)):
             if not is_word(column):
-                column.replace(output(self.output(column)))
+                column.replace(self._in_outputs(column))
         found: exp.Expr = root.this
         return found
+
+    def _in_outputs(self, column: exp.Column) -> exp.Expr:
+        """A column as an output; one that a sub-query computed from several tuples as what it is of theirs."""
+        if len(self.names.owner(column)) < 2:
+            return output(self.output(column))
+        bases = list(self.names.bases(column))
+        root = exp.Paren(this=self.names.computed(column).copy())
+        own = [part for part in root.find_all(exp.Column) if not is_word(part)]
+        for part, base in zip(own, bases, strict=True):
+            part.replace(output(self.output(base)))
+        return root
 
     def spread(self, node: exp.Expr) -> tuple[int, ...]:
         """The positions of an expression; of one over several tuples those of its columns."""
@@ -147,6 +159,39 @@ def grouping(
         yield _Group(select, names, items, plain, chosen, windows, sessions).done()
 
 
+def on_keys(
+    select: exp.Select, names: Names, items: list[tuple[str, str, exp.Expr]]
+) -> tuple[exp.Select, list[exp.Expr]]:
+    """A SELECT without what its HAVING asks of keys alone; and that, as filters of the rows."""
+    clause = select.args.get("having")
+    keys, sets = _grouping_sets(select.args.get("group"), names, items)
+    if clause is None or sets != [None]:
+        return select, []
+    known = {names.canonical(key) for key in keys if isinstance(key, exp.Column)}
+    by_name = {key: item for _, key, item in items}
+
+    def meant(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or part.args.get("table") or names.knows(part):
+            return part
+        return by_name.get(names.inliner.key(part.this), part).copy()
+
+    early, late = [], []
+    for condition in conjuncts(clause.this):
+        made = exp.Paren(this=condition.copy()).transform(meant).this
+        columns = [column for column in made.find_all(exp.Column) if not is_word(column)]
+        more = any(isinstance(part, (exp.Query, exp.Window)) or is_aggregate(part) for part in made.walk())
+        mine = columns and all(names.knows(c) and names.canonical(c) in known for c in columns)
+        if mine and not more:
+            early.append(made)
+        else:
+            late.append(condition)
+    if not early:
+        return select, []
+    rest = select.copy()
+    rest.set("having", exp.Having(this=exp.and_(*late, copy=True)) if late else None)
+    return rest, early
+
+
 def _grouping_sets(
     group: exp.Group | None, names: Names, items: list[tuple[str, str, exp.Expr]]
 ) -> tuple[list[exp.Expr], list[frozenset[int] | None]]:
@@ -154,7 +199,12 @@ def _grouping_sets(
     if group is None:
         return [], [None]
     clauses = (exp.Rollup, exp.Cube, exp.GroupingSets)
-    keys = [_meant(node, names, items) for node in group.expressions if not isinstance(node, clauses)]
+    keys = [
+        _meant(key, names, items)
+        for node in group.expressions
+        if not isinstance(node, clauses)
+        for key in (node.expressions if isinstance(node, exp.Tuple) else [node])
+    ]
     if group.args.get("all"):
         keys = [node for _, _, node in items if not any(map(is_aggregate, node.walk()))]
     sets = [frozenset(range(len(keys)))]
@@ -245,6 +295,9 @@ class _Group:
                 self._sessions = [*self._sessions, Window("SESSION", None, gap, key)]
             elif not isinstance(key, exp.Literal):
                 self._keys[names.canonical(key)] = self._asked.spread(key)
+        if shown and not self._keys and not self._sessions:
+            # Groups of a constant: of no rows there is none.
+            self._asked.output(exp.Literal.number(1))
 
     def done(self) -> tuple[list[exp.Expr], Done]:
         """The outputs, keys first, and what is done."""
@@ -285,7 +338,7 @@ class _Group:
         if key in self._keys:
             return _one([output(number) for number in self._keys[key]])
         if key in self._left_out:
-            return exp.Null()
+            return output(self._asked.output(exp.Null()))
         if (part := self._of_window(node)) is not None:
             return part
         if name_of(node) in ("GROUPING", "GROUPING_ID"):
@@ -443,8 +496,10 @@ def framing(
 
     def of(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Window):
-            functions.append(_over(node, asked, clauses))
-            return value(len(functions) - 1)
+            made = _over(node, asked, clauses)
+            if made not in functions:
+                functions.append(made)
+            return value(functions.index(made))
         if isinstance(node, exp.Column) and not is_word(node):
             return output(asked.output(node))
         made = node.copy()
@@ -477,11 +532,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     partition = [*(node.args.get("partition_by") or []), *(spec.args.get("partition_by") or [])]
     if spec is node:
         partition = list(node.args.get("partition_by") or [])
-    ordering = node.args.get("order") or spec.args.get("order")
-    order = [
-        (asked.output(one.this), bool(one.args.get("desc")))
-        for one in (ordering.expressions if ordering else [])
-    ]
+    clause = node.args.get("order") or spec.args.get("order")
+    order = ordering([(one, one.this) for one in (clause.expressions if clause else [])], asked)
     keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
     inner = node.this
     passes_over = False
@@ -515,11 +567,25 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         made,
         keys,
         tuple(order),
-        _frame(node, spec, named, inner, bool(order)),
+        _frame(node, spec, named, inner, bool(order), asked.names),
         place_of(node, sql),
         arguments,
         _rows_away(inner, named),
     )
+
+
+def ordering(given: Sequence[tuple[exp.Expr, exp.Expr]], asked: Asked) -> tuple[tuple[int, bool], ...]:
+    """The positions that rows are ordered by, of ORDER BY and what its parts mean.
+
+    NULL is first where the order ascends; where it is to be at the other end, that it is NULL comes before.
+    """
+    made = []
+    for one, node in given:
+        descends, first = bool(one.args.get("desc")), one.args.get("nulls_first")
+        if first is not None and bool(first) is descends and asked.names.nullable(node):
+            made.append((asked.output(exp.Is(this=node.copy(), expression=exp.Null())), bool(first)))
+        made.append((asked.output(node), descends))
+    return tuple(made)
 
 
 def _offset(inner: exp.Expr) -> exp.Expr | None:
@@ -528,8 +594,11 @@ def _offset(inner: exp.Expr) -> exp.Expr | None:
 
 
 def _rows_away(inner: exp.Expr, name: str) -> int:
-    """How many rows away LAG and LEAD look; of which row NTH_VALUE is."""
+    """How many rows away LAG and LEAD look; of which row NTH_VALUE is; how many parts NTILE makes."""
     found = _offset(inner)
+    if name == "NTILE":
+        given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)
+        return (length(given[0]) if given else None) or 1
     rows = None if found is None or name not in ("LAG", "LEAD", "NTH_VALUE") else length(found)
     return 1 if rows is None else rows
 
@@ -552,13 +621,33 @@ def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
     return node if found is None else names.edge(found, False, node)
 
 
-def _frame(node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool) -> Frame:
+def _refuse_edges(spec: exp.WindowSpec, names: Names) -> None:
+    """Refuse an edge of a frame that is no number and no length of time.
+
+    Raises:
+        QueryError: with its place.
+    """
+    for which in ("start", "end"):
+        given = spec.args.get(which)
+        if isinstance(given, exp.Expr) and length(given) is None:
+            raise QueryError(
+                f"a frame begins or ends {blockers.words(given, names.inliner.text)} from its row",
+                place=place_of(given, names.inliner.text),
+                accepted="a number of rows, a length of time (INTERVAL '1' HOUR), UNBOUNDED, CURRENT ROW",
+            )
+
+
+def _frame(
+    node: exp.Window, spec: exp.Window, name: str, inner: exp.Expr, ordered: bool, names: Names
+) -> Frame:
     found = node.args.get("spec") or spec.args.get("spec")
     if name in ("LAG", "LEAD") and found is None:
         offset = _offset(inner)
         rows = length(offset) if offset is not None else 1
         rows = 1 if rows is None else rows
         return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)
+    if found is not None:
+        _refuse_edges(found, names)
     if name in (*RANKS, "NTILE", "PERCENT_RANK", "CUME_DIST"):
         return Frame(True, None, 0 if name in RANKS and ordered else None)
     if found is None:

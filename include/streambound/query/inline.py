@@ -25,11 +25,22 @@ from streambound.query.clock import (
     is_clock,
     reads_clock,
 )
+from streambound.query.correlated import without_laterals, without_scalars
+from streambound.query.derived import ELEMENTS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.fed import fed_relation
-from streambound.query.grouped import Asked, framing, grouping, having_of, ranked, values_in
+from streambound.query.grouped import (
+    Asked,
+    framing,
+    grouping,
+    having_of,
+    on_keys,
+    ordering,
+    ranked,
+    values_in,
+)
 from streambound.query.model import Column, Kind, Op, Relation
 from streambound.query.names import Names, Substitution
 from streambound.query.nested import is_path
@@ -57,6 +68,7 @@ from streambound.query.parts import (
     statement_tree,
     unnested,
 )
+from streambound.query.patterns import as_window
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import Window, tabled
 from streambound.query.windows import called as called_window
@@ -117,6 +129,40 @@ def _correlated(condition: exp.Expr) -> bool:
     return any(
         stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
     )
+def with_matches(select: exp.Select) -> exp.Select:
+    """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
+    match, from_ = select.args.get("match"), select.args.get("from_")
+    if not isinstance(match, exp.MatchRecognize) or from_ is None or select.args.get("joins"):
+        return select
+    table = as_window(match, from_.this)
+    if table is None:
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("match", None)
+    made.set("from_", exp.From(this=table))
+    return made
+
+
+def with_elements(select: exp.Select) -> exp.Select:
+    """EXPLODE(x) and its like in a SELECT list: an element as a function of its row, as in FROM."""
+
+    def of(node: exp.Expr) -> exp.Expr:
+        named = str(node.this).upper() in ELEMENTS if isinstance(node, exp.Anonymous) else False
+        if not named and not isinstance(node, (exp.Unnest, exp.Explode, exp.ExplodeOuter, exp.Posexplode)):
+            return node
+        given = node.expressions if isinstance(node, (exp.Anonymous, exp.Unnest)) else [node.this]
+        made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+        made.meta.update(node.meta)
+        return made
+
+    shown = [item.transform(of) for item in select.expressions]
+    if all(one == other for one, other in zip(shown, select.expressions, strict=True)):
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    made.set("expressions", shown)
+    return made
 
 
 def with_top_one(select: exp.Select) -> exp.Select:
@@ -191,10 +237,13 @@ class Inliner:
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
-            if not any(map(reads_clock, conditions)):
+            shown = any(reads_clock(item.value) for item in part.columns)
+            if not shown and not any(map(reads_clock, conditions)):
                 made.append(part)
                 continue
-            self.clock = True
+            if not self.clock:
+                self.clock = True
+                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
             stamps = {
                 (table.args["alias"].name, stamp)
                 for table in part.tables
@@ -207,7 +256,7 @@ class Inliner:
                     )
             if block.distinct and len(block.parts) > 1:
                 self._missing.append(blockers.blocker("NOW() in a UNION", conditions[0], self._sql))
-            tables, conditions = clocked(part.tables, conditions, sorted(stamps))
+            tables, conditions = clocked(part.tables, conditions, sorted(stamps), shown)
             columns = part.columns
             if block.distinct and len(tables) > len(part.tables):
                 columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
@@ -394,28 +443,25 @@ class Inliner:
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        before = len(self._missing)
         self._open.append(select)
         try:
             return self._selected(select, around, taken, hint)
         finally:
             self._open.pop()
-            if len(self._missing) > before:
-                # What else a person has to know of: which functions there are beside.
-                items = [*select.expressions, *conditions_of(select)]
-                for item in items:
-                    self._missing += blockers.of_expression(item, self._sql, functions=True)
 
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
+        select = with_matches(select)
         self._missing += blockers.of_clauses(select, self._sql)
         from_ = select.args.get("from_")
         if from_ is None:
             return self._without_from(select)
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
         laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
-        joins = list(unnested([*joins, *laterals]))
+        joins = [*unnested([*joins, *laterals])]
+        select, scalars = without_scalars(select, [join.this for join in joins])
+        joins = [*without_laterals(joins), *scalars]
         tables = [join.this for join in joins]
         taken.update(self._key(name) for name in map(alias_of, tables) if name)
         outer, self._around = self._around, None
@@ -449,6 +495,7 @@ class Inliner:
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return self._first_in_time(select, names, where, firsts)
+        select = with_elements(select)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
         framed = False
@@ -513,7 +560,8 @@ class Inliner:
         self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> Source:
         alias = table.args.get("alias")
-        name = alias_of(table)
+        windowed = tabled(table)
+        name = alias_of(table) or (None if windowed is None else alias_of(_as_table(windowed[0])))
         key = self._key(name) if name is not None else f"#{len(self._open)}"
         if isinstance(table, exp.Subquery) and isinstance(table.this, (exp.Query, exp.Subquery)):
             blocks = self._query(table.this, around, taken, name.name if name is not None else hint)
@@ -524,7 +572,7 @@ class Inliner:
             named = named or (() if name is None else (name,))
             items = tuple(Item(n.name, self._key(n), elements.copy()) for n in named)
             return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
-        elif (windowed := tabled(table)) is not None:
+        elif windowed is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
             self._missing.append(blockers.of_source(table, self._sql))
@@ -555,9 +603,7 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         """The rows of a table with the windows that each is in."""
         alias = table.args.get("alias")
-        inner = of.copy()
-        if isinstance(inner, exp.Column):
-            inner = exp.Table(this=inner.this)
+        inner = _as_table(of.copy())
         if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
             inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
         source = self._source(inner, around, taken, hint)
@@ -739,6 +785,7 @@ class Inliner:
         items = names.items(select)
         if not grouped and not framed and (merged := self._merged(select, names, items, where)) is not None:
             return merged
+        where = self._ranked_first(names, where)
         names.sources = [
             self._readable(source, names, select, number) for number, source in enumerate(names.sources)
         ]
@@ -752,6 +799,8 @@ class Inliner:
                 accepted=f"at most {MAX_PARTS}",
             )
         if grouped:
+            select, early = on_keys(select, names, items)
+            where = [*where, *early]
             if framed:
                 return self._framed_groups(select, names, items, where)
             made = [
@@ -873,6 +922,33 @@ class Inliner:
             done = replace(done, having=whole)
             operator = replace(operator, having=having)
         return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
+
+    def _ranked_first(self, names: Names, where: list[exp.Expr]) -> list[exp.Expr]:
+        """WHERE without the conditions on the rank of a sub-query, whose first rows are then its rows."""
+        for number, source in enumerate(names.sources):
+            outer = names.sides[number] or any(side in ("RIGHT", "FULL") for side in names.sides)
+            if len(source.blocks) != 1 or outer:
+                continue
+            (rows,) = source.blocks
+            if rows.done is None or not isinstance(rows.done.operator, Framing):
+                continue
+            view = [Part((), (), rows.done.shown if n == number else ()) for n in range(len(names.sources))]
+            mine = []
+            for condition in where:
+                columns = [c for c in condition.find_all(exp.Column) if not is_word(c)]
+                at = [names.resolve(c) if names.knows(c) else None for c in columns]
+                if blockers.semi_join(condition) or any(one is None or one[0] != number for one in at):
+                    continue
+                found = Substitution(names, view).of(condition)
+                if values_in(found):
+                    mine.append((condition, found))
+            kept = ranked(rows.done, [found for _, found in mine]) if mine else None
+            if kept is None or kept[1]:
+                continue
+            blocks = (replace(rows, done=kept[0]),)
+            names.sources[number] = replace(source, blocks=blocks, names=blocks[0].columns)
+            where = [one for one in where if all(one is not condition for condition, _ in mine)]
+        return where
 
     def of_outputs(self, condition: exp.Expr, part: Part, names: Names) -> exp.Expr:
         """A condition over outputs of rows as one over streams."""
@@ -1009,7 +1085,7 @@ class Inliner:
         self, node: exp.Expr, names: Names, asked: Asked, items: list[tuple[str, str, exp.Expr]]
     ) -> tuple[tuple[int, bool], ...]:
         clause = node.args.get("order")
-        made = []
+        made: list[tuple[exp.Expr, exp.Expr]] = []
         for one in () if clause is None else clause.expressions:
             of = one.this
             if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
@@ -1017,8 +1093,8 @@ class Inliner:
             of = self._aliased(of, names, items)
             while isinstance(of, exp.Paren):
                 of = of.this
-            made.append((asked.output(of), bool(one.args.get("desc"))))
-        return tuple(made)
+            made.append((one, of))
+        return ordering(made, asked)
 
     def _limited(
         self, rows: tuple[Rows, ...], node: exp.Expr, names: Names | None = None
@@ -1040,7 +1116,8 @@ class Inliner:
         if offset is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
             self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
             return ()
-        most = int(count.name) + (0 if first is None else int(first.name))
+        above = 0 if first is None else int(first.name)
+        most = int(count.name) + above
         single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
         if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
             items = names.items(node)
@@ -1051,7 +1128,7 @@ class Inliner:
             keys = tuple(
                 n for key in limit.expressions for n in asked.spread(self._aliased(key, names, items))
             )
-            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, ()), shown)
+            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, (), above=above), shown)
             return (Rows(False, self._parts(names, asked.outputs, where), done),)
         if limit.expressions:
             self._missing.append(blockers.blocker("LIMIT ... BY of groups", limit, self._sql))
@@ -1069,7 +1146,7 @@ class Inliner:
                 blockers.blocker("ORDER BY of what is not shown, with LIMIT", node.args["order"], self._sql)
             )
             return ()
-        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, (), above=above), shown)
         return (Rows(False, self._parts(around, asked.outputs, []), done),)
 
     def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
@@ -1111,8 +1188,7 @@ class Inliner:
         self._feeds = True
         table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        items = tuple(Item(c.name, c.key, column_of(name, own)) for c, own in columns)
-        return Rows(False, (Part((table,), (), items),))
+        return Rows(False, (Part((table,), (), tuple(columns)),))
 
     def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:
         """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
@@ -1139,6 +1215,8 @@ class Inliner:
             return []
         made = []
         for part in parts:
+            if any(map(reads_clock, part.conditions)):
+                part = self._in_time(part)
             there = apart(part, set(outer.names()), "inner")
             conditions = list(there.conditions)
             if member is not None:
@@ -1153,6 +1231,40 @@ class Inliner:
             made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
         return made
 
+    def _in_time(self, part: Part) -> Part:
+        """A part of a sub-query whose rows leave with time, as rows of a relation of their own."""
+        own = {CLOCK.name, *(table.args["alias"].name for table in part.tables)}
+
+        def over(node: exp.Expr) -> set[str]:
+            return {column.table for column in node.find_all(exp.Column)}
+
+        split = [one for condition in part.conditions for one in conjuncts(condition)]
+        local = tuple(one for one in split if over(one) <= own)
+        rest = [one for one in split if not over(one) <= own]
+        said = [*rest, *(item.value for item in part.columns)]
+        asked = {
+            (column.table, column.name): column
+            for node in said
+            for column in node.find_all(exp.Column)
+            if column.table in own
+        }
+        items = tuple(Item(f"{t}.{name}", f"{t}.{name}", c.copy()) for (t, name), c in asked.items())
+        items = items or (Item("one", "one", exp.Literal.number(1)),)
+        fed = self._fed((Rows(False, (Part(part.tables, local, items),)),), "in_time").parts[0]
+        known = {key: item.value for key, item in zip(asked, fed.columns, strict=False)}
+
+        def of(node: exp.Expr) -> exp.Expr:
+            root = exp.Paren(this=node.copy())
+            for column in list(root.find_all(exp.Column)):
+                if (value := known.get((column.table, column.name))) is not None:
+                    column.replace(at_place(value, column))
+            made: exp.Expr = root.this
+            made.pop()
+            return made
+
+        columns = tuple(replace(item, value=of(item.value)) for item in part.columns)
+        return replace(part, tables=fed.tables, conditions=tuple(map(of, rest)), columns=columns)
+
     def _reads_around(self, rows: Rows) -> bool:
         """Whether rows depend on those of a query around."""
         for part in rows.parts:
@@ -1162,6 +1274,7 @@ class Inliner:
             said = [*part.conditions, *(c.value for c in part.columns)]
             said += [c for p in part.partners for c in p.conditions]
             tables = {column.table for one in said for column in one.find_all(exp.Column)}
+            own.add(CLOCK.name)
             if any(name and not name.startswith("#") and name not in own for name in tables):
                 return True
         return False
@@ -1212,6 +1325,16 @@ class Inliner:
     def refuse(self, error: UnsupportedError) -> None:
         """Note what is not decided."""
         self._missing.append(error)
+
+
+def _as_table(node: exp.Expr) -> exp.Expr:
+    """What a window function is of: the name of a table reads as that of a column."""
+    if not isinstance(node, exp.Column):
+        return node
+    parts = [part.copy() for part in node.parts]
+    made = exp.Table(this=parts[-1], db=parts[-2] if len(parts) > 1 else None)
+    made.meta.update(node.meta)
+    return made
 
 
 def _decided(relation: Relation) -> bool:

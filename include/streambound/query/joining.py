@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from streambound.errors import QueryError
 from streambound.query import blockers
-from streambound.query.clock import conjuncts, is_clock
+from streambound.query.clock import conjuncts
 from streambound.query.parts import GROUPED, Item, Latest, Part, Partners
+from streambound.query.scope import place_of
 
 if TYPE_CHECKING:
     from streambound.query.names import Names
@@ -129,6 +131,12 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) ->
     times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr]]] = []
     mine = {table.args["alias"].name for table in part.tables}
     stamp = names.sources[number].node.args.get("version") if isinstance(node, exp.Table) else None
+    if stamp is None and not names.ons[number] and not rest:
+        raise QueryError(
+            "an as-of join has no condition",
+            place=place_of(node, names.inliner.text),
+            accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
+        )
     for condition in names.ons[number]:
         for one in conjuncts(found.of(condition)):
             left, right = _sides(one, mine)
@@ -142,7 +150,9 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) ->
                 rest.append(names.condition(one))
     if stamp is not None:
         of = found.of(stamp.expression)
-        left = names.time_of(row.tables) if any(map(is_clock, of.walk())) else of
+        over = {column.table for column in of.find_all(exp.Column)}
+        # By the present time, whoever's, a row is joined as it arrives.
+        left = of if over and not over & mine else names.time_of(row.tables)
         right = names.time_of(part.tables)
         times.insert(0, (left or exp.Null(), right or exp.Null(), exp.GTE))
     before = [t for t in times if t[2] in (exp.GTE, exp.GT)] or [

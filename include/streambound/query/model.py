@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
-from streambound.errors import Place
+from streambound.errors import Place, UnsupportedError
 from streambound.query.ring import Ring
 from streambound.query.values import Family, Type, Value
 
@@ -53,8 +54,8 @@ class Column:
     (microseconds, or ticks): the start or end of a window, a day; ``edge`` says which of them. ``observed`` are values that rows had
     once: numbers for suggestions, and no promise. ``cardinality`` is how many different values it has at
     most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
-    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is that
-    of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is
+    that of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so before it.
     """
 
     name: str
@@ -74,6 +75,8 @@ class Column:
     formula: str | None = field(default=None, compare=False)
     slide: int | None = None
     cumulative: bool = False
+    # Whether each of its values is computed from endless values, above and below any.
+    fibres: bool = False
 
     @property
     def uncounted(self) -> str | None:
@@ -91,6 +94,12 @@ TICKS = {
     "day": 86_400_000_000,
     "tick": 1,
 }
+
+
+def duration(text: str) -> int:
+    """A number and a unit, such as ``2 days``, in microseconds."""
+    number, unit = text.split()
+    return int(Fraction(number) * TICKS[unit.removesuffix("s")])
 
 
 # Formats of histories: files that this project reads itself, and tables that only Spark knows.
@@ -210,6 +219,23 @@ class Relation:
         """The derived columns whose values can be computed."""
         return tuple(column for column in self.columns if column.of and column.formula is not None)
 
+    def with_computed(self, other: Relation) -> Relation:
+        """The relation with the derived columns of another one as well.
+
+        Raises:
+            UnsupportedError: of one name they are computed differently, as in different dialects.
+        """
+        known = {column.name: column for column in self.columns}
+        for column in other.computed:
+            mine = known.setdefault(column.name, column)
+            if (mine.formula, mine.type) != (column.formula, column.type):
+                both = f"{mine.formula} in one query and {column.formula} in another"
+                raise UnsupportedError(
+                    f"{self.name}.{column.name} is {both}",
+                    fix="evaluate queries of different dialects apart",
+                )
+        return self if len(known) == len(self.columns) else replace(self, columns=tuple(known.values()))
+
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
         found = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
@@ -221,10 +247,26 @@ class Relation:
         wanted = tuple(names)
         return tuple(dict.fromkeys((*wanted, *self.stored(wanted))))
 
-    def with_columns(self, other: Relation) -> Relation:
-        """The same relation with what is computed of it elsewhere, too."""
-        known = {column.name for column in self.columns}
-        return replace(self, columns=(*self.columns, *(c for c in other.computed if c.name not in known)))
+    @property
+    def lateness(self) -> int:
+        """How far behind its latest row a row may still come, in units of the timestamp (encoded).
+
+        0 for a stream that is read from a history alone: a partition that is late is put in its place there.
+        """
+        if self.live is not None:
+            return self.live.lateness
+        if self.timestamp is None or self.allowed_lateness is None or self.history is not None:
+            return 0
+        # A duration says nothing of ticks.
+        timed = self.column(self.timestamp).type.family is Family.TIMESTAMP
+        return duration(self.allowed_lateness) if timed else 0
+
+    def most(self, ticks: int) -> int | None:
+        """The most rows at so many timestamps in a row; None where nothing is promised of it."""
+        bounds = [] if self.rate is None else [self.rate.most(ticks, self.tick)]
+        if self.max_rows_per_timestamp is not None:
+            bounds.append(ticks * self.max_rows_per_timestamp)
+        return min(bounds, default=None)
 
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""
@@ -328,8 +370,8 @@ class Join:
     place: Place = field(compare=False, default=Place(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
-    # Whether it only follows from what was written, by a promise about a second time column on the right.
-    follows: bool = field(compare=False, default=False)
+    # The second times that it only follows from, by promises, and whether it bounds each from below.
+    follows: tuple[tuple[str, bool], ...] = field(compare=False, default=())
 
     def __str__(self) -> str:
         return f"{self.left} {self.op.value} {self.right}{self.offset_text}"
@@ -407,6 +449,8 @@ class Output:
     place: Place = field(compare=False, default=Place(1, 1))
     # Shown only within an expression over several tuples: the row has no more of it than that.
     within: bool = False
+    # Which column of the answer it is, or is a part of.
+    item: int = field(compare=False, default=0)
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,8 @@ class Names:
                     partners += self.inliner.partners(condition, query, found)
                     continue
                 conditions.append(self.condition(found.of(condition)))
-            values = tuple(without_missing(self._at_once(found.of(item))) for item in items)
+            arrival = self.time_of(joined.tables)
+            values = tuple(without_missing(self._at_once(found.of(item), arrival)) for item in items)
             kept = without_nulls(conditions)
             sought = sought_after(partners)
             if kept is None or sought is None:
@@ -138,13 +139,24 @@ class Names:
             made.append(Part(joined.tables, tuple(kept), columns, tuple(sought), joined.latest))
         return made
 
-    def _at_once(self, node: exp.Expr) -> exp.Expr:
-        """What is shown, where the time at which a row is made says nothing: it is shown once, with that."""
-        if self.inliner.language.name in STANDING or not any(map(is_clock, node.walk())):
+    def _at_once(self, node: exp.Expr, arrival: exp.Expr | None) -> exp.Expr:
+        """What is shown, where the time at which a row is made says nothing: it is shown once, with that.
+
+        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. In a
+        table that stands each row changes with the time.
+        """
+        if not any(map(is_clock, node.walk())):
             return node
+        if self.inliner.language.name in STANDING:
+            return with_clock(node)
 
         def of(part: exp.Expr) -> exp.Expr:
-            return exp.Literal.string(blockers.words(part, self.inliner.text)) if is_clock(part) else part
+            if not is_clock(part):
+                return part
+            arrives = isinstance(part, exp.Anonymous) and str(part.this).upper() == "PROCTIME"
+            if arrives and arrival is not None:
+                return at_place(arrival, part)
+            return exp.Literal.string(blockers.words(part, self.inliner.text))
 
         made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
         while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
@@ -208,6 +220,13 @@ class Names:
         found = self.sources[at[0]].parts[0].columns[at[1]].value
         return frozenset(f"{at[0]}.{one.table}" for one in found.find_all(exp.Column) if not is_word(one))
 
+    def computed(self, column: exp.Column) -> exp.Expr:
+        """What a sub-query computes a column of."""
+        at = self.resolve(column)
+        assert at is not None
+        found: exp.Expr = self.sources[at[0]].parts[0].columns[at[1]].value
+        return found
+
     def bases(self, column: exp.Column) -> Iterator[exp.Expr]:
         """A column itself; in place of one that a sub-query computed from several tuples what it is over."""
         at = self.resolve(column)
@@ -240,6 +259,8 @@ class Names:
                 at = None if name is None else self._column(source, self.inliner.key(name))
                 if at is None and name is not None:
                     at = self._shows(source, table, name)
+                if at is None and name is not None and self.inliner.language.name in STAMPS:
+                    at = self._kept(number)
                 if at is not None:
                     return column_of(f"#{number}", str(at))
         raise QueryError(
@@ -272,6 +293,18 @@ class Names:
         owners = (table for table in part.tables if table.args["alias"].name == found.table)
         return any(self.inliner.relation_of(table).timestamp == found.name for table in owners)
 
+    def nullable(self, node: exp.Expr) -> bool:
+        """Whether an expression may be NULL; of a column its relation tells."""
+        at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
+        if at is None or any(side.startswith(("LEFT", "RIGHT", "FULL", "ASOF")) for side in self.sides):
+            return True
+        for part in self.sources[at[0]].parts:
+            found = part.columns[at[1]].value
+            column = self.inliner.column_of(found) if isinstance(found, exp.Column) else None
+            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
+                return True
+        return False
+
     def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
         """Which column of a source is the timestamp of its stream, under another name."""
         wanted = (table.args["alias"].name, name)
@@ -280,6 +313,27 @@ class Names:
             if isinstance(found, exp.Column) and (found.table, found.name) == wanted:
                 return number
         return None
+
+    def _kept(self, number: int) -> int | None:
+        """A column for the time of a sub-query's rows, which they keep where each stream has one."""
+        source = self.sources[number]
+        if any(rows.done is not None or rows.distinct for rows in source.blocks):
+            return None
+        stamps = [self.time_of(part.tables[:1]) for part in source.parts]
+        widths = {len(part.columns) for part in source.parts}
+        if any(stamp is None for stamp in stamps) or len(widths) != 1:
+            return None
+        blocks = tuple(
+            replace(rows, parts=tuple(replace(p, columns=(*p.columns, self._stamped(p))) for p in rows.parts))
+            for rows in source.blocks
+        )
+        self.sources[number] = replace(source, blocks=blocks)
+        return widths.pop()
+
+    def _stamped(self, part: Part) -> Item:
+        found = self.time_of(part.tables[:1])
+        assert found is not None
+        return Item("", "#time", found)
 
     def time_of(self, tables: Sequence[exp.Table]) -> exp.Expr | None:
         """The application timestamp of the first table that has one."""
@@ -618,7 +672,7 @@ class Substitution:
         return self.scope.knows(column) or (outer is not None and outer.knows(column))
 
     def _of_window(self, column: exp.Column) -> exp.Expr | None:
-        """``w.start`` of a column ``w`` that is a window: both ends are what its one value says."""
+        """``w.start`` of a column ``w`` that is a window."""
         owner = column.args.get("table")
         if owner is None or column.name.lower() not in ("start", "end", "window_start", "window_end"):
             return None
@@ -631,6 +685,10 @@ class Substitution:
         if at is None:
             return None
         found = self.parts[at[0]].columns[at[1]].value
+        if isinstance(found, exp.Anonymous) and str(found.this) in (START, END):
+            made = at_place(found, column)
+            made.set("this", END if column.name.lower() in ("end", "window_end") else START)
+            return made
         known = isinstance(found, exp.Null) or stands_for(found, "value") is not None
         return at_place(found, column) if known or self.scope.is_window(found) else None
 

@@ -7,13 +7,14 @@ it. It may be NULL wherever one above it is. Arrays and maps have no paths.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
 from streambound.query.model import Column, Relation
+from streambound.query.parts import View
 from streambound.query.type_names import canonical
 from streambound.query.values import parse_type
 
@@ -49,22 +50,52 @@ def _parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def with_paths(tree: exp.Expr, catalog: Catalog, views: Collection[str]) -> tuple[exp.Expr, Catalog]:
-    """A query with a column for each path, and the catalog that has these columns.
+def with_paths(
+    tree: exp.Expr, catalog: Catalog, views: Mapping[str, View]
+) -> tuple[exp.Expr, Mapping[str, View], Catalog]:
+    """A query and its views with a column for each path, and the catalog that has these columns.
 
     Args:
-        views: names that are of no relation of the catalog.
+        views: their names are of no relation of the catalog.
     """
     if not any(relation.opaque for relation in catalog.relations):
-        return tree, catalog
+        return tree, views, catalog
+    columns: dict[str, dict[str, Column]] = {}
+    done: dict[int, View] = {}
+
+    def of(view: View) -> View:
+        if id(view) not in done:
+            around = None if view.around is None else {key: of(one) for key, one in view.around.items()}
+            known = view.around if view.around is not None else views
+            made = _with_paths(view.tree, catalog, known, columns, True)
+            done[id(view)] = replace(view, tree=made, around=around)
+        return done[id(view)]
+
+    made = _with_paths(tree, catalog, views, columns, False)
+    around = {name: of(view) for name, view in views.items()}
+    if not columns:
+        return made, around, catalog
+    relations = (
+        replace(one, columns=(*one.columns, *columns.get(one.name, {}).values())) for one in catalog.relations
+    )
+    return made, around, replace(catalog, relations=tuple(relations))
+
+
+def _with_paths(
+    tree: exp.Expr,
+    catalog: Catalog,
+    views: Collection[str],
+    columns: dict[str, dict[str, Column]],
+    view: bool,
+) -> exp.Expr:
     hidden = {name.lower() for name in views} | {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     made = tree.copy()
-    columns: dict[str, dict[str, Column]] = {}
     for node in list(made.find_all(exp.Dot, exp.Column)):
         select = node.find_ancestor(exp.Select)
         if select is None or isinstance(node.parent, exp.Dot) or not _path(node):
             continue
         scopes: list[dict[str, Relation]] = []
+        inner = view or select is not made
         while select is not None:
             scopes.append(_tables(select, catalog, hidden))
             select = select.find_ancestor(exp.Select)
@@ -72,15 +103,68 @@ def with_paths(tree: exp.Expr, catalog: Catalog, views: Collection[str]) -> tupl
         if found is not None:
             alias, relation, column = found
             columns.setdefault(relation.name, {})[column.name] = column
-            node.replace(_named(alias, column.name, _path(node)))
+            path = _path(node)
+            named: exp.Expr = _named(alias, column.name, path)
+            if inner and isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
+                # For who reads it, it goes by the last name of its path.
+                named = exp.Alias(this=named, alias=path[-1].copy())
+            node.replace(named)
         elif (dots := _dots(_path(node), scopes)) is not None:
             node.replace(dots)
-    if not columns:
-        return made, catalog
-    relations = (
-        replace(one, columns=(*one.columns, *columns.get(one.name, {}).values())) for one in catalog.relations
-    )
-    return made, replace(catalog, relations=tuple(relations))
+    return made
+
+
+_JSON = (exp.DType.JSON, exp.DType.JSONB, exp.DType.VARIANT, exp.DType.OBJECT)
+_EXTRACTS = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar)
+
+
+def path_above(column: exp.Column) -> str:
+    """Where within a column an expression looks, as ``.a.b``: what lies in two places are two values.
+
+    Empty where it looks at the whole. A path ends before what is no name: an element may be any.
+    """
+    here: exp.Expr = column
+    found: list[str] = []
+    while (parent := here.parent) is not None:
+        plain = isinstance(parent, (exp.Paren, exp.ParseJSON))
+        if plain or (isinstance(parent, exp.Cast) and parent.to.this in _JSON):
+            here = parent
+            continue
+        names = _names_of(parent, here)
+        if not names:
+            break
+        found += names
+        here = parent
+    return "".join(f".{name}" for name in found)
+
+
+def _names_of(node: exp.Expr, inner: exp.Expr) -> list[str]:
+    """The names by which a node looks into one of its parts; none if it does something else."""
+    if isinstance(node, exp.Dot) and node.this is inner and isinstance(node.expression, exp.Identifier):
+        return [node.expression.name]
+    if isinstance(node, exp.Bracket) and node.this is inner and len(node.expressions) == 1:
+        key = node.expressions[0]
+        return [key.name] if isinstance(key, exp.Literal) and key.is_string else []
+    if isinstance(node, _EXTRACTS) and node.this is inner:
+        return _keys(node.expression)
+    if isinstance(node, exp.Anonymous) and node.expressions and node.expressions[0] is inner:
+        name, given = str(node.this).upper(), node.expressions[1:]
+        looks = "JSON" in name or name == "GETRECORDPROPERTYVALUE"
+        texts = all(isinstance(one, exp.Literal) and one.is_string for one in given)
+        return [key for one in given for key in _keys(one)] if looks and texts else []
+    return []
+
+
+def _keys(path: exp.Expr) -> list[str]:
+    if isinstance(path, exp.JSONPath):
+        found = []
+        for part in path.expressions[1:]:
+            if not isinstance(part, exp.JSONPathKey) or not isinstance(part.this, str):
+                break
+            found.append(part.this)
+        return found
+    text = path.name.strip("{}").removeprefix("$").strip(".") if isinstance(path, exp.Literal) else ""
+    return re.split(r"[.,]", re.split(r"[\[*]", text)[0].strip(".,")) if text else []
 
 
 def is_path(relation: Relation, column: str) -> bool:

@@ -113,7 +113,8 @@ def _shifted(attribute: Attribute, by: int, scope: Expressions) -> Attribute:
     if not by:
         return attribute
     column, relation = scope.column(attribute), scope.owner(attribute).relation
-    name = f"({column.name} {'+' if by > 0 else '-'} {abs(by)})"
+    # In words that are no expression of a user's.
+    name = f"({column.name} moved by {by})"
     made = Column(
         name,
         column.type,

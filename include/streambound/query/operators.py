@@ -121,6 +121,8 @@ class Shown:
     outputs: tuple[int, ...] = ()
     values: tuple[int, ...] = ()
     plain: bool = True
+    # The values that are not shown as they are, and of which different ones can be told all the same.
+    told: tuple[int, ...] = ()
     place: Place = field(compare=False, default=Place(1, 1))
     formula: str | None = None
 
@@ -172,7 +174,8 @@ class Ranking:
     """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
-    none where any rows will do. ``ranked`` says that the rank itself is shown.
+    none where any rows will do. ``ranked`` says that the rank itself is shown. Ranks up to ``above`` are left
+    out: OFFSET.
     """
 
     function: str
@@ -182,6 +185,7 @@ class Ranking:
     limit: int
     shown: tuple[Shown, ...]
     ranked: bool = False
+    above: int = 0
 
     @property
     def ranks(self) -> tuple[tuple[int, int | None], ...]:
@@ -195,7 +199,7 @@ class Ranking:
             Op.GE: ((n, None),),
             Op.GT: ((n + 1, None),),
         }
-        found = ((max(low, 1), high) for low, high in ranges[self.op])
+        found = ((max(low, 1 + self.above), high) for low, high in ranges[self.op])
         return tuple((low, high) for low, high in found if high is None or low <= high)
 
     @property

@@ -19,7 +19,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.derived import aligned, not_computed
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.formula import atoms_of
-from streambound.query.model import Join, Op, Query
+from streambound.query.model import Join, Query
 from streambound.query.registry import metadata
 from streambound.query.script import CLOCKED, Script, script
 from streambound.query.statement import Statement
@@ -98,19 +98,27 @@ def _follows(made: Statement) -> bool:
     Raises:
         UnsupportedError: one is a bound from below and from above: what follows may be wider than both.
     """
-    ends: dict[tuple[int, str], Join] = {}
+    ends: dict[tuple[int, str], set[bool]] = {}
     for number, selection in enumerate(made.selections):
         formulas = (selection.formula, *(guard.formula for guard in selection.guards))
-        for atom in chain.from_iterable(map(atoms_of, formulas)):
-            if not isinstance(atom, Join) or not atom.follows:
-                continue
-            other = ends.setdefault((number, atom.right.occurrence), atom)
-            if (other.op in (Op.LT, Op.LE)) is not (atom.op in (Op.LT, Op.LE)):
-                raise UnsupportedError(
-                    f"the second time of {atom.right.occurrence} is compared from below and from above",
-                    place=atom.place,
-                    accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
-                )
+        joins = [a for a in chain.from_iterable(map(atoms_of, formulas)) if isinstance(a, Join)]
+        for atom in joins:
+            for occurrence, below in atom.follows:
+                ends.setdefault((number, occurrence), set()).add(below)
+        bases = (selection.base, *(guard.base for guard in selection.guards))
+        relations = {o.alias: o.relation for base in bases for o in base.occurrences}
+        for atom in joins:
+            # What is equal is bounded from both sides.
+            within = [relations[a.occurrence].column(a.column).within for a in atom.attributes]
+            tied = {a.occurrence for a in atom.attributes} if None not in within else set[str]()
+            for occurrence in (*dict(atom.follows), *tied):
+                found = ends.get((number, occurrence), set())
+                if len(found) > 1 or (found and occurrence in tied):
+                    raise UnsupportedError(
+                        f"the second time of {occurrence} is compared from below and from above",
+                        place=atom.place,
+                        accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
+                    )
     return bool(ends)
 
 
@@ -128,13 +136,15 @@ def statement(
     return found
 
 
-def defined(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Statement:
+def defined(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Statement:
     """As ``statement``, to be evaluated by the definition, which computes more than the engines do.
 
     Raises:
         UnsupportedError: what was read is wider than what was written.
     """
-    found = read(sql, catalog, name, dialect).statement
+    found = read(sql, catalog, name, dialect, query).statement
     if found.undefined is not None:
         raise UnsupportedError(found.undefined, subject=name)
     return found
@@ -143,6 +153,15 @@ def defined(sql: str, catalog: Catalog, name: str = "query", dialect: str | None
 def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
     """The names of the queries of a text, in its order; see ``read`` for the arguments and errors."""
     return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
+
+
+def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
+    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
+    try:
+        found = queries(sql, catalog, dialect=dialect)
+    except StreamboundError:
+        return (None,)
+    return found if len(found) > 1 else (None,)
 
 
 def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -22,6 +24,9 @@ INTEGER = parse_type("bigint")
 # Beyond this a literal is no double, and its exact value is only a waste of memory.
 MAX_EXPONENT = 308
 MAX_INTERVAL_DIGITS = 15
+_EPOCH = datetime(1970, 1, 1)
+_DAY = 86_400_000_000
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 MICROSECONDS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
@@ -262,6 +267,10 @@ class Scope:
         )
 
     def _literal(self, node: exp.Expr) -> Constant | None:
+        if isinstance(node, exp.Paren):
+            return self._literal(node.this)
+        if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval):
+            return self._later(node)
         if not isinstance(node, (exp.Neg, exp.Literal, exp.Boolean, exp.Null, exp.Cast)):
             return None
         number = isinstance(node, exp.Literal) and not node.is_string
@@ -280,6 +289,33 @@ class Scope:
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
             return self._typed(node, text)
         return None
+
+    def _later(self, node: exp.Add | exp.Sub) -> Constant | None:
+        """A date or timestamp and a length of time, as ``DATE '2026-01-31' + INTERVAL '1' YEAR``."""
+        base = self._literal(node.this)
+        if base is None or base.type.family not in (Family.DATE, Family.TIMESTAMP) or base.value is None:
+            return None
+        sign = 1 if isinstance(node, exp.Add) else -1
+        unit = str(node.expression.args.get("unit") or "").upper().rstrip("S")
+        amount, dated = node.expression.this, base.type.family is Family.DATE
+        text = f"{base.text} {'+' if sign > 0 else '-'} {node.expression.sql(dialect='spark')}"
+        if unit in _MONTHS and isinstance(amount, exp.Literal) and amount.name.isdigit():
+            start = _EPOCH + timedelta(**{"days" if dated else "microseconds": int(base.value)})
+            months = start.year * 12 + start.month - 1 + sign * int(amount.name) * _MONTHS[unit]
+            if not 12 <= months < 120_000:
+                return None
+            year, month = divmod(months, 12)
+            day = min(start.day, monthrange(year, month + 1)[1])
+            moved = start.replace(year=year, month=month + 1, day=day) - _EPOCH
+            value = moved.days if dated else moved // timedelta(microseconds=1)
+            return Constant(value, text, base.type)
+        length = self._interval(node.expression)
+        if length is None:
+            return None
+        step = _DAY if dated else 1
+        if length % step:
+            return Constant(int(base.value) * step + sign * length, text, parse_type("timestamp"))
+        return Constant(int(base.value) + sign * length // step, text, base.type)
 
     def _number(self, node: exp.Expr, text: str) -> Constant:
         try:
@@ -333,6 +369,8 @@ class Scope:
             return Constant(None, constant.text, kind)
         if kind.family in (Family.DATE, Family.TIMESTAMP) and constant.type is STRING:
             return Constant(self._encoded(kind, constant.value, node), constant.text, kind)
+        if kind.family is Family.TIMESTAMP and constant.type.family is Family.DATE:
+            return Constant(int(constant.value) * _DAY, constant.text, kind)
         if kind.family is not constant.type.family:
             raise QueryError(
                 f"{constant.text} is a {constant.type.family.value} and cannot be compared "

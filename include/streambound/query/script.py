@@ -103,8 +103,8 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        read, known = with_paths(asked.tree, self.catalog, asked.views)
-        inliner = Inliner(self.sql, known, self.language, asked.views, self.unlisted, self._other)
+        read, views, known = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._other)
         tree = inliner.written_out(read)
         if inliner.clock:
             catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))

@@ -250,7 +250,7 @@ def _outputs(
         raise QueryError(
             "nothing is selected", place=_select_place(select, scope.sql), fix="name columns after SELECT"
         )
-    for item in select.expressions:
+    for number, item in enumerate(select.expressions):
         inner = item.this if isinstance(item, exp.Alias) else item
         if isinstance(inner, exp.Star) or (
             isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
@@ -272,9 +272,8 @@ def _outputs(
         for term in terms:
             name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
             place = place_of(inner, scope.sql)
-            outputs.append(
-                Output(_unused(name, taken), term, place, len(terms) > 1 or bool(inner.meta.get("within")))
-            )
+            within = len(terms) > 1 or bool(inner.meta.get("within"))
+            outputs.append(Output(_unused(name, taken), term, place, within, number))
     return tuple(outputs)
 
 

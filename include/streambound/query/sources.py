@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from fractions import Fraction
 from typing import Any
 
 from streambound.errors import CatalogError, meant
-from streambound.query.model import TICKS, Live, Payload
+from streambound.query.model import Live, Payload, duration
 from streambound.query.values import Family, Type, shown
 
 LIVE_KEYS = ("columns", "epoch", "format", "late", "lateness", "malformed", "options", "value")
@@ -153,7 +152,7 @@ def _lateness(stream: str, value: Any, timestamp: str | None, types: Mapping[str
         return 0
     if types[timestamp].family is Family.TIMESTAMP:
         if isinstance(value, str) and (found := _LATENESS.fullmatch(" ".join(value.split()))):
-            return int(Fraction(found[1]) * TICKS[found[2]])
+            return duration(found[0])
         accepted = "a number of seconds, minutes, hours or days, such as '5 minutes'"
     else:
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

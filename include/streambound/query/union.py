@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 
 from sqlglot import expressions as exp
 
@@ -22,6 +24,7 @@ from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
+from streambound.query.telling import told
 from streambound.query.tokens import token_place, tokens
 from streambound.query.values import NULL, Family, Type, common_type, parse_type
 from streambound.query.windows import SESSIONS
@@ -99,7 +102,34 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
         made.append(Block(ring, found, then))
     if missing:
         raise together(missing)
-    return tuple(made)
+    return _of_equal_width(tuple(made))
+
+
+def _of_equal_width(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks with as many outputs for a column in each SELECT: an expression has those that it is over.
+
+    Where a side of an outer join is missing it is over fewer.
+    """
+    plain = [s.base for block in blocks if block.then is None for s in block.selections]
+    items = [Counter(output.item for output in base.select) for base in plain]
+    if not any(output.within for base in plain for output in base.select) or len({*map(len, items)}) > 1:
+        return blocks
+    widths = {item: max(found[item] for found in items) for item in items[0]}
+
+    def of(found: Selection) -> Selection:
+        made: list[Output] = []
+        for item, outputs in groupby(found.base.select, key=lambda output: output.item):
+            own = list(outputs)
+            first, less = own[0], widths[item] - len(own)
+            nothing = Constant(None, "NULL", found.base.type_of(first.term))
+            own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
+            made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
+        return replace(found, base=replace(found.base, select=tuple(made)))
+
+    return tuple(
+        replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
+        for block in blocks
+    )
 
 
 def _finished(done: Done, base: Query) -> Operator:
@@ -123,7 +153,8 @@ def _finished(done: Done, base: Query) -> Operator:
             kind, formula = NULL, "NULL"
         elif not plain:
             formula, kind = _formula(item.value, done, base, kind)
-        shown.append(Shown(name, kind, positions, numbers, plain, formula=formula))
+        seen = () if plain else tuple(n for n in numbers if told(item.value, n, _counts(done.operator, n)))
+        shown.append(Shown(name, kind, positions, numbers, plain, seen, formula=formula))
     return _with_formulas(done, base, tuple(shown))
 
 
@@ -166,13 +197,23 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        for what in ("output", "value"):
-            if (number := stands_for(column, what)) is not None:
-                column.replace(exp.column(f"{what[0]}{number}"))
+        number, other = stands_for(column, "output"), stands_for(column, "value")
+        if number is None and other is None:
+            # Of a query around, or a word.
+            return None, kind
+        column.replace(exp.column(f"v{other}" if number is None else f"o{number}"))
     try:
         return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
     except NotComputed:
         return None, kind
+
+
+def _counts(operator: Operator, number: int) -> bool:
+    """Whether what stands for a number is one of rows."""
+    if not isinstance(operator, Framing):
+        return False
+    aggregate = operator.functions[number].aggregate
+    return aggregate is None or aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH)
 
 
 def _type(node: exp.Expr, done: Done, base: Query) -> Type:
@@ -237,7 +278,7 @@ def _of_sum(aggregate: Aggregate, base: Query) -> Type:
         units = Fraction(1) / factor.denominator if factor else Fraction(1)
         for kind in kinds:
             units *= kind.step or 1
-        digits = next((n for n in range(DIGITS + 1) if not (units * 10**n).denominator != 1), None)
+        digits = next((n for n in range(DIGITS + 1) if (units * 10**n).denominator == 1), None)
         if digits is None:
             return DOUBLE
         scale = max(scale, digits)

@@ -181,7 +181,7 @@ def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
 
 
 def overlapping(node: exp.Expr) -> tuple[int | None, bool]:
-    """How far the windows are apart of which an expression is the start or end, and if their ends alone are."""
+    """How far the windows are apart of which an expression is an end, and whether their starts are not."""
     if not isinstance(node, exp.Anonymous) or str(node.this) not in (START, END):
         return None, False
     further = [part for part in node.expressions[2:] if not part.is_string]

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streambound.compiler import Planned
-from streambound.query.model import Kind, Query
+from streambound.query.model import TICKS, Kind, Query
 from streambound.query.values import Family
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
+from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.flow import Leaf, Node, nodes
 from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
@@ -21,13 +23,15 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 class What(Enum):
-    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered."""
+    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or changed."""
 
     TUPLES = "tuples"
     MATCHES = "matches"
     WINDOW = "window"
     ANSWERED = "answered"
     HELD = "held"
+    # By what is done to rows: groups, ranks, rows that wait for others.
+    ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -135,10 +139,24 @@ def explained(job: Planned) -> Explained:
     size = units_text(job.units) if job.units is not None else job.units_formula or ""
     if job.unplanned is not None:
         return Explained((), "", f"The verdict stands, but there is no plan to evaluate it: {job.unplanned}.")
+    if job.node is not None:
+        return Explained((_tree_words(job.node),), size)
     if job.units_formula is not None and not job.plans:
         said = f"The state is sized by the static relations when the query is run: {job.units_formula}."
         return Explained((), size, said)
     return Explained(tuple(map(plan_words, job.plans)), size, "" if job.plans else EMPTY)
+
+
+def _tree_words(node: Node) -> PlanWords:
+    """What is kept of a tree of rows that change: by its leaves, then by what is done to their rows."""
+    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    words = [plan_words(plan) for plan in plans]
+    kept = dict.fromkeys(kept for one in words for kept in one.kept)
+    filters = {alias: given for one in words for alias, given in one.filters.items()}
+    said = [Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1]) for one in operations(node)]
+    answer = "Where a row of these changes, its old answer is taken back and the new one is given."
+    query = plans[0].query
+    return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)
 
 
 def plan_words(plan: AnyPlan) -> PlanWords:
@@ -195,7 +213,8 @@ def _timed(plan: Plan) -> PlanWords:
     conditions = " and ".join(map(str, (*plan.joins, *plan.clock.conditions)))
     made = f"on {conditions}" if conditions else "in every combination"
     last = [alias for alias in plan.clock.streams if plan.clock.completes(alias)]
-    why = f" {', '.join(last)} completes every match, so nothing is kept of it." if len(last) == 1 else ""
+    more = "nothing more" if any([w.alias] == last for w in plan.windows) else "nothing"
+    why = f" {last[0]} completes every match, so {more} is kept of it." if len(last) == 1 else ""
     kept = [_window(plan, window) for window in plan.windows]
     kept += [_of_matches(plan, synopsis) for synopsis in plan.synopses]
     none = plan.remembered is not None and plan.remembered.number == 0
@@ -215,8 +234,17 @@ def _timed(plan: Plan) -> PlanWords:
 def _window(plan: Plan, window: Window) -> Kept:
     each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
     size = each if window.rows is None and window.most is None else units_text(window.units(window.rows))
-    held = _span(plan.query, window.alias, window.hold)
-    return Kept(What.WINDOW, (window.alias,), window.alias, size, held=held)
+    held, late = (_span(plan.query, window.alias, length) for length in (window.hold, window.late))
+    before = "before that " if window.hold else ""
+    waits = f"{before}every tuple waits {late} until its timestamp is complete: rows may come so late"
+    return Kept(
+        What.WINDOW,
+        (window.alias,),
+        window.alias,
+        size,
+        held=held if window.hold else "",
+        notes=(waits,) if window.late else (),
+    )
 
 
 def _span(query: Query, alias: str, length: int) -> str:
@@ -225,6 +253,8 @@ def _span(query: Query, alias: str, length: int) -> str:
     stamp = None if relation.timestamp is None else relation.column(relation.timestamp)
     if stamp is None or stamp.type.family is Family.NUMBER:
         return "1 tick" if length == 1 else f"{length:,} ticks"
+    if length // TICKS["day"] > dt.timedelta.max.days:
+        return f"{length // TICKS['day']:,} days"
     return str(dt.timedelta(microseconds=length))
 
 

@@ -18,6 +18,7 @@ from streambound.boundedness.codes import CODES
 from streambound.compiler import Report
 from streambound.errors import Place, UnsupportedError
 from streambound.report.codes import address, errors, meaning, page
+from streambound.settings import version
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"unbounded": "error", "unknown": "warning", "invalid": "error"}
@@ -40,7 +41,7 @@ def sarif(found: Iterable[Object]) -> Object:
     codes = sorted({result["ruleId"] for result in listed})
     for result in listed:
         result["ruleIndex"] = codes.index(result["ruleId"])
-    driver = {"name": "streambound", "version": _version(), "rules": [_rule(code) for code in codes]}
+    driver = {"name": "streambound", "version": version(), "rules": [_rule(code) for code in codes]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -48,15 +49,6 @@ def sarif(found: Iterable[Object]) -> Object:
         "results": listed,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("streambound")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _rule(code: str) -> Object:
@@ -115,8 +107,13 @@ def _result(one: Checked, code: str, message: str, place: Place | None, names: t
         "message": {"text": message},
         "locations": [{"physicalLocation": physical}],
         "partialFingerprints": {"streambound/v1": hashlib.sha256(os.fsencode(identity)).hexdigest()},
-        "properties": {"query": one.report.query, "verdict": one.report.verdict, "attributes": [*names]},
+        "properties": _properties(one.report, names),
     }
+
+
+def _properties(report: Report, names: tuple[str, ...]) -> Object:
+    found = {"query": report.query, "verdict": report.verdict, "final": report.final, "attributes": [*names]}
+    return found | ({"assumes": [*report.assumes]} if report.assumes else {})
 
 
 def _artifact(path: Path) -> Object:

@@ -13,6 +13,13 @@ from streambound.report.codes import page
 from streambound.report.sizes import size_text
 from streambound.report.suggestions import suggestion_lines
 
+# What is told of final mode where the verdict is another one there.
+FINALS = {
+    "bounded": "bounded in final mode: rows are answered once, when nothing can change them any more",
+    "unbounded": "unbounded in final mode: rows are answered once, when nothing can change them any more",
+    "never-final": "never-final: rows may be taken back for ever, so none can be answered once and for all",
+}
+
 
 def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
@@ -32,9 +39,9 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
         lines.append(
             f"  read as {report.dialect}, since it has {report.guessed}; -- dialect: NAME says otherwise"
         )
-    if report.assumed:
-        said = ", ".join(report.assumed)
-        lines.append(f"  assumed: {said} depends on its arguments alone, and may have any value of its type")
+    lines.extend(f"  assumed: {sentence}" for sentence in report.assumes)
+    if (final := FINALS.get(report.final)) is not None and report.final != report.verdict:
+        lines.append(f"  {final}")
     for cause in report.causes:
         lines.append(f"  {cause.message}")
         lines.extend(underlined(sql, cause.place) if cause.place is not None else ())
@@ -99,7 +106,7 @@ def plan_text(job: Planned) -> str:
     found = explained(job)
     if not found.parts:
         return found.sentence
-    if job.query is not None:
+    if job.query is not None or job.node is not None:
         return found.parts[0].text
     parts = [
         f"{number}. {part_text(query)}\n{_indented(words.text)}"

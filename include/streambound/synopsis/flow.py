@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Atom, Attribute, Term
+from streambound.query.model import Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -172,6 +172,8 @@ class Grouped:
     reads: tuple[Reads, ...]
     # The types of the outputs.
     kinds: tuple[Type, ...]
+    # The keys of the one group that there is without any row: constants, if ``then`` groups by nothing.
+    alone: tuple[Value | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ class Sought:
     """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
 
     The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
-    input; so are the ranges of columns. ``known`` says that none of the input's rows comes later: all are
-    there from the start.
+    input; a row that has a match, or is one, lies in the ranges of its columns. ``known`` says that none of
+    the input's rows comes later: all are there from the start.
     """
 
     formula: Formula

@@ -11,6 +11,7 @@ from typing import Any
 
 from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import filtered, of_rows
+from streambound.boundedness.ranges import with_ranges
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, Constant, NullTest, Output, Query
@@ -19,14 +20,30 @@ from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Show
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type
+from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Leaf, Node, Ranked, Reads, Size, Sum, Times, together
+from streambound.synopsis.flow import (
+    Applied,
+    Grouped,
+    Guarded,
+    Hopped,
+    Leaf,
+    LookedUp,
+    Node,
+    Ranked,
+    Reads,
+    Size,
+    Sum,
+    Times,
+    together,
+)
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
+from streambound.synopsis.sizes import rows_within
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
 
@@ -43,6 +60,7 @@ def flow(statement: Statement, values: Values | None = None) -> Node:
     Raises:
         PlanError: something of it has no plan.
     """
+    statement = with_ranges(statement)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(_changes, b.selections))))
     found: list[Node] = []
@@ -156,9 +174,10 @@ def _block(statement: Statement, block: Block, values: Values | None) -> Node:
         return _grouped(statement, block, block.then, values)
     if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
         block = _shown_alone(block, block.then)
-    node = rows(statement, block.selections, range(len(block.selections[0].base.select)), values)
+    positions = range(len(block.selections[0].base.select))
+    node = rows(statement, block.selections, positions, values, block.ring)
     if block.then is None:
-        return _different(node) if block.ring.idempotent else node
+        return node if isinstance(node, Leaf) or not block.ring.idempotent else _different(node)
     if isinstance(block.then, Ranking):
         return _ranked(node, block.then)
     raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
@@ -177,7 +196,8 @@ def _shown_alone(block: Block, then: Ranking) -> Block:
         shown=tuple(replace(s, outputs=tuple(at[p] for p in s.outputs)) for s in then.shown),
     )
     selections = (
-        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used))) for s in block.selections
+        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used)))
+        for s in block.selections
     )
     return replace(block, selections=tuple(selections), then=fewer)
 
@@ -203,9 +223,7 @@ def _different(node: Node) -> Node:
     shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
     number = groups(node, node.times, keys)
     operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
-    return Applied(
-        operation, (node,), node.outputs, node.times, True, number.number, number.formula, number
-    )
+    return Applied(operation, (node,), node.outputs, node.times, True, number.number, number.formula, number)
 
 
 def _sliding(selection: Selection, positions: Iterable[int]) -> dict[int, Column]:
@@ -309,26 +327,58 @@ def _grouped(statement: Statement, block: Block, then: Grouping, values: Values 
         raise PlanError(
             "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
         )
+    if any(one.formula is not None and one.distinct for one in then.aggregates):
+        message = "different values of an expression over several streams cannot be counted yet"
+        raise PlanError(message, subject=statement.name)
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
-    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, values)
+    block, beside = _with_fed_times(block)
+    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, values)
+    terms = [block.selections[0].base.select[p].term for p in keys]
+    alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
     first = inputs[0]
     times = first.times.among({p: p for p in range(len(keys))})
     base = block.selections[0].base
     kinds = tuple(base.type_of(output.term) for output in base.select)
-    number = groups(first, times, range(len(keys)))
-    sizes = [number.times(len(inputs) + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
+    if then.session is not None:
+        times, number = _open_sessions(first, then.session, reads[0] if reads else None, len(keys))
+    else:
+        number = groups(first, times, range(len(keys)))
+    edges = 2 if then.session is not None else len(inputs)
+    sizes = [number.times(edges + sum(_width(one, r, kinds, inputs)[0] for one, r in pairs(then, reads)))]
     for one, r in pairs(then, reads):
         if each := _width(one, r, kinds, inputs)[1]:
             places = [r.positions[p] for p in sorted(_read(one))]
-            lasting = times if r.input == 0 else inputs[r.input].times
-            values_kept = groups(inputs[r.input], lasting, dict.fromkeys((*range(len(keys)), *places)))
-            sizes.append(values_kept.times(each))
+            further = [p for p in places if p >= len(keys)]
+            with suppress(PlanError):
+                values_of_each = groups(inputs[r.input], Times(), further).number
+                sizes.append(number.times(each * (values_of_each or 0)))
+                continue
+            node = inputs[r.input]
+            # Rows that are not taken back any more are one value.
+            lasting = node.times if node.retracts else times if r.input == 0 else inputs[r.input].times
+            wanted = range(len(node.outputs)) if node.retracts else (*range(len(keys)), *further)
+            sizes.append(groups(node, lasting, wanted).times(each))
+    for node in inputs:
+        if node.retracts and node.times:
+            # Rows that may be taken back, and the best of the others.
+            kept = groups(node, node.times, range(len(node.outputs)))
+            sizes.append(kept.times(len(node.outputs) + 1))
+            sizes.append(number.times(2 * len(then.aggregates)))
     total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
-    return Applied(Grouped(then, keys, tuple(reads), kinds), tuple(inputs), outputs, times.among(places), True, total.number, total.formula, number)
+    return Applied(
+        Grouped(then, keys, tuple(reads), kinds, alone),
+        tuple(inputs),
+        outputs,
+        times.among(places),
+        True,
+        total.number,
+        total.formula,
+        number,
+    )
 
 
 def pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
@@ -341,6 +391,8 @@ def _width(
 ) -> tuple[int, int]:
     if reads.weighed:
         return 2, 0
+    if aggregate.function in SESSIONS:
+        return 0, 0
     return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
 
 
@@ -350,20 +402,55 @@ def _read(aggregate: Aggregate) -> set[int]:
     return {*aggregate.arguments, *(p for p in further if p is not None)}
 
 
+def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tuple[Times, Size]:
+    """How many sessions may be open at once, of rows with so many keys; and the times that end them.
+
+    Raises:
+        PlanError: rows of one are taken back, or nothing ends it.
+    """
+    time = None if reads is None else reads.time
+    span = None if time is None else node.times.spans.get(time)
+    if time is None or span is None or node.retracts:
+        raise PlanError("sessions of rows that change cannot be evaluated yet", subject="query")
+    before, after = span
+    ends = Times({time: (before, after + gap)}, node.times.delay, node.times.scales)
+    try:
+        # Of one key they are further apart than the gap.
+        number = groups(node, Times(), range(keys)).times(2 + (before + after + node.times.delay) // gap)
+    except PlanError:
+        number = groups(node, ends, (*range(keys), time))
+    return Times(), number
+
+
 def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     """A block whose rows have their time as one more output, where that says which is first or last."""
     ordered = (Kind.FIRST, Kind.LAST)
-    if not any(one.kind in ordered and one.by is None for one in then.aggregates):
+    first = any(one.kind in ordered and one.by is None for one in then.aggregates)
+    if not first and then.session is None:
         return block, None
     made = []
     for selection in block.selections:
         base = selection.base
         stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
         if len(base.occurrences) != 1 or not stamps:
-            raise PlanError("what is first or last over a join cannot be evaluated yet", subject=base.name)
+            what = "what is first or last" if first else "a session"
+            raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
         time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
         made.append(replace(selection, base=replace(base, select=(*base.select, time))))
     return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+
+
+def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
+    """A block whose rows have the time of the sub-query that they are: it tells what is not taken back."""
+    made = []
+    for selection in block.selections:
+        base = selection.base
+        first = base.occurrences[0]
+        if len(base.occurrences) != 1 or first.relation.fed is None or first.relation.timestamp is None:
+            return block, ()
+        time = Output("time", Attribute(first.alias, first.relation.timestamp))
+        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+    return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
 
 
 def _inputs(
@@ -372,13 +459,14 @@ def _inputs(
     aggregates: Sequence[Aggregate],
     keys: tuple[int, ...],
     time: int | None,
+    beside: tuple[int, ...],
     values: Values | None,
 ) -> tuple[list[Node], list[Reads]]:
     """The rows that aggregates are computed from, keys first, and from which of them each is.
 
     They are all the same where those have a plan; else each has what the criterion says is bounded.
     """
-    needed = {p for one in aggregates for p in _read(one)} | ({time} if time is not None else set())
+    needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
     places = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
         node = rows(statement, block.selections, places, values)
@@ -426,7 +514,9 @@ class _Inputs:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
             places = (*self.keys, *positions)
-            self._put((positions, ring), rows(self.statement, self.block.selections, places, self.values, ring))
+            self._put(
+                (positions, ring), rows(self.statement, self.block.selections, places, self.values, ring)
+            )
         return self.known[positions, ring]
 
     def _put(self, key: Any, node: Node) -> None:
@@ -486,11 +576,15 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
         PlanError: a column has neither finitely many values nor an end.
     """
     kept = tuple(positions)
+    if not kept:
+        return Size(1)
     if isinstance(node, Sum):
         return together(groups(one, times, kept) for one in node.inputs)
     if isinstance(node, Applied):
         return _of_operation(node, times, kept)
     if node.fed:
+        with suppress(PlanError):
+            return together(_of_plan(part, Times(), kept) for part in node.parts)
         return _of_fed(node, times, kept)
     return together(_of_plan(part, times, kept) for part in node.parts)
 
@@ -501,9 +595,24 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         return groups(node.inputs[0], times.among(places), places.values())
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
-    if node.standing is None or (node.times and not any(p in node.times.spans for p in positions)):
+    lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    if isinstance(node.operation, LookedUp):
+        shown, width = node.operation.shown, len(node.inputs[0].outputs)
+        if all(shown[p] < width for p in positions):
+            return groups(node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions])
+        if lasting:
+            # What was looked up may be anything: a group for each row.
+            length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
+            return rows_within(node, length)
+    if node.standing is None or (node.times and not lasting):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
-    return node.standing
+    if not lasting:
+        return node.standing
+    # In a longer time there are so many more of them.
+    own, asked = (
+        min(t.spans[p][0] + t.spans[p][1] + t.delay + 1 for p in lasting) for t in (node.times, times)
+    )
+    return node.standing.times(max(1, -(-asked // own)))
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
@@ -568,9 +677,8 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
     for alias, length in recent.items():
         relation = query.occurrence(alias).relation
         ticks = length // _tick(query, alias) + 1
-        found = [rate.most(ticks, _tick(query, alias)) for rate in relation.rates]
-        if found:
-            bounds.append(min(found))
+        if (most := relation.most(ticks)) is not None:
+            bounds.append(most)
         else:
             formula.append(f"{ticks} x rows of {relation.name} per timestamp")
     if len(bounds) == len(recent):

@@ -7,7 +7,7 @@ so that it knows what can still match.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -17,8 +17,8 @@ from streambound.boundedness.questions import joined, tops
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.errors import PlanError
-from streambound.query.formula import AllOf, Formula, all_of, any_of, atoms_of
-from streambound.query.model import Attribute, Join, Kind, NullTest, Op, Query
+from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, atoms_of
+from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
 from streambound.synopsis.conditions import (
@@ -32,9 +32,9 @@ from streambound.synopsis.conditions import (
     pairs_of,
     serving,
 )
-from streambound.synopsis.flow import Applied, Guarded, Node, Sought
+from streambound.synopsis.flow import Applied, Guarded, Node, Size, Sought, together
 from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
-from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
+from streambound.synopsis.sizes import Values, columns_of, rows_within, values_of
 
 
 def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
@@ -54,6 +54,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             joined(selection, [g for g in selection.guards if not g.negated]),
             guards=tuple(g for g in selection.guards if g.negated),
         )
+    selection = _possible(selection)
     if not selection.guards:
         return looked_up(statement, selection, leaf)
     outside, places = _outside(statement, selection, leaf)
@@ -69,6 +70,38 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     retracts = any(guard.negated for guard in selection.guards)
     operation, outputs = Guarded(shown, tuple(one.sought for one in found)), selection.base.outputs
     return Applied(operation, nodes, outputs, times, retracts, size.number, size.formula)
+
+
+def _possible(selection: Selection) -> Selection:
+    """A selection without guards that no tuples meet; if rows must have a match of one, there are none."""
+    kept = []
+    for guard in selection.guards:
+        if any(case.parts for case in cases(joined(selection, [guard]))):
+            kept.append(guard)
+        elif not guard.negated:
+            return replace(selection, formula=NOWHERE, guards=())
+    return replace(selection, guards=tuple(kept))
+
+
+def _matching(selection: Selection, guard: Guard, places: Mapping[Attribute, int]) -> dict[int, Values]:
+    """What columns hold in the rows outside, or those that a guard finds, that match: by positions."""
+    terms = [(a, p) for a, p in places.items() if a in _known(selection, guard)]
+    found = [query for case in cases(joined(selection, [guard])) for query in case.parts]
+    values = values_of([_showing(query, [a for a, _ in terms]) for query in found], range(len(terms)))
+    return dict(zip((p for _, p in terms), values, strict=True))
+
+
+def _showing(query: Query, attributes: Iterable[Attribute]) -> Query:
+    """A query that shows other columns, as NULL those that are."""
+    nulls = query.nulls
+    select = (
+        Output(str(a), Constant(None, "NULL", query.type_of(a)) if a in nulls else a) for a in attributes
+    )
+    return replace(query, select=tuple(select))
+
+
+def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
+    return frozenset(selection.base.projected).union(_read(guard))
 
 
 def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[Node, dict[Attribute, int]]:
@@ -117,7 +150,7 @@ class _Planned:
 
     ``lasting`` is how many different rows outside are kept for ever for what it asks (None: none are);
     ``windows`` say how long rows are kept, ``width`` how much it asks of each, ``kept`` what is kept of those
-    that it finds.
+    that it finds. ``matching`` are columns of the rows outside that have a match.
     """
 
     node: Node
@@ -126,6 +159,7 @@ class _Planned:
     windows: list[int]
     width: int
     kept: Size
+    matching: Mapping[int, Values]
 
 
 def _planned(
@@ -137,30 +171,49 @@ def _planned(
     leaf: Leaves,
 ) -> _Planned:
     """A guard whose own rows have a plan, or those of the join with the rows outside."""
+    matching = _matching(selection, guard, places)
     try:
-        return _sized(outside, *_sought(statement, selection, guard, places, leaf))
+        node, one = _sought(statement, selection, guard, places, leaf)
+        return _sized(outside, node, one, matching, _matching(selection, guard, one.inner))
     except PlanError:
         if selection.as_of:
             raise
         with suppress(PlanError):
-            return _sized(outside, *_through(statement, selection, guard, places, leaf))
+            node, one = _through(statement, selection, guard, places, leaf)
+            return _sized(outside, node, one, matching, {})
         raise
 
 
-def _sized(outside: Node, node: Node, one: Sought) -> _Planned:
-    """A guard with how much is kept for it."""
-    columns = (columns_of(outside), columns_of(node))
-    ranges = [{p: values.range for p, values in enumerate(some)} for some in columns]
-    one = replace(one, outer_ranges=ranges[0], inner_ranges=ranges[1])
+def _sized(
+    outside: Node,
+    node: Node,
+    one: Sought,
+    matching: Mapping[int, Values],
+    found: Mapping[int, Values],
+) -> _Planned:
+    """A guard with how much is kept for it, where rows match that hold what is given."""
+    sides = [_narrowed(columns_of(n), given) for n, given in ((outside, matching), (node, found))]
+    one = replace(
+        one,
+        outer_ranges={p: values.range for p, values in enumerate(sides[0])},
+        inner_ranges={p: values.range for p, values in enumerate(sides[1])},
+    )
     tree, asks, offers = condition(one.formula, one.outer, one.inner)
-    rows, matches = _Side(tree, asks, outside, columns[0]), _Side(mirrored(tree), offers, node, columns[1])
+    rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
     rows, matches = replace(rows, other=matches), replace(matches, other=rows)
     kept = _kept(matches, one).times(max(1, offers.width))
     life = -1 if one.known else rows.life()
-    if life is not None:
-        return _Planned(node, one, None, [life], asks.width, kept)
-    lasting, windows = rows.lasting()
-    return _Planned(node, one, lasting, windows, asks.width, kept)
+    lasting, windows = rows.lasting() if life is None else (None, [life])
+    return _Planned(node, one, lasting, windows, asks.width, kept, dict(enumerate(sides[0])))
+
+
+def _narrowed(columns: Sequence[Values], given: Mapping[int, Values]) -> list[Values]:
+    """The columns of rows that hold what is given, if that says more of them."""
+    found = list(columns)
+    for p, values in given.items():
+        counts = [c for c in (columns[p].count, values.listed) if c is not None]
+        found[p] = replace(values, count=min(counts, default=None))
+    return found
 
 
 def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Planned]) -> Size:
@@ -172,15 +225,16 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
     lasting = [one.lasting + 1 for one in guards if one.lasting is not None]
     number = prod(lasting) if lasting else 0
     for position in shown if lasting else ():
-        count = columns_of(outside)[position].count
+        counts = [one.matching[position].count for one in guards if one.lasting is not None]
+        count = None if None in counts else max(c for c in counts if c is not None)
         if count is None:
             column = outside.outputs[position][0]
             raise PlanError(f"no plan was found: rows that show {column} wait for ever", subject=name)
         number *= count
     last = max((window for one in guards for window in one.windows), default=-1)
     width = len(shown) + 1 + sum(one.width for one in guards)
-    waiting = total([Size(number), rows_within(outside, last)]).times(width)
-    return total([waiting, *(one.kept for one in guards)])
+    waiting = together([Size(number), rows_within(outside, last)]).times(width)
+    return together([waiting, *(one.kept for one in guards)])
 
 
 def _inner(guard: Guard) -> frozenset[Attribute]:
@@ -321,4 +375,4 @@ def _kept(matches: _Side, one: Sought) -> Size:
     if life is not None:
         return rows_within(matches.node, life)
     number, windows = matches.lasting(serving(matches.tree))
-    return total([Size(number), rows_within(matches.node, max(windows, default=-1))])
+    return together([Size(number), rows_within(matches.node, max(windows, default=-1))])

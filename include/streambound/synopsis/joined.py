@@ -8,15 +8,15 @@ nor a partner can come or change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from streambound.errors import PlanError
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
 from streambound.query.model import Atom, Attribute, Join, Kind, Occurrence, Op, Output
 from streambound.query.ring import INTEGERS
-from streambound.query.statement import Block, Guard, Selection, Statement
-from streambound.synopsis.flow import Applied, Joined, Node, Side, Size, Sought, Times, together
+from streambound.query.statement import Selection
+from streambound.synopsis.flow import Applied, Joined, Node, Side, Size, Times, together
 
 # The rows of a SELECT, and how many different rows of a node there may be at once, with the times of them.
 Rows = Callable[[Selection], Node]

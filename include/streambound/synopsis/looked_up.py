@@ -16,8 +16,8 @@ from streambound.query.model import Attribute, Kind, Op, Output, Query
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import AsOf, Block, Selection, Statement
 from streambound.synopsis.conditions import condition
-from streambound.synopsis.flow import Applied, LookedUp, Node
-from streambound.synopsis.sizes import Size, Values, columns_of, rows_within, total
+from streambound.synopsis.flow import Applied, LookedUp, Node, Size, together
+from streambound.synopsis.sizes import Values, columns_of, nothing, rows_within
 
 # The node of a statement of joins with filters.
 Leaves = Callable[[Statement], Node]
@@ -126,7 +126,8 @@ def _joined(
     base = replace(selection.base, select=(), occurrences=(stream,), ring=INTEGERS)
     base, theirs = showing(base, [*(b for _, b in join.keys), join.right, *asked, *kept])
     tuples = leaf(of_one(statement, Selection(base, all_of(own))))
-    if rows.times.lag(places[left]) is None or tuples.times.delay or not tuples.times:
+    known = rows.times.lag(places[left]) is not None or nothing(rows)
+    if not known or tuples.times.delay or not (tuples.times or nothing(tuples)):
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was long before", subject=name)
     if rows.retracts or tuples.retracts:
         raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
@@ -178,7 +179,7 @@ def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
         last = Size(None, f"{groups} x ({same.formula})" if groups > 1 else same.formula)
     else:
         last = Size(groups * same.number)
-    return total([last, rows_within(tuples, lag)]).times(width)
+    return together([last, rows_within(tuples, lag)]).times(width)
 
 
 def _values(mine: Values, theirs: Values) -> int | None:

@@ -186,7 +186,8 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Window:
-    """Tuples of a stream that are held as they came for ``hold``: ``ticks`` timestamps.
+    """Tuples of a stream that are held as they came for ``hold``, and before that until their timestamp is
+    complete, ``late`` after it: ``ticks`` timestamps in all.
 
     ``rows`` is the declared number of tuples at each timestamp, ``most`` what a rate says of all of them
     together; a tuple takes ``width`` units.
@@ -199,6 +200,7 @@ class Window:
     width: int
     rows: int | None
     most: int | None = field(default=None, compare=False)
+    late: int = 0
 
     def units(self, rows: int | None) -> int:
         """Stored values with so many tuples at each timestamp; None where a rate alone is declared."""

@@ -11,33 +11,8 @@ from streambound.constraints.space import Space
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.values import Value
 from streambound.synopsis.facts import Facts, facts_of
-from streambound.synopsis.flow import Applied, Leaf, LookedUp, Node, Range, Sum
+from streambound.synopsis.flow import Applied, Leaf, LookedUp, Node, Range, Size, Sum, together
 from streambound.synopsis.keys import exact_key
-from streambound.synopsis.statement import PlannedPart
-
-
-@dataclass(frozen=True)
-class Size:
-    """How many of something there are at most: a number, or (None) by a formula."""
-
-    number: int | None
-    formula: str = ""
-
-    def times(self, width: int) -> Size:
-        """Units, each of them taking so many."""
-        if self.number is not None:
-            return Size(self.number * width)
-        return Size(None, f"{width} x ({self.formula})" if width > 1 else self.formula)
-
-
-def total(sizes: Iterable[Size]) -> Size:
-    """All of several together."""
-    found = list(sizes)
-    known = sum(size.number or 0 for size in found)
-    formulas = [size.formula for size in found if size.number is None]
-    if not formulas:
-        return Size(known)
-    return Size(None, " + ".join([str(known)] * bool(known) + formulas))
 
 
 @dataclass(frozen=True)
@@ -54,14 +29,29 @@ class Values:
             return None
         return max(0, int((Fraction(high) - Fraction(low)) / self.step) + 1)
 
+    @property
+    def listed(self) -> int | None:
+        """How many there are at most, NULL among them, told by what they are within alone."""
+        if self.range.values is not None:
+            return len(self.range.values) + 1
+        if self.range.low is None or self.range.high is None:
+            return None
+        between = self.between(self.range.low, self.range.high)
+        return None if between is None else between + 1
+
     def or_(self, other: Values) -> Values:
         """Those of either column."""
+        counts = (self.count, other.count)
+        count = None if None in counts else sum(c or 0 for c in counts)
+        # One that is never more than NULL says nothing of the other.
+        for one, rest in ((self, other), (other, self)):
+            if one.range.values == frozenset():
+                return replace(rest, count=count)
         lows, highs = (self.range.low, other.range.low), (self.range.high, other.range.high)
         lists = (self.range.values, other.range.values)
         low = None if None in lows else min(lows)  # type: ignore[type-var]
         high = None if None in highs else max(highs)  # type: ignore[type-var]
         listed = None if lists[0] is None or lists[1] is None else lists[0] | lists[1]
-        count = None if self.count is None or other.count is None else self.count + other.count
         steps = (self.step, other.step)
         return Values(Range(low, high, listed), count, None if None in steps else min(steps))  # type: ignore[type-var]
 
@@ -72,24 +62,26 @@ def columns_of(node: Node) -> list[Values]:
         rows, tuples = map(columns_of, node.inputs)
         kept = [replace(v, count=None if v.count is None else v.count + 1) for v in tuples]
         return [[*rows, *(kept[p] for p in node.operation.kept)][p] for p in node.operation.shown]
-    parts = [_values(part) for part in node.parts] if isinstance(node, Leaf) else []
-    found = [columns for columns in parts if columns is not None]
-    if not found:
-        return [Values(count=0 if isinstance(node, Leaf) else None)] * len(node.outputs)
-    return [reduce(Values.or_, (columns[p] for columns in found)) for p in range(len(node.outputs))]
+    if not isinstance(node, Leaf):
+        return [Values()] * len(node.outputs)
+    parts = [part.query for part in node.parts if not part.plan.empty]
+    return values_of(parts, range(len(node.outputs)))
 
 
-def _values(part: PlannedPart) -> list[Values] | None:
-    facts = None if part.plan.empty else facts_of(part.query, {})
-    if facts is None:
-        return None
-    return [_of_term(facts, part.query, output.term) for output in part.query.select]
+def values_of(queries: Iterable[Query], positions: Iterable[int]) -> list[Values]:
+    """The values of some outputs in any of several queries."""
+    kept = list(positions)
+    facts = [(query, found) for query in queries if (found := facts_of(query, {})) is not None]
+    if not facts:
+        return [Values(Range(values=frozenset()), 0)] * len(kept)
+    every = [[_of_term(found, query, query.select[p].term) for p in kept] for query, found in facts]
+    return [reduce(Values.or_, column) for column in zip(*every, strict=True)] if kept else []
 
 
 def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
     if isinstance(term, Constant):
         listed = frozenset[Value]() if term.value is None else frozenset((term.value,))
-        return Values(Range(term.value, term.value, listed), 1, term.type.step)
+        return Values(Range(values=listed), 1, term.type.step)
     space, closure = facts.facts.space, facts.alone
     family = space.family(term)
     ends = (closure.lower(term), closure.upper(term))
@@ -100,18 +92,23 @@ def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
     return Values(Range(low, high, listed_set), None if key is None else key.size, query.type_of(term).step)
 
 
+def nothing(node: Node) -> bool:
+    """Whether a node never has a row."""
+    return isinstance(node, Leaf) and all(part.plan.empty for part in node.parts)
+
+
 def rows_within(node: Node, length: int) -> Size:
     """How many rows of a node have times in the last ``length``, the end included."""
     if length < 0:
         return Size(0)
     if isinstance(node, Sum):
-        return total(rows_within(one, length) for one in node.inputs)
+        return together(rows_within(one, length) for one in node.inputs)
     if isinstance(node, Applied):
         rows = rows_within(node.inputs[0], length)
         return (
             rows if not isinstance(node.operation, LookedUp) else _each(rows, rows_within(node.inputs[1], 0))
         )
-    return total(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
+    return together(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
 
 
 def _each(rows: Size, tuples: Size) -> Size:
@@ -128,9 +125,8 @@ def _of_part(query: Query, length: int) -> Size:
         names = " and ".join(o.relation.name for o in streams)
         return Size(None, f"{max(ticks, default=1)} x joined rows of {names} per timestamp")
     (stream,) = streams
-    rates = [rate.most(ticks[0], _tick(query, stream.alias)) for rate in stream.relation.rates]
-    if rates:
-        return Size(min(rates))
+    if (most := stream.relation.most(ticks[0])) is not None:
+        return Size(most)
     return Size(None, f"{ticks[0]} x rows of {stream.relation.name} per timestamp")
 
 

@@ -218,13 +218,15 @@ def _ticks(query: Query, alias: str, length: int) -> int:
 
 def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
     query = facts.query
+    # A timestamp is complete when no stream can have a row of it any more.
+    late = max(query.occurrence(alias).relation.lateness for alias in clock.streams)
     for alias in clock.streams:
         hold = clock.hold(alias)
-        if hold > 0:
+        if hold + late > 0:
             relation = query.occurrence(alias).relation
             width = len(stream_synopsis(facts, alias).carried) + 1
-            ticks, rows = _ticks(query, alias, hold), relation.max_rows_per_timestamp
-            yield Window(alias, relation.name, hold, ticks, width, rows, _most(query, alias, ticks))
+            ticks, rows = _ticks(query, alias, hold + late), relation.max_rows_per_timestamp
+            yield Window(alias, relation.name, hold, ticks, width, rows, _most(query, alias, ticks), late)
 
 
 def _most(query: Query, alias: str, ticks: int) -> int | None:

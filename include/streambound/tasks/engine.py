@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.computed import expression, typed
-from streambound.query.model import Relation
+from streambound.query.model import Column, Relation
 from streambound.query.values import Family, Type
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Lookup
@@ -48,7 +48,8 @@ class Engine:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
-        self._statics: set[str] = set()
+        # The tables of static relations, with the derived columns that they have.
+        self._statics: dict[str, tuple[Column, ...]] = {}
 
     @contextmanager
     def tuples(
@@ -99,11 +100,13 @@ class Engine:
             self.connection.unregister(name)
 
     def static(self, name: str, relation: Relation, files: Sequence[str]) -> None:
-        """Make the rows of a static relation known under a name, once."""
-        if name not in self._statics:
+        """Make the rows of a static relation known under a name, once for who computes the same of them."""
+        if self._statics.get(name) != relation.computed:
+            if name in self._statics:
+                self.connection.execute(f"DROP TABLE {ordered.table(name).sql(dialect=ordered.DIALECT)}")
             columns = [column.name for column in (*relation.own, *relation.computed)]
             self._define(name, relation, _ordered_columns(relation, columns, scan(files)), copied=True)
-            self._statics.add(name)
+            self._statics[name] = relation.computed
 
     def _define(self, name: str, relation: Relation, body: exp.Select, copied: bool) -> None:
         kind = "TABLE" if copied else "VIEW"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from streambound.results import EVALUATED_BY
 
 Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
+Final = Literal["bounded", "unbounded", "never-final", "unknown"]
 Units = int | None
 JOB = "The DAG that the run is of; empty where an earlier release did not record it."
 
@@ -314,14 +315,15 @@ class Shown(BaseModel):
 class CheckBody(VerdictBody):
     """The verdict on a text as it is now."""
 
+    final: Final = Field(default="unknown", description="The verdict where rows are answered once.")
     uncached: str | None = Field(
         default=None,
         description="Why no cache answers a part of it, if it is not bounded; null if one does.",
     )
     causes: list[CauseBody] = Field(default_factory=list, description="What the reasons have in common.")
     blockers: list[BlockerBody] = Field(default_factory=list, description="All that is not supported yet.")
-    assumed: list[str] = Field(
-        default_factory=list, description="Expressions that may have any value of their type."
+    assumes: list[str] = Field(
+        default_factory=list, description="What was assumed of functions that are not known."
     )
     dialect: str | None = Field(default=None, description="Of the text; none for Spark SQL.")
     guessed: str | None = Field(default=None, description="The sign by which the dialect was told.")

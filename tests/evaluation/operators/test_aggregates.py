@@ -64,10 +64,12 @@ AGGREGATES = [
     of(Kind.ANY, "ANY_VALUE", WORD),
     of(Kind.FIRST, "FIRST", WORD),
     of(Kind.LAST, "LAST", WORD),
+    of(Kind.FIRST, "FIRST IGNORE NULLS", WORD),
+    of(Kind.LAST, "LAST IGNORE NULLS", WORD),
     of(Kind.LEAST, "ARG_MIN", WHOLE, by=WHOLE, value=WORD),
     of(Kind.GREATEST, "ARG_MAX", WHOLE, by=WHOLE, value=WORD),
     *columns("ARRAY_AGG", Kind.LIST, (WHOLE, WORD)),
-    of(Kind.LIST, "COLLECT_SET", WORD, distinct=True),
+    of(Kind.LIST, "ARRAY_AGG", WORD, distinct=True),
 ]
 
 
@@ -152,6 +154,8 @@ def _chosen(one: Aggregate, rows: Sequence[Row]) -> Any:
     place = TIME if one.by is None else one.by
     value = one.arguments[0] if one.value is None else one.value
     found = [(row[place], row[value]) for row in rows if row[place] is not None]
+    if one.function.endswith("IGNORE NULLS"):
+        found = [pair for pair in found if pair[1] is not None]
     if not found:
         return None
     end = (min if one.kind in (Kind.FIRST, Kind.LEAST) else max)(by for by, _ in found)
@@ -246,8 +250,9 @@ def test_an_expression_is_aggregated_where_it_was_computed() -> None:
 @pytest.mark.parametrize(
     ("one", "why"),
     [
-        (of(Kind.SKETCH, "APPROX_COUNT_DISTINCT", WHOLE), "not computed exactly"),
-        (of(Kind.ANY, "TOPONE"), "reads no column"),
+        (of(Kind.SKETCH, "APPROX_COUNT_DISTINCT", WHOLE), "APPROX_COUNT_DISTINCT is not computed"),
+        (of(Kind.ANY, "TOPONE"), "TOPONE is not computed"),
+        (of(Kind.ANY, "ANY_VALUE"), "reads no column"),
         (of(Kind.LIST, "HISTOGRAM", WHOLE), "HISTOGRAM is not computed"),
         (of(Kind.MEAN, "SKEWNESS", WHOLE), "SKEWNESS is not computed"),
         (of(Kind.FIRST, "FIRST", WHOLE), "its rows have no time"),

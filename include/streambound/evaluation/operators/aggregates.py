@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -41,7 +41,6 @@ Exact: TypeAlias = Any
 # Powers of the arguments whose sums are kept; the first sum is the number of rows.
 _FIRST = ((0,), (1,))
 _SECOND = ((0,), (1,), (2,))
-_LISTS = ("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET")
 _PAIRS = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
 
 
@@ -92,6 +91,8 @@ def accumulator(
     Raises:
         PlanError: there is none for this aggregate.
     """
+    if aggregate.function not in _COMPUTED.get(aggregate.kind, ()):
+        raise _none(aggregate, f"{aggregate.function or 'it'} is not computed")
     shown = aggregate.type_of(lambda p: kinds[positions[p]])
     if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
         read = _arguments(aggregate, positions, None)
@@ -101,8 +102,8 @@ def accumulator(
         return Distinct(read, sums, retracts) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
     if aggregate.kind is Kind.LIST:
-        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]))
-    return Bag(read, lambda found: combine(found)[-1]) if retracts else Best(read, combine)
+        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
+    return Settling(read, combine) if retracts else Best(read, combine)
 
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:
@@ -227,6 +228,11 @@ class Best(Accumulator):
     def units(self) -> int:
         return 0 if self._best is None else len(self._best)
 
+    @property
+    def chosen(self) -> tuple[Any, ...] | None:
+        """The values that were chosen; None of no row."""
+        return self._best
+
     def add(self, row: Row, count: int) -> None:
         values = self._read(row)
         if values is not None:
@@ -246,11 +252,48 @@ class Best(Accumulator):
         self._best = value_of(document)
 
 
-class Bag(Accumulator):
-    """All values with their counts, of which something is shown; NULL of none."""
+class Settling(Accumulator):
+    """What is chosen of values of which some may be taken back: these with their counts, of others the best."""
 
-    def __init__(self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any]) -> None:
-        self._read, self._finish = read, finish
+    def __init__(self, read: Read, combine: Pick) -> None:
+        self._open = Bag(read, lambda found: combine(found))
+        self._settled, self._combine = Best(read, combine), combine
+
+    @property
+    def units(self) -> int:
+        return self._open.units + self._settled.units
+
+    def add(self, row: Row, count: int) -> None:
+        self._open.add(row, count)
+
+    def settle(self, row: Row, count: int) -> None:
+        """So many equal rows are not taken back any more."""
+        self._open.add(row, -count)
+        self._settled.add(row, count)
+
+    def merge(self, other: Settling) -> None:
+        self._open.merge(other._open)
+        self._settled.merge(other._settled)
+
+    def value(self) -> Any:
+        found = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
+        return self._combine(found)[-1] if found else None
+
+    def dump(self) -> Any:
+        return [self._open.dump(), self._settled.dump()]
+
+    def load(self, document: Any) -> None:
+        self._open.load(document[0])
+        self._settled.load(document[1])
+
+
+class Bag(Accumulator):
+    """All values with their counts, of which something is shown, and of none ``empty``."""
+
+    def __init__(
+        self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any], empty: Any = None
+    ) -> None:
+        self._read, self._finish, self._empty = read, finish, empty
         self._counts: dict[tuple[Any, ...], int] = {}
 
     @property
@@ -274,7 +317,7 @@ class Bag(Accumulator):
             self._put(values, count)
 
     def value(self) -> Any:
-        return self._finish(self._counts) if self._counts else None
+        return self._finish(self._counts) if self._counts else self._empty
 
     def dump(self) -> Any:
         return _plain_counts(self._counts)
@@ -331,12 +374,15 @@ def _choice(
             raise _none(aggregate, "its rows have no time")
         place = positions[aggregate.arguments[0] if aggregate.value is None else aggregate.value]
 
+        present = aggregate.function.endswith("IGNORE NULLS")
+
         def read(row: Row) -> tuple[Any, ...] | None:
-            return None if row[by] is None else (row[by], row[place])
+            passed = row[by] is None or (present and row[place] is None)
+            return None if passed else (row[by], row[place])
 
         return read, _least if first else _greatest
-    if aggregate.kind is Kind.SKETCH or not aggregate.arguments:
-        raise _none(aggregate, "it is not computed exactly" if aggregate.arguments else "it reads no column")
+    if not aggregate.arguments:
+        raise _none(aggregate, "it reads no column")
     bits = {"BIT_AND": and_, "BIT_OR": or_}.get(aggregate.function)
     if bits is not None:
         return _arguments(aggregate, positions, shown), lambda found: (reduce(bits, (v for (v,) in found)),)
@@ -353,8 +399,6 @@ def _greatest(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 def _of_list(aggregate: Aggregate, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
     """What is shown of all values: a list, in order, each as SQL writes it."""
-    if aggregate.function not in _LISTS:
-        raise _none(aggregate, f"{aggregate.function or 'such a list'} is not computed")
 
     def listed(counts: Mapping[tuple[Any, ...], int]) -> Any:
         found = sorted(counts, key=ordering)
@@ -368,15 +412,11 @@ def _moments(
     aggregate: Aggregate, shown: Type
 ) -> tuple[tuple[tuple[int, ...], ...], Callable[[list[Exact]], Any]]:
     """The powers whose sums an aggregate keeps, and what is shown of the sums."""
-    name = aggregate.function
     if aggregate.kind is Kind.COUNT:
         return ((),), lambda totals: totals[0]
     if aggregate.kind is Kind.SUM:
-        of_none = 0 if name in ("SUM0", "TOTAL") else None
-        return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else of_none
-    if name not in _MEANS:
-        raise _none(aggregate, f"{name or 'such a mean'} is not computed")
-    powers, finish = _MEANS[name]
+        return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else None
+    powers, finish = _MEANS[aggregate.function]
 
     def mean(totals: list[Exact]) -> Any:
         found = finish(*totals) if totals[0] else None
@@ -412,14 +452,26 @@ def _correlation(n: int, y: Exact, x: Exact, yy: Exact, xx: Exact, yx: Exact) ->
 
 
 _MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]]] = {
-    **dict.fromkeys(("AVG", "MEAN", "AVG_IF"), (_FIRST, _mean)),
-    **dict.fromkeys(("VAR_POP", "VARP", "VARIANCE_POP"), (_SECOND, _variance(0))),
-    **dict.fromkeys(("VAR_SAMP", "VARIANCE", "VAR"), (_SECOND, _variance(1))),
-    **dict.fromkeys(("STDDEV_POP", "STDEVP"), (_SECOND, _deviation(0))),
-    **dict.fromkeys(("STDDEV_SAMP", "STDDEV", "STDEV"), (_SECOND, _deviation(1))),
+    "AVG": (_FIRST, _mean),
+    "VAR_POP": (_SECOND, _variance(0)),
+    "VAR_SAMP": (_SECOND, _variance(1)),
+    "STDDEV_POP": (_SECOND, _deviation(0)),
+    "STDDEV_SAMP": (_SECOND, _deviation(1)),
     "COVAR_POP": (_PAIRS, _covariance(0)),
     "COVAR_SAMP": (_PAIRS, _covariance(1)),
     "CORR": (_PAIRS, _correlation),
+}
+# The names of what is computed, of each kind.
+_COMPUTED: dict[Kind, Collection[str]] = {
+    Kind.COUNT: ("COUNT",),
+    Kind.SUM: ("SUM",),
+    Kind.MEAN: _MEANS,
+    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    Kind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
+    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }
 
 

@@ -23,8 +23,9 @@ class Closing:
         self._seen: int | None = None
         # The time up to which partitions are over.
         self._over: int | None = None
-        # A number tells keys apart that close together: they may have no order.
+        # A number tells keys apart that are looked at together: they may have no order.
         self._ends: list[tuple[int, int, Row]] = []
+        self._due: dict[Row, int] = {}
         self._number = 0
 
     @property
@@ -35,6 +36,11 @@ class Closing:
     @seen.setter
     def seen(self, moment: int | None) -> None:
         self._seen = self._over = moment
+
+    @property
+    def parted(self) -> bool:
+        """Whether anything is ever over."""
+        return bool(self._parted)
 
     def see(self, row: Row) -> None:
         """Take note of the time of a row."""
@@ -60,13 +66,17 @@ class Closing:
         self.until(key, end)
 
     def until(self, key: Row, end: int | None) -> None:
-        """Wait for a time at which a partition may be over."""
-        if end is not None:
+        """Look at a key when a time is over, or when it was to be looked at before."""
+        if end is not None and (key not in self._due or end < self._due[key]):
             self._number += 1
+            self._due[key] = end
             heappush(self._ends, (end, self._number, key))
 
     def over(self) -> Iterator[Row]:
-        """The partitions of which no row comes any more, each once."""
+        """The keys to be looked at now, each once."""
         self._over = self._seen
         while self._ends and self._seen is not None and self._ends[0][0] < self._seen:
-            yield heappop(self._ends)[2]
+            end, _, key = heappop(self._ends)
+            if self._due.get(key) == end:
+                del self._due[key]
+                yield key

@@ -27,7 +27,7 @@ from streambound.synopsis.conditions import (
     mirrored,
     true_of,
 )
-from streambound.synopsis.flow import Guarded, Sought, Times
+from streambound.synopsis.flow import Guarded, Range, Sought, Times
 from streambound.synopsis.serial import compact_text, decoded, plain
 
 # A guard that lets a row pass for good, beside the terms of those that may still change their mind.
@@ -88,12 +88,15 @@ class Guards(Operator):
             self._meet(one, guards, found)
         arrived: dict[Waiting, int] = {}
         for row, count in outer.items():
-            one = (tuple([row[p] for p in self._shown]), tuple([g.asks(row) for g in self._guards]))
+            asks = [guard.asked_of(row) for guard in self._guards]
+            if None in asks:
+                continue
+            one = (tuple([row[p] for p in self._shown]), tuple(asks))
             arrived[one] = arrived.get(one, 0) + count
         for one, count in arrived.items():
             asked = list(one[1])
             for number, (guard, those) in enumerate(zip(self._guards, new, strict=True)):
-                if guard.matches(asked[number], those):
+                if asked[number] is not _PASSED and guard.matches(asked[number], those):
                     asked[number] = None if guard.negated else _PASSED
             if None in asked:
                 continue
@@ -214,14 +217,16 @@ class _Guard:
     def __init__(self, sought: Sought, outer: Times, inner: Times) -> None:
         self.negated = sought.negated
         self._known = sought.known
-        self._tree, self.asks, self._offers = condition(sought.formula, sought.outer, sought.inner)
+        self._tree, self._asks, self._offers = condition(sought.formula, sought.outer, sought.inner)
         self._equal = equalities(self._tree)
-        mine, theirs = len(self.asks.columns), len(self._offers.columns)
+        self._outer = [(p, r) for p, r in sought.outer_ranges.items() if r != Range()]
+        self._inner = [(p, r) for p, r in sought.inner_ranges.items() if r != Range()]
+        mine, theirs = len(self._asks.columns), len(self._offers.columns)
         coming = [Coming.of(p, inner, sought.inner_ranges) for p in self._offers.columns]
         self.outlook = Outlook(self._tree, mine, coming)
         back: Tree = mirrored(self._tree)
         self.offer = Outlook(
-            back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self.asks.columns]
+            back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self._asks.columns]
         )
         self._order = _Order(back)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
@@ -240,7 +245,14 @@ class _Guard:
 
     def reduced(self, rows: Changes) -> _New:
         """The terms of rows that come."""
-        return _New((self._offered(terms), terms) for terms in map(self._offers, rows))
+        found = (self._offers(row) for row in rows if _within(row, self._inner))
+        return _New((self._offered(terms), terms) for terms in found)
+
+    def asked_of(self, row: Row) -> Any:
+        """The terms of a row outside, or whether it passes at once; None if it never does."""
+        if _within(row, self._outer):
+            return self._asks(row)
+        return _PASSED if self.negated else None
 
     def _asked(self, terms: Terms) -> Row:
         return tuple([terms[pair.mine] for pair in self._equal])
@@ -308,6 +320,11 @@ class _Guard:
         if not self._kept[key]:
             del self._kept[key]
         return True
+
+
+def _within(row: Row, ranges: Iterable[tuple[int, Range]]) -> bool:
+    """Whether a row has values only that rows with a match have."""
+    return all(row[p] is None or of.holds(row[p]) for p, of in ranges)
 
 
 class _Order:

@@ -157,7 +157,7 @@ class _Step:
         asked: list[Formula] = []
         for part in operation.where:
             mentioned = {a for atom in atoms_of(part) for a in atom.attributes}
-            if mentioned & here and mentioned <= here | there or not mentioned:
+            if (mentioned & here and mentioned <= here | there) or not mentioned:
                 asked.append(part)
         atoms = [atom for part in asked for atom in conjunction(part) or ()]
         pairs = [

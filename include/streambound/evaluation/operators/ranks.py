@@ -76,8 +76,8 @@ class Ranks(Operator):
     def _change(self, key: Row, arrived: list[Ranked], found: dict[Row, int]) -> None:
         """Take rows into a partition; ``found`` are rows with their ranks, as they change."""
         before = self._partitions.get(key)
-        merged = _merged(before or (), arrived)
-        kept, displaced = (merged, []) if self._most is None else self._cut(merged, self._most)
+        every = merged([*(before or ()), *arrived])
+        kept, displaced = (every, []) if self._most is None else self._cut(every, self._most)
         for sign, rows in ((-1, before or ()), (1, kept)):
             for row, count in self._accepted(rows):
                 found[row] = found.get(row, 0) + sign * count
@@ -158,11 +158,10 @@ class Ranks(Operator):
             self._partitions.setdefault(key, []).append((self._key(row), row, count))
 
 
-def _merged(before: Sequence[Ranked], arrived: Iterable[Ranked]) -> list[Ranked]:
+def merged(rows: Iterable[Ranked]) -> list[Ranked]:
     """Rows in order, equal ones together; those that are all taken back are none."""
-    # Both are merged as they are: sorting finds the runs.
     found: list[Ranked] = []
-    for key, same in groupby(sorted([*before, *arrived], key=itemgetter(0)), key=itemgetter(0)):
+    for key, same in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
         rows = list(same)
         count = sum(one[2] for one in rows)
         if count:

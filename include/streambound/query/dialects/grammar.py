@@ -19,6 +19,8 @@ SPAN = "span"
 MOVED = "moved"
 # What WITHIN of ksqlDB and a WATERMARK clause say is kept beside the table that they stand at.
 WITHIN, WATERMARK = "within", "watermark"
+# The words of MATCH_RECOGNIZE.
+PATTERN = "pattern"
 # Functions of tables that put each row into windows.
 WINDOWS = ("TUMBLE", "HOP", "SESSION", "CUMULATE", "TUMBLING", "HOPPING")
 
@@ -239,11 +241,13 @@ class Streaming(Placed):
         return "windows", [call]
 
     def _parse_match_recognize(self) -> exp.MatchRecognize | None:
-        # Its patterns differ with each processor, and none is decided.
+        # Its patterns differ with each processor: what a verdict asks of them is read from the words alone.
         if not self._match(TokenType.MATCH_RECOGNIZE):
             return None
-        self._skip_parenthesis()
-        return self.expression(exp.MatchRecognize(alias=self._parse_table_alias()))
+        words = self._skip_parenthesis()
+        made = self.expression(exp.MatchRecognize(alias=self._parse_table_alias()))
+        made.meta[PATTERN] = words
+        return made
 
     def _skip_parenthesis(self) -> list[Token]:
         """Pass over what stands in parentheses here, if anything; its tokens with them."""
@@ -259,7 +263,7 @@ class Streaming(Placed):
 
 
 def _lengths(tokens: list[Token]) -> Iterator[exp.Expr]:
-    """The lengths of ``(SIZE 10 MINUTES, ADVANCE BY 1 MINUTE, GRACE PERIOD 1 HOUR)`` and of a session's gap."""
+    """The lengths of ``(SIZE 10 MINUTES, ADVANCE BY 1 MINUTE, GRACE PERIOD 1 HOUR)``, or a session's gap."""
     for clause in " ".join(token.text.upper() for token in tokens[1:-1]).split(","):
         *said, number, unit = clause.split() if len(clause.split()) > 1 else ("", "", "")
         if number.isdigit() and said in ([], ["SIZE"], ["ADVANCE", "BY"]):

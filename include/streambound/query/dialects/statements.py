@@ -73,7 +73,7 @@ _AFTER_TYPE = frozenset(
         "MATERIALIZED",
         "INVISIBLE",
     ]
-) | {"PRIMARY KEY"}
+) | {"PRIMARY KEY", "FOREIGN KEY"}
 _CONSTRAINTS = frozenset(
     [
         "CONSTRAINT",

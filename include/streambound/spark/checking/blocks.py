@@ -91,7 +91,9 @@ class Block:
     @property
     def plain(self) -> bool:
         """Whether it is joins and conditions alone."""
-        return not (self.distinct or self.on or self.order) and self.groups is None and self.limit is None
+        if self.distinct or self.on or self.order or self.groups is not None or self.limit is not None:
+            return False
+        return not any(one.value.find(exp.Window) for one in self.outputs)
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,26 @@ class World:
             return replace(self.plain(query), distinct=True)
         block = self.plain(query)
         return replace(block, on=tuple(o.value for o in block.outputs if o.key in keys))
+
+    def distinct_within(
+        self, query: Query, keys: Sequence[Hashable] | None, window: Callable[[exp.Expr, str], exp.Expr]
+    ) -> Block | None:
+        """One row for each combination of some columns within the delay of the watermark; None without one.
+
+        Args:
+            window: the window of time of a length, as Spark says it, that a moment lies in.
+        """
+        block = self.plain(query)
+        for output in block.outputs:
+            source, key = self.of(output.value) or (None, None)
+            if source is not None and source.timestamp == key and source.delay is not None:
+                if keys is None:
+                    # Its time is one of all columns.
+                    return self.distinct(block, None)
+                shown = [o.value for o in block.outputs if o.key in keys]
+                on = [*shown, *([] if output.value in shown else [window(output.value, source.delay)])]
+                return replace(block, on=tuple(on))
+        return None
 
     def grouped(
         self,

@@ -26,7 +26,7 @@ from streambound.spark.checking.blocks import (
 )
 from streambound.spark.checking.expressions import expression, type_of
 from streambound.spark.checking.naming import placed, told
-from streambound.spark.checking.sql import unnested
+from streambound.spark.checking.sql import call, unnested, within_delay
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
 
@@ -76,9 +76,7 @@ CODE = {
     "AppendColumns": "groupByKey",
 }
 _NAMED = {
-    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
-    "Expand": "GROUPING SETS, CUBE or ROLLUP",
-    "Window": "a window function (OVER)",
+    "Expand": "rows made several times",
     "Intersect": "INTERSECT",
     "Except": "EXCEPT",
     "AsOfJoin": "an as-of join",
@@ -162,7 +160,7 @@ class _Reader:
             self.world.refuse(str(generator.jvm.prettyName()), None, generator.origin)
         else:
             self.world.refuse(_NAMED.get(node.kind, node.kind))
-            if node.kind in ("DeduplicateWithinWatermark", "Sample", "Offset"):
+            if node.kind in ("Sample", "Offset"):
                 # The columns stay those of its input.
                 return below[0]
         return self.world.source(Source(object(), STREAM, [method or node.kind]), self._columns(node))
@@ -247,6 +245,22 @@ class _Reader:
         keys = [one.key for one in node.several("keys")] if node.kind == "Deduplicate" else None
         return self.world.distinct(self.query(node.children[0]), keys)
 
+    def distinct_within(self, node: Node) -> Query:
+        query = self.query(node.children[0])
+        keys = {one.key for one in node.several("keys")}
+        every = {o.key for o in query.outputs} <= keys
+        found = self.world.distinct_within(query, None if every else [*keys], within_delay)
+        if found is None:
+            self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
+        return found or query
+
+    def window(self, node: Node) -> Query:
+        query = self.query(node.children[0])
+        made = node.several("windowExpressions")
+        return self.world.projected(
+            query, lambda block: [*block.outputs, *self._outputs(made, block.outputs)]
+        )
+
     def watermark(self, node: Node) -> Query:
         query = self.query(node.children[0])
         return self.world.watermarked(query, node.one("eventTime").key, str(node.jvm.delay().toString()))
@@ -261,11 +275,47 @@ class _Reader:
 
     def aggregate(self, node: Node) -> Query:
         groups, outputs = node.several("groupingExpressions"), node.several("aggregateExpressions")
+        if node.children[0].kind == "Expand":
+            return self._grouping_sets(node.children[0], groups, outputs)
         return self.world.grouped(
             self.query(node.children[0]),
             lambda block: [Condition(self._in_place(one, block.outputs), one.origin) for one in groups],
             lambda block: self._outputs(outputs, block.outputs),
         )
+
+    def _grouping_sets(self, node: Node, groups: Sequence[Node], shown: Sequence[Node]) -> Query:
+        """CUBE and the like: Spark writes each row once a set, with NULL for what is not in it."""
+        names = node.several("output")
+        rows = [node.row("projections", number) for number in range(len(node.args["projections"]))]
+        by_name = {name.key: [row[place] for row in rows] for place, name in enumerate(names)}
+        *keys, number = [one.key for one in groups]
+
+        def outputs(block: Block) -> list[Output]:
+            found = []
+            for name in names:
+                told = next((one for one in by_name[name.key] if not _null(one)), by_name[name.key][0])
+                value = self._in_place(told, block.outputs)
+                value = call("grouping_id", []) if name.key == number else value
+                found.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
+            return found
+
+        def sets(block: Block) -> list[Condition]:
+            values = {one.key: one.value for one in block.outputs}
+            return [
+                Condition(
+                    exp.GroupingSets(
+                        expressions=[
+                            exp.Tuple(
+                                expressions=[values[k].copy() for k in keys if not _null(by_name[k][place])]
+                            )
+                            for place in range(len(rows))
+                        ]
+                    )
+                )
+            ]
+
+        query = self.world.projected(self.query(node.children[0]), outputs)
+        return self.world.grouped(query, sets, lambda block: self._outputs(shown, block.outputs))
 
     def union(self, node: Node) -> Query:
         queries = [self.query(child) for child in node.children]
@@ -287,6 +337,10 @@ class _Reader:
 def _origin(node: Node, value: exp.Expr) -> str | None:
     """Where an output was written; of a column that is only passed on it is not asked."""
     return None if node.kind == "AttributeReference" and isinstance(value, exp.Column) else node.origin
+
+
+def _null(node: Node) -> bool:
+    return node.kind == "Literal" and node.args["value"] is None
 
 
 def _not_null(node: Node) -> bool:
@@ -401,6 +455,8 @@ _READ: dict[str, Callable[[_Reader, Node], Query]] = {
     "Join": _Reader.join,
     "Deduplicate": _Reader.distinct,
     "Distinct": _Reader.distinct,
+    "DeduplicateWithinWatermark": _Reader.distinct_within,
+    "Window": _Reader.window,
     "EventTimeWatermark": _Reader.watermark,
     "SubqueryAlias": _Reader.alias,
     "View": _Reader.view,

@@ -19,6 +19,7 @@ from streambound.spark.checking import sql, views
 from streambound.spark.checking.blocks import (
     STATIC,
     STREAM,
+    Block,
     Condition,
     Field,
     Output,
@@ -93,7 +94,8 @@ _PLAIN: tuple[type[exp.Expr], ...] = (
     exp.Cast,
     exp.DataType,
 )
-_GROUPS = {2: "ROLLUP", 3: "CUBE", 4: "PIVOT", 5: "GROUPING SETS"}
+_SETS: dict[int, type[exp.Expr]] = {2: exp.Rollup, 3: exp.Cube}
+_PIVOT, _GROUPING_SETS = 4, 5
 
 
 @dataclass(frozen=True)
@@ -326,15 +328,17 @@ class _Reader:
         return _Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
     def _deduplicate(self, relation: Any, sent: Any) -> _Seen:
-        if sent.within_watermark:
-            self.world.refuse("dropDuplicatesWithinWatermark")
-            return self.seen(sent.input)
         below = self.seen(sent.input)
         keys = None
         if not sent.all_columns_as_keys:
             wanted = {one.lower() for one in sent.column_names}
             keys = [one.key for one in below.names if one.name.lower() in wanted]
-        return replace(below, query=self.world.distinct(below.query, keys))
+        if not sent.within_watermark:
+            return replace(below, query=self.world.distinct(below.query, keys))
+        found = self.world.distinct_within(below.query, keys, sql.within_delay)
+        if found is None:
+            self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
+        return replace(below, query=found or below.query)
 
     def _with_watermark(self, relation: Any, sent: Any) -> _Seen:
         below = self.seen(sent.input)
@@ -358,21 +362,26 @@ class _Reader:
         return replace(below, query=self.world.limited(below.query, str(sent.limit)))
 
     def _aggregate(self, relation: Any, sent: Any) -> _Seen:
-        if (kind := _GROUPS.get(sent.group_type)) is not None:
-            self.world.refuse(kind)
         below = self.seen(sent.input)
+        if sent.group_type == _PIVOT:
+            self.world.refuse("PIVOT")
+            return self._leaf(relation, Source(object(), STREAM, ["PIVOT"]))
         made = self._sent(sent.input, below)
-        query = self.world.grouped(
-            below.query,
-            lambda block: [
-                Condition(self._in_place(made, one, block.outputs), origin_of(one))
-                for one in sent.grouping_expressions
-            ],
-            lambda block: block.outputs,
-        )
+
+        def groups(block: Block) -> list[Condition]:
+            def of(given: Sequence[Any]) -> list[exp.Expr]:
+                return [self._in_place(made, one, block.outputs) for one in given]
+
+            if sent.group_type == _GROUPING_SETS:
+                sets = [exp.Tuple(expressions=of(one.grouping_set)) for one in sent.grouping_sets]
+                return [Condition(exp.GroupingSets(expressions=sets))]
+            found = of(sent.grouping_expressions)
+            if (kind := _SETS.get(sent.group_type)) is not None:
+                return [Condition(kind(expressions=found))]
+            return [Condition(v, origin_of(o)) for v, o in zip(found, sent.grouping_expressions, strict=True)]
+
+        query = self.world.grouped(below.query, groups, lambda block: block.outputs)
         items = [*sent.grouping_expressions, *sent.aggregate_expressions]
-        if kind is not None:
-            return self._leaf(relation, Source(object(), STREAM, [kind]))
         return self._shown(relation, sent.input, replace(below, query=query), items)
 
     def _sql(self, relation: Any, sent: Any) -> _Seen:

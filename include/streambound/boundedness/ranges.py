@@ -1,0 +1,89 @@
+"""What is known of the columns of a sub-query whose rows feed another statement (docs/theory.md, "Composition").
+
+A column of it has the values that conditions leave to what it shows, so a criterion may rely on them. Of what is
+computed from several rows nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from streambound.constraints.cases import cases
+from streambound.constraints.system import system
+from streambound.query.model import Attribute, Column, Domain, Occurrence, Output, Query, Relation
+from streambound.query.statement import Block, Selection, Statement
+
+
+def with_ranges(statement: Statement) -> Statement:
+    """The statement whose sub-queries' columns have the domains that follow from these."""
+    if not any(o.relation.fed for o in statement.occurrences):
+        return statement
+    known: dict[str, Relation] = {}
+
+    def relation_of(relation: Relation) -> Relation:
+        if relation.fed is None:
+            return relation
+        if relation.name not in known:
+            made = with_ranges(relation.fed)
+            columns = tuple(_ranged(column, n, made) for n, column in enumerate(relation.columns))
+            known[relation.name] = replace(relation, columns=columns, fed=made)
+        return known[relation.name]
+
+    return _mapped(statement, lambda o: replace(o, relation=relation_of(o.relation)))
+
+
+def _mapped(statement: Statement, of: Callable[[Occurrence], Occurrence]) -> Statement:
+    def query(base: Query) -> Query:
+        return replace(base, occurrences=tuple(map(of, base.occurrences)))
+
+    def selection(one: Selection) -> Selection:
+        guards = tuple(replace(guard, base=query(guard.base)) for guard in one.guards)
+        return replace(one, base=query(one.base), guards=guards)
+
+    blocks = (replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
+    return replace(statement, blocks=tuple(blocks))
+
+
+def _ranged(column: Column, number: int, made: Statement) -> Column:
+    """A column of a sub-query that is the one of that number in its answers; computed ones come later."""
+    if column.of or number >= len(made.outputs):
+        return column
+    bounds = [bound for block in made.blocks for bound in _of_block(block, number)]
+    if not bounds:
+        return column
+    lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
+    low = None if None in lows else min(lows)
+    high = None if None in highs else max(highs)
+    return column if low is None and high is None else replace(column, domain=Domain(low, high))
+
+
+def _of_block(block: Block, number: int) -> Iterator[tuple[object, object]]:
+    """The least and the greatest value of a column of a block in each case; None where there is none."""
+    position: int | None = number
+    if block.then is not None:
+        shown = block.then.shown[number]
+        position = shown.outputs[0] if shown.plain and len(shown.outputs) == 1 else None
+    for selection in block.selections:
+        term = None if position is None else selection.base.select[position].term
+        if term is None:
+            yield None, None
+        elif not isinstance(term, Attribute):
+            if term.value is not None:
+                yield term.value, term.value
+        elif selection.base.is_time(term):
+            yield None, None
+        else:
+            yield from _of_attribute(replace(selection, guards=(), as_of=()), term)
+
+
+def _of_attribute(selection: Selection, term: Attribute) -> Iterator[tuple[object, object]]:
+    for case in cases(selection):
+        for query in case.parts:
+            facts = system(replace(query, select=(*query.select, Output("", term))))
+            if facts.closure is None:
+                continue
+            ends = (facts.closure.lower(term), facts.closure.upper(term))
+            family = facts.space.family(term)
+            low, high = (None if end is None else facts.space.value(family, end[0]) for end in ends)
+            yield low, high

@@ -1,0 +1,492 @@
+"""Mode *final*, by its definition: a row is told once, at the first marker from which nothing takes it back.
+
+At a marker every tuple up to its time is there, and any may come later. A row that holds is *settled* if it
+holds whatever comes. Joins and filters are settled at once. A row that must have no partner is, as soon as no
+partner can be completed: every choice of tuples that are there, with others that may come, is tried. A group
+is settled when no row comes into it any more: where its keys bound a timestamp, when that and what may lie
+between it and the timestamps of other tuples of a row has passed. A rank is settled when no row comes before
+it, a frame when no row comes into it. What no time bounds is never settled, and never told.
+
+Where this asks less than the definition, a row is told late or not at all, never too early: what is computed
+of a tuple that may come is taken for any value, and an aggregate at the end of its domain is not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any, TypeAlias
+
+from streambound.evaluation.definition import (
+    ARRIVAL,
+    Match,
+    columns_read,
+    done,
+    matched,
+    true_of,
+    tuples,
+)
+from streambound.evaluation.definition_groups import groups, groups_of
+from streambound.evaluation.definition_orders import framed, in_order, is_kept, partitions, rank_of, ranked
+from streambound.evaluation.definition_rows import Row
+from streambound.evaluation.events import Answer, Batch, Encoded, answers
+from streambound.query.clock import CLOCK
+from streambound.query.formula import AllOf, AnyOf, Formula, all_of
+from streambound.query.model import (
+    Atom,
+    Attribute,
+    Column,
+    Constant,
+    Filter,
+    Join,
+    Kind,
+    Membership,
+    Never,
+    Occurrence,
+    Op,
+    Query,
+    Relation,
+)
+from streambound.query.operators import Framing, Grouping, Over, Ranking
+from streambound.query.statement import Block, Guard, Selection, Statement
+from streambound.query.values import Family
+from streambound.query.windows import END
+
+Relations: TypeAlias = Mapping[str, Sequence[Encoded]]
+Flagged: TypeAlias = list[tuple[Row, bool]]
+_DAY = 86_400_000_000
+
+
+def finals(
+    query: Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
+) -> Iterator[list[Answer]]:
+    """The rows that are settled at each marker and were not before."""
+    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.scanned}
+    seen.update({name: list(rows) for name, rows in static.items()})
+    told: Counter[tuple[Any, ...]] = Counter()
+    for batch in batches:
+        for name, arrived in batch.tuples.items():
+            seen[name].extend({**row, ARRIVAL: batch.moment} for row in arrived)
+        seen[CLOCK.name] = [{"time": batch.moment}]
+        settled = Counter(row.values for row, sure in _answer(query, seen, batch.moment) if sure)
+        yield answers(query, batch.marker, settled - told)
+        told |= settled
+
+
+def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
+    """The rows of the answer, each with whether it is settled."""
+    if any(one.name == CLOCK.name for one in query.scanned):
+        # Time alone takes rows back.
+        return [(row, False) for block in query.blocks for row in done(block, _rows(block, seen))]
+    return [pair for block in query.blocks for pair in _block(block, seen, now)]
+
+
+def _rows(block: Block, seen: Relations) -> list[Row]:
+    return [row for selection in block.selections for _, row in matched(selection, seen, _all)]
+
+
+def _all(query: Statement, seen: Relations) -> Iterable[Row]:
+    return (row for block in query.blocks for row in done(block, _rows(block, seen)))
+
+
+def _block(block: Block, seen: Relations, now: int) -> Flagged:
+    rows = [pair for selection in block.selections for pair in _selection(selection, seen, now)]
+    then = block.then
+    if block.ring.idempotent:
+        rows = list(
+            {row.values: (row, sure) for row, sure in sorted(rows, key=lambda pair: pair[1])}.values()
+        )
+    if then is None:
+        return rows
+    sure = {id(row): settled for row, settled in rows}
+    every, types = [row for row, _ in rows], [kind for _, kind in block.selections[0].base.outputs]
+    found: Flagged = []
+    if isinstance(then, Grouping):
+        for group in groups_of(then, every):
+            settled = _closed_group(block, then, group, now) and all(sure[id(row)] for row in group)
+            found += [(row, settled) for row in groups(then, group, types)]
+        return found
+    if isinstance(then, Ranking):
+        for part in partitions(every, then.partition):
+            safe = all(sure[id(row)] for row in part)
+            found += _ranks(block, then, part, now, safe, types)
+        return found
+    places = _places(block, then, every, now, sure)
+    return list(zip(framed(then, every, types), places, strict=True))
+
+
+# One SELECT.
+
+
+def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
+    """The rows of a SELECT with whether each is settled."""
+    sought = {one.alias: one for one in selection.as_of}
+    joined = [o for o in selection.base.occurrences if o.alias not in sought]
+    settled = {o.alias: _settled_rows(selection, o, seen, now) for o in joined if o.relation.fed is not None}
+    unsettled = any(
+        _changes(o)
+        for o in (*joined, *(o for guard in selection.guards for o in guard.base.occurrences))
+        if o.alias not in settled
+    ) or any(o.relation.fed is not None for o in selection.base.occurrences if o.alias in sought)
+
+    def sure(match: Match) -> bool:
+        if unsettled or not all(rows[_own(match[alias])] for alias, rows in settled.items()):
+            return False
+        # Of later tuples an as-of join finds the first, which may still come.
+        if any(not match[alias] and one.op in (Op.LT, Op.LE) for alias, one in sought.items()):
+            return False
+        return not any(_may_match(selection, guard, match, seen, now) for guard in selection.guards)
+
+    return [(row, sure(match)) for match, row in matched(selection, seen, _all)]
+
+
+def _changes(occurrence: Occurrence) -> bool:
+    """Whether the tuples of a relation may be taken back, or nothing is known of that."""
+    return occurrence.relation.fed is not None or occurrence.relation.kind is Kind.VERSIONED
+
+
+def _own(row: Encoded) -> frozenset[tuple[str, Any]]:
+    return frozenset(row.items())
+
+
+def _settled_rows(
+    selection: Selection, occurrence: Occurrence, seen: Relations, now: int
+) -> dict[frozenset[tuple[str, Any]], bool]:
+    """Of each row of a sub-query whether all that equal it are settled."""
+    found: dict[frozenset[tuple[str, Any]], bool] = {}
+    flags: dict[tuple[Any, ...], bool] = {}
+    assert occurrence.relation.fed is not None
+    for row, sure in _answer(occurrence.relation.fed, seen, now):
+        flags[row.values] = flags.get(row.values, True) and sure
+    names = [column.name for column in occurrence.relation.own]
+    for made in tuples(occurrence, seen, columns_read(selection), _all):
+        found[_own(made)] = flags[tuple(made[name] for name in names)]
+    return found
+
+
+# Partners that may still come.
+
+
+def _may_match(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
+    """Whether a partner that a row must not have may still come."""
+    if not guard.negated:
+        return False
+    occurrences = guard.base.occurrences
+    coming = [o for o in occurrences if o.relation.kind is not Kind.STATIC]
+    read = columns_read(selection)
+    there = {o.alias: tuples(o, seen, read, _all) for o in occurrences}
+    known = {o.alias: o for o in (*selection.base.occurrences, *occurrences)}
+    for number in range(1, 2 ** len(coming)):
+        later = {o.alias for bit, o in enumerate(coming) if number >> bit & 1}
+        fixed = [o.alias for o in occurrences if o.alias not in later]
+        for combination in product(*(there[alias] for alias in fixed)):
+            made = {**match, **dict(zip(fixed, combination, strict=True))}
+            if any(
+                _possible(branch, made, {alias: known[alias] for alias in later}, now)
+                for branch in _branches(guard.formula)
+            ):
+                return True
+    return False
+
+
+def _branches(formula: Formula) -> list[tuple[Atom, ...]]:
+    """The conjunctions of which a formula is the disjunction."""
+    if isinstance(formula, AllOf):
+        parts = (_branches(part) for part in formula.parts)
+        return [tuple(atom for branch in chosen for atom in branch) for chosen in product(*parts)]
+    if isinstance(formula, AnyOf):
+        return [branch for part in formula.parts for branch in _branches(part)]
+    return [(formula,)]
+
+
+def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrence], now: int) -> bool:
+    """Whether tuples may come that make a conjunction true with those of a match; likely values are tried."""
+    variables = dict.fromkeys(a for atom in atoms for a in atom.attributes if a.occurrence in later)
+    if any(isinstance(atom, Never) for atom in atoms):
+        return False
+    stamps = {
+        alias: Attribute(alias, o.relation.timestamp) for alias, o in later.items() if o.relation.timestamp
+    }
+    columns = {a: later[a.occurrence].relation.column(a.column) for a in variables}
+    likely = _likely(atoms, match, columns, now)
+    free = list(variables)
+    made: dict[str, dict[str, Any]] = {alias: {} for alias in later}
+    both = {**match, **made}
+
+    def settle(number: int) -> bool:
+        if number == len(free):
+            return True
+        attribute = free[number]
+        bound = set(free[: number + 1])
+        checked = [
+            atom
+            for atom in atoms
+            if attribute in atom.attributes
+            and all(a in bound or a.occurrence not in later for a in atom.attributes)
+        ]
+        for value in likely[attribute]:
+            if attribute == stamps.get(attribute.occurrence) and (value is None or value <= now):
+                continue
+            made[attribute.occurrence][attribute.column] = value
+            if all(true_of(both, atom) for atom in checked) and settle(number + 1):
+                return True
+        return False
+
+    rest = [atom for atom in atoms if not any(a.occurrence in later for a in atom.attributes)]
+    return all(true_of(match, atom) for atom in rest) and settle(0)
+
+
+def _likely(
+    atoms: Sequence[Atom], match: Match, columns: Mapping[Attribute, Column], now: int
+) -> dict[Attribute, list[Any]]:
+    """Values of each column that meet every order of it with what it is compared with."""
+    offsets = sum(abs(atom.offset) for atom in atoms if isinstance(atom, Join))
+    found = {}
+    for attribute, column in columns.items():
+        fixed = _fixed(atoms, match, column.type.family, now)
+        values: list[Any] = _around(fixed, column, len(columns), offsets)
+        domain = column.domain
+        if domain is not None:
+            ends = [end for end in (domain.minimum, domain.maximum) if end is not None]
+            values = [
+                value
+                for value in dict.fromkeys([*values, *ends, *(domain.values or ())])
+                if (domain.values is None or value in domain.values)
+                and (domain.minimum is None or value >= domain.minimum)
+                and (domain.maximum is None or value <= domain.maximum)
+            ]
+        found[attribute] = [*values, *([None] if column.nullable else [])]
+    return found
+
+
+def _fixed(atoms: Sequence[Atom], match: Match, family: Family, now: int) -> list[Any]:
+    """The values that are given: constants, and those of the tuples that are there."""
+    found: list[Any] = []
+    for atom in atoms:
+        if isinstance(atom, Filter):
+            found.append(atom.constant)
+        elif isinstance(atom, Membership):
+            found += atom.values
+        elif isinstance(atom, Join):
+            found += [a for a in atom.attributes if a.occurrence in match]
+    values = [
+        one.value if isinstance(one, Constant) else match[one.occurrence].get(one.column) for one in found
+    ]
+    numbers = family is not Family.STRING
+    made = [v for v in values if v is not None and isinstance(v, str) is not numbers]
+    return [*made, *([now] if numbers else [])]
+
+
+def _around(fixed: Sequence[Any], column: Column, count: int, offsets: int) -> list[Any]:
+    if column.type.family is Family.BOOLEAN:
+        return [0, 1]
+    if column.type.family is Family.STRING:
+        texts = ["", *fixed]
+        return sorted({text + "\0" * n for text in texts for n in range(count + 1)})
+    steps = {n for k in range(-count, count + 1) for n in (k, k - offsets, k + offsets)}
+    whole = {
+        value + step
+        for value in fixed
+        for step in steps
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+    if column.type.step is None and column.type.family is Family.NUMBER:
+        ordered = sorted(float(value) for value in whole)
+        between = [a + (b - a) * n / (count + 1) for a, b in pairwise(ordered) for n in range(count + 1)]
+        return [*between, *ordered[-1:]]
+    if column.type.step not in (None, 1):
+        parts = range(count + 2)
+        return sorted({value + n * column.type.step for value in map(Fraction, whole) for n in parts})
+    return sorted(whole)
+
+
+# Times that have passed.
+
+
+@dataclass(frozen=True)
+class _Time:
+    """The occurrence whose timestamp an output bounds: at most so far ``after`` it, which has a ``scale``."""
+
+    alias: str
+    after: int
+    scale: int = 1
+
+    def last(self, value: Any) -> int:
+        """The greatest timestamp of a row with a value."""
+        return int(value) * self.scale + self.after
+
+
+def _time(query: Query, position: int) -> _Time | None:
+    """What an output says of a timestamp; None of other outputs."""
+    term = query.select[position].term
+    near = query.moment(term) if isinstance(term, Attribute) and not query.select[position].within else None
+    if near is None or not isinstance(term, Attribute):
+        return None
+    column, stamp = query.column(term), query.column(near[0])
+    if not near[1]:
+        return _Time(term.occurrence, 0)
+    if column.type.family is Family.DATE and stamp.type.family is Family.TIMESTAMP:
+        return _Time(term.occurrence, near[1] - 1, _DAY)
+    if column.type.family is not stamp.type.family:
+        return None
+    if (column.formula or "").startswith(END):
+        return _Time(term.occurrence, -1)
+    # Of a time of a sub-query it is not known on which side of its timestamp it is.
+    return _Time(term.occurrence, near[1] - (query.occurrence(term.occurrence).relation.fed is None))
+
+
+def _closed(block: Block, equal: Mapping[int, Any], now: int, until: tuple[int, Any] | None = None) -> bool:
+    """Whether no row comes any more that has these values at some positions, and at one at most that time."""
+    limits = [*equal.items(), *([until] if until is not None else [])]
+    for selection in block.selections:
+        terms = [(selection.base.select[position].term, value) for position, value in equal.items()]
+        if any(isinstance(term, Constant) and term.value != value for term, value in terms):
+            # The other side of an outer join.
+            continue
+        for branch in _branches(_conditions(selection)):
+            if any(last > now for last in _latest(selection, branch, limits).values()):
+                return False
+    return True
+
+
+def _conditions(selection: Selection) -> Formula:
+    """What holds of the tuples of a row, and of those that it must have beside them."""
+    guards = (guard.formula for guard in selection.guards if not guard.negated)
+    joins = (
+        Join(one.left, one.op, one.right)
+        for one in selection.as_of
+        if one.left is not None and one.right is not None and not one.outer
+    )
+    return all_of([selection.formula, *guards, *joins])
+
+
+def _latest(
+    selection: Selection, branch: Sequence[Atom], limits: Iterable[tuple[int, Any]]
+) -> dict[str, float]:
+    """How late the tuples of a row can be: of each occurrence the greatest timestamp, or infinity."""
+    sought = {one.alias for one in selection.as_of}
+    there = [*selection.base.occurrences]
+    there += [o for guard in selection.guards if not guard.negated for o in guard.base.occurrences]
+    stamps = {Attribute(o.alias, o.relation.timestamp): o.alias for o in there if o.relation.timestamp}
+    last: dict[str, float] = {
+        o.alias: math.inf for o in there if o.relation.kind is not Kind.STATIC and o.alias not in sought
+    }
+    for position, value in limits:
+        time = _time(selection.base, position)
+        if time is not None and value is not None and time.alias in last:
+            last[time.alias] = min(last[time.alias], time.last(value))
+    differences: list[tuple[str, str, int]] = []
+    for atom in branch:
+        if isinstance(atom, Filter) and atom.attribute in stamps and atom.op in (Op.LT, Op.LE, Op.EQ):
+            alias = stamps[atom.attribute]
+            end = int(atom.constant.value) - (atom.op is Op.LT)
+            last[alias] = min(last.get(alias, math.inf), end)
+        if isinstance(atom, Join) and atom.left in stamps and atom.right in stamps:
+            one, other = stamps[atom.left], stamps[atom.right]
+            if atom.op in (Op.LT, Op.LE, Op.EQ):
+                differences.append((one, other, atom.offset - (atom.op is Op.LT)))
+            if atom.op in (Op.GT, Op.GE, Op.EQ):
+                differences.append((other, one, -atom.offset - (atom.op is Op.GT)))
+    for _ in last:
+        for one, other, by in differences:
+            if one in last and other in last:
+                last[one] = min(last[one], last[other] + by)
+    for occurrence in there:
+        if occurrence.alias in last and occurrence.relation.fed is not None:
+            # Rows of a sub-query come after the tuples that they are made of.
+            last[occurrence.alias] += _lateness(occurrence.relation)
+    return last
+
+
+def _lateness(relation: Relation) -> float:
+    """How long after its timestamp a row of a sub-query may come."""
+    fed, late = relation.fed, 0.0
+    assert fed is not None
+    names = [column.name for column in relation.own]
+    if relation.timestamp is None:
+        return math.inf
+    position = names.index(relation.timestamp)
+    for block in fed.blocks:
+        output = position
+        if block.then is not None:
+            if not isinstance(block.then, Grouping) or len(block.then.shown[position].outputs) != 1:
+                return math.inf
+            output = block.then.shown[position].outputs[0]
+        for selection in block.selections:
+            for branch in _branches(_conditions(selection)):
+                late = max(late, *_latest(selection, branch, [(output, 0)]).values())
+    return late
+
+
+# Groups, ranks, frames.
+
+
+def _closed_group(block: Block, then: Grouping, group: Sequence[Row], now: int) -> bool:
+    if then.session is not None:
+        # A row that comes is later than now, and its time too.
+        return all(row.moment is not None for row in group) and (
+            max(row.moment or 0 for row in group) + then.session <= now + 1
+        )
+    limits = {position: group[0].values[position] for position in range(then.keys)} if group else {}
+    return _closed(block, limits, now)
+
+
+def _first_by_time(block: Block, order: Sequence[tuple[int, bool]]) -> int | None:
+    """The position of the time that an order begins with, the earliest first; None of other orders."""
+    if not order or order[0][1]:
+        return None
+    position = order[0][0]
+    times = (_time(selection.base, position) for selection in block.selections)
+    return position if all(time is not None for time in times) else None
+
+
+def _ranks(
+    block: Block, then: Ranking, part: Sequence[Row], now: int, safe: bool, types: Sequence[Any]
+) -> Flagged:
+    limits = {position: part[0].values[position] for position in then.partition}
+    closed, first = _closed(block, limits, now), _first_by_time(block, then.order)
+    ordered = in_order(part, then.order)
+    settled = []
+    for place, row in enumerate(ordered):
+        rank = rank_of(then.function, ordered, then.order, place)
+        if is_kept(then, rank):
+            # A rank only grows.
+            grows = then.op in (Op.GT, Op.GE) or (then.op is Op.NE and rank > then.limit)
+            before = first is not None and _closed(block, limits, now, (first, row.values[first]))
+            settled.append(safe and (closed or before or (grows and not then.ranked)))
+    return list(zip(ranked(then, part, types), settled, strict=True))
+
+
+def _places(
+    block: Block, then: Framing, rows: Sequence[Row], now: int, sure: Mapping[int, bool]
+) -> list[bool]:
+    """Of each row whether what window functions say of it is settled."""
+    found = {id(row): True for row in rows}
+    for over in then.functions:
+        for part in partitions(rows, over.partition):
+            limits = {position: part[0].values[position] for position in over.partition}
+            closed, first = _closed(block, limits, now), _first_by_time(block, over.order)
+            safe = all(sure[id(row)] for row in part)
+            ordered = in_order(part, over.order)
+            for place, row in enumerate(ordered):
+                last = None if first is None else _last_seen(over, ordered, place, first)
+                before = first is not None and last is not None and _closed(block, limits, now, (first, last))
+                found[id(row)] = found[id(row)] and safe and (closed or before)
+    return [found[id(row)] and sure[id(row)] for row in rows]
+
+
+def _last_seen(over: Over, ordered: Sequence[Row], place: int, first: int) -> Any:
+    """The latest time of the rows on which the value of a function depends; None: of all rows."""
+    own, frame = ordered[place].values[first], over.frame
+    if over.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG"):
+        return own
+    if over.name in ("NTILE", "PERCENT_RANK", "CUME_DIST") or (over.name != "LEAD" and frame.after is None):
+        return None
+    if frame.rows or over.name == "LEAD":
+        at = place + (over.offset if over.name == "LEAD" else max(frame.after or 0, 0))
+        return ordered[at].values[first] if at < len(ordered) else None
+    return own + max(frame.after or 0, 0)

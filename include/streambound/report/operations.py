@@ -1,0 +1,178 @@
+"""What is done to rows, and what is kept for it, in words: groups, ranks, frames, guards, joins of what changes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from streambound.query.operators import Aggregate, Framing, Grouping, Kind, Ranking
+from streambound.query.values import Family
+from streambound.query.windows import SESSIONS
+from streambound.report.sizes import units_text
+from streambound.synopsis.flow import (
+    Applied,
+    Framed,
+    Grouped,
+    Guarded,
+    Hopped,
+    Joined,
+    LookedUp,
+    Node,
+    Ranked,
+    Times,
+    nodes,
+)
+
+_KEPT = {
+    Kind.COUNT: "a number",
+    Kind.SUM: "a sum",
+    Kind.MEAN: "sums",
+    Kind.LEAST: "the least value",
+    Kind.GREATEST: "the greatest value",
+    Kind.FIRST: "the first value",
+    Kind.LAST: "the last value",
+    Kind.ANY: "one value",
+    Kind.LIST: "every value",
+    Kind.SKETCH: "a sketch",
+}
+
+
+def said_of(node: Applied) -> tuple[str, tuple[str, ...]]:
+    """What an operation keeps: a title, and sentences."""
+    return _SAID[type(node.operation)](node, node.operation)
+
+
+def size_text(node: Applied) -> str:
+    """The units of an operation, or what they depend on."""
+    return node.formula if node.units is None else units_text(node.units)
+
+
+def _names(node: Node, positions: tuple[int, ...]) -> str:
+    return ", ".join(node.outputs[p][0] for p in positions)
+
+
+def _of_groups(node: Applied, operation: Grouped) -> tuple[str, tuple[str, ...]]:
+    then, below = operation.then, node.inputs[0]
+    shown = {s.outputs[0]: s.name for s in then.shown if s.plain and s.outputs}
+    names = [shown.get(p, below.outputs[n][0]) for n, p in enumerate(operation.keys)]
+    keys = ", ".join(names)
+    notes = [f"{one.text}: {_kept(one)}" for one in then.aggregates if one.function not in SESSIONS]
+    if then.session is not None:
+        return f"open sessions{f' of each {keys}' if keys else ''}", (
+            "first and last time",
+            *notes,
+            f"A session is dropped when {_span(node, then.session)} have passed without a row of it.",
+        )
+    if not keys:
+        return "one group of all rows", tuple(notes)
+    if not then.aggregates:
+        return f"different rows by {keys}", _ends(below, names)
+    return f"groups by {keys}", ("how many rows it has", *notes, *_ends(below, names))
+
+
+def _kept(one: Aggregate) -> str:
+    if one.distinct:
+        return "each different value"
+    chosen = f", and the value of {'least' if one.kind is Kind.LEAST else 'greatest'} order" if one.by else ""
+    return f"{_KEPT[one.kind]}{chosen}"
+
+
+def _ends(node: Node, names: Sequence[str]) -> tuple[str, ...]:
+    """When a group is dropped, if it ever is."""
+    times = node.times.among({p: p for p in range(len(names))})
+    if not times:
+        return ()
+    name = names[min(times.spans)]
+    after = f" for {_length(node, times)}" if _length(node, times) else ""
+    return (f"Dropped when {name} is over{after}: no row comes into it any more, and its answer stays.",)
+
+
+def _length(node: Node, times: Times) -> str:
+    return _duration(times.delay, node.outputs[min(times.spans)][1].family) if times.delay else ""
+
+
+def _span(node: Applied, length: int) -> str:
+    below = node.inputs[0]
+    family = below.outputs[min(below.times.spans)][1].family if below.times else Family.TIMESTAMP
+    return _duration(length, family)
+
+
+def _duration(length: int, family: Family) -> str:
+    return f"{length:,} ticks" if family is Family.NUMBER else str(dt.timedelta(microseconds=length))
+
+
+def _of_ranks(node: Applied, operation: Ranked) -> tuple[str, tuple[str, ...]]:
+    then: Ranking = operation.then
+    below = node.inputs[0]
+    keys = _names(below, then.partition)
+    each = f" of each {keys}" if keys else ""
+    if then.keeps_all(below.retracts):
+        return f"all rows{each}", ("Any of them can come to have any rank.", *_parted(node, then.partition))
+    order = ", ".join(f"{below.outputs[p][0]}{' (greatest first)' if down else ''}" for p, down in then.order)
+    by = f", by {order}" if order else ""
+    ties = "" if then.function == "ROW_NUMBER" else ", with all that tie"
+    return f"the first {then.last:,} rows{each}{by}{ties}", _parted(node, then.partition)
+
+
+def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
+    below = node.inputs[0]
+    times = below.times.among({p: p for p in partition})
+    if not times:
+        return ()
+    return (f"Dropped when {below.outputs[min(times.spans)][0]} is over.",)
+
+
+def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:
+    then: Framing = operation.then
+    below = node.inputs[0]
+    titles = list[str]()
+    for one in then.functions:
+        keys = _names(below, one.partition)
+        what = one.name if one.aggregate is None else one.aggregate.text
+        titles.append(f"{what}{f' per {keys}' if keys else ''}")
+    return f"what window functions see: {', '.join(dict.fromkeys(titles))}", ()
+
+
+def _of_guards(node: Applied, operation: Guarded) -> tuple[str, tuple[str, ...]]:
+    shown = _names(node.inputs[0], operation.shown)
+    notes = tuple(_of_guard(one.negated, node.inputs[n + 1]) for n, one in enumerate(operation.sought))
+    return f"rows that may still change their mind ({shown})", notes
+
+
+def _of_guard(negated: bool, found: Node) -> str:
+    columns = ", ".join(name for name, _ in found.outputs) or "nothing"
+    what = "that none must match" if negated else "that one must match"
+    return f"rows {what}, by {columns}"
+
+
+def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
+    sides = [", ".join(name for name, _ in one.outputs) for one in node.inputs]
+    ended = any(side.times for side in operation.sides)
+    notes = ("A row is dropped when neither it nor a partner can come or change.",) if ended else ()
+    return f"the rows of each side: {'; '.join(sides)}", notes
+
+
+def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
+    windows = -(-operation.size // operation.slide)
+    return f"nothing: each row is in up to {windows:,} windows", ()
+
+
+def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ...]]:
+    return "the last row of each key that is looked up", ()
+
+
+_SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
+    Grouped: _of_groups,
+    Ranked: _of_ranks,
+    Framed: _of_frames,
+    Guarded: _of_guards,
+    Joined: _of_joins,
+    Hopped: _of_hops,
+    LookedUp: _of_versions,
+}
+
+
+def operations(node: Node) -> Iterator[Applied]:
+    """The operations of a tree, those below first."""
+    return (one for one in nodes(node) if isinstance(one, Applied))

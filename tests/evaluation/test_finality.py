@@ -1,0 +1,69 @@
+"""Mode final: the corpus, and random statements of which more comes after a row was told."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.beyond import TIME, Beyond, statements_beyond
+
+from streambound.evaluation.corpus import evaluated
+from streambound.evaluation.events import Batch, batches
+from streambound.evaluation.finality import finals
+from streambound.evaluation.reference import initial, reference
+from streambound.query.corpus import CorpusLine, read_corpus
+from streambound.query.parse import defined
+
+CORPUS = Path(__file__).parents[1] / "corpus" / "answers_beyond.jsonl"
+EXPECTED = {
+    line["id"]: line["final"] for line in map(json.loads, CORPUS.read_text().splitlines()) if "final" in line
+}
+LINES = [line for line in read_corpus(CORPUS) if line.id in EXPECTED]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.id)
+def test_the_finals_of_the_corpus(line: CorpusLine) -> None:
+    found = evaluated(line, "reference", "final")
+    assert "initial" not in found
+    told = Counter({(one["ts"], *one["row"]): one["count"] for one in found["answers"]})
+    assert told == Counter({(one["ts"], *one["row"]): one["count"] for one in EXPECTED[line.id]})
+
+
+def rows_told(case: Beyond, arrived: list[Batch]) -> Counter[tuple[Any, ...]]:
+    """All rows that are told as final."""
+    query = defined(case.line.sql, case.line.catalog, case.line.id)
+    found: Counter[tuple[Any, ...]] = Counter()
+    for answer in (answer for marker in finals(query, arrived, {}) for answer in marker):
+        assert answer.count > 0
+        found[answer.row] += answer.count
+    return found
+
+
+def rows_that_hold(case: Beyond, arrived: list[Batch]) -> Counter[tuple[Any, ...]]:
+    """The answer after the last marker."""
+    query = defined(case.line.sql, case.line.catalog, case.line.id)
+    found: Counter[tuple[Any, ...]] = Counter()
+    for marker in [initial(query, {}), *reference(query, arrived, {})]:
+        for answer in marker:
+            found[answer.row] += answer.count
+    return found
+
+
+@given(statements_beyond(), st.integers(0, 10**6))
+def test_what_was_told_is_never_taken_back(case: Beyond, seed: int) -> None:
+    query = defined(case.line.sql, case.line.catalog, case.line.id)
+    every = case.line.events
+    cut = seed % (len(every) + 1)
+    while 0 < cut < len(every) and TIME in every[cut] and every[cut][TIME] == every[cut - 1][TIME]:
+        cut += 1
+    there = list(every[:cut])
+    told = rows_told(case, list(batches(query, there)))
+    for other in range(3 if told else 0):
+        later = case.later(seed + other, there)
+        holds = rows_that_hold(case, list(batches(query, [*there, *later])))
+        assert told <= holds, f"{case}: {told - holds} was told before {later}"
