@@ -662,7 +662,9 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             # Each row is in so many windows.
             number *= -(-(before + after + 1) // slide)
         elif term.occurrence not in recent:
-            step = slide or (before + after + 1 if before + after else _tick(query, term.occurrence))
+            length = before + after + 1 if before + after else _tick(query, term.occurrence)
+            # A month may be shorter than another, but not by half.
+            step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
             windows = (before + after + times.delay) // step + 1
             number *= windows
     if not recent:

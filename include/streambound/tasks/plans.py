@@ -86,7 +86,7 @@ class StatementPlan:
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
         read = {relation.name for part in self.parts for relation in part.shares.values()}
-        found = {r.name: r for r in self.statement.sources if r.kind is not Kind.STATIC}
+        found = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
         return {f"checked {name}": relation for name, relation in found.items() if name not in read}
 
     @property
