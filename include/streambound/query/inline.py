@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant, together
 from streambound.query import blockers
+from streambound.query.aggregates import is_aggregate
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
@@ -307,6 +308,9 @@ class Inliner:
             return False
         awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
         if self._language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
+            return False
+        calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
+        if any(is_aggregate(call) or called_window(call) is not None for call in calls):
             return False
         conditions = list(conditions_of(tree))
         if any(is_clock(node) for condition in conditions for node in condition.walk()):
