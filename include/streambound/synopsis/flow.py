@@ -204,6 +204,10 @@ class Framed:
     """Rows with what window functions say of those around them: see ``evaluation.operators.frames``."""
 
     then: Framing
+    # Whether that is settled some time after a row (see ``looking``): else all rows are kept.
+    settles: bool
+    # Where the time of a row is, for what is first or last.
+    time: int | None = None
 
 
 @dataclass(frozen=True)

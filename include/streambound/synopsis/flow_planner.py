@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from streambound.constraints.space import Space
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, Constant, NullTest, Output, Query
 from streambound.query.model import Kind as RelationKind
-from streambound.query.operators import Aggregate, Grouping, Kind, Ranking, Shown
+from streambound.query.operators import Aggregate, Framing, Grouping, Kind, Over, Ranking, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Family, Type
@@ -27,6 +27,7 @@ from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.facts import facts_of
 from streambound.synopsis.flow import (
     Applied,
+    Framed,
     Grouped,
     Guarded,
     Hopped,
@@ -43,6 +44,7 @@ from streambound.synopsis.flow import (
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
+from streambound.synopsis.looking import ascending, looks, settles
 from streambound.synopsis.sizes import rows_within
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
@@ -180,7 +182,7 @@ def _block(statement: Statement, block: Block, values: Values | None) -> Node:
         return node if isinstance(node, Leaf) or not block.ring.idempotent else _different(node)
     if isinstance(block.then, Ranking):
         return _ranked(node, block.then)
-    raise PlanError("it is decided, and cannot be evaluated yet", subject=statement.name)
+    return _framed(node, block.then)
 
 
 def _shown_alone(block: Block, then: Ranking) -> Block:
@@ -215,6 +217,55 @@ def _ranked(node: Node, then: Ranking) -> Node:
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
     return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _framed(node: Node, then: Framing) -> Node:
+    kinds, columns = [kind for _, kind in node.outputs], len(node.outputs)
+    settled = settles(then, node.times, node.retracts)
+    sizes = _of_lanes(node, then) if settled else [_of_partitions(node, then).times(columns + 1)]
+    size = together(sizes)
+    stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    operation = Framed(then, settled, next(stamps, None))
+    return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _of_partitions(node: Node, then: Framing) -> Size:
+    """How many different rows there are where all are kept until what they are partitioned by is over."""
+    shared = set.intersection(*(set(over.partition) for over in then.functions))
+    return groups(node, node.times.among({p: p for p in shared}), range(len(node.outputs)))
+
+
+def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
+    """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of others."""
+    kinds = [kind for _, kind in node.outputs].__getitem__
+    lanes: dict[Any, list[Over]] = {}
+    for over in then.functions:
+        lanes.setdefault((over.partition, over.order), []).append(ascending(over))
+    found = [looks(over, kinds) for overs in lanes.values() for over in overs]
+    after = max(one[2] for one in found)
+    for (partition, order), overs in lanes.items():
+        ahead, back, _, before = zip(*(looks(over, kinds) for over in overs), strict=True)
+        own = node.times.among({p: p for p in partition})
+        rows_kept = (max(ahead) + max(back)) * (len(node.outputs) + 1)
+        pasts = [(over, widths.past(over, kinds)) for over in overs]
+        if rows_kept or any(numbers for _, (numbers, _) in pasts):
+            keys = groups(node, own, partition)
+            yield keys.times(rows_kept + sum(numbers for _, (numbers, _) in pasts))
+        for over, (_, each) in pasts:
+            if each and over.aggregate is not None:
+                yield groups(node, own, dict.fromkeys((*partition, *over.aggregate.arguments))).times(each)
+        time = order[0][0]
+        seen = max(after, *(length for length in before if length is not None), 0)
+        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(len(node.outputs) + 1)
+
+
+def _longer(times: Times, position: int, length: int) -> Times:
+    """Times of which only one tells that rows are over, so long after it."""
+    before, after = times.spans[position]
+    found = times.among({position: position})
+    return replace(found, spans={position: (before, after + length * times.scales.get(position, 1))})
 
 
 def _different(node: Node) -> Node:

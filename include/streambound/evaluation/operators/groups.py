@@ -101,7 +101,9 @@ class Groups(Operator):
         before: dict[Row, Row | None] = {}
         width = len(self.operation.keys)
         for number, changes in enumerate(inputs):
-            for row, (given, count) in zip(self._with_computed(number, changes), changes.items(), strict=True):
+            for row, (given, count) in zip(
+                self._with_computed(number, changes), changes.items(), strict=True
+            ):
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
