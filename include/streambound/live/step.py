@@ -19,7 +19,8 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
 from streambound.history.statement import live_evaluation
-from streambound.live.entries import Entries, entries_of, state_of
+from streambound.history.tree import TreeEvaluation
+from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
@@ -90,8 +91,7 @@ class Beginning:
     @property
     def timed(self) -> frozenset[str]:
         """The occurrences in parts that step through time: their tuples wait."""
-        parts = (part for part in self.plan.parts if part.plan.timed)
-        return frozenset(share for part in parts for share in part.shares)
+        return self.plan.waiting
 
     @property
     def lateness(self) -> Mapping[str, int]:
@@ -125,6 +125,9 @@ class Step:
         self.evaluation = live_evaluation(beginning.plan, beginning.static)
         labels = [part.label for part in beginning.plan.parts]
         self.labels = labels if len(labels) > 1 else []
+        # What is the answer before anything comes is told with the first that comes.
+        began = ABOUT in entries or beginning.state is not None
+        self.initial: Mapping[Row, int] = {} if began else self.evaluation.initial
         self.told = _told(
             entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
         )
@@ -132,7 +135,7 @@ class Step:
         self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
-            self.evaluation.load(state_of(kept, self.labels), self.told.peak_units)
+            self.evaluation.load(self._state(kept), self.told.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
             self.told = replace(self.told, reached=self.evaluation.latest)
@@ -150,6 +153,7 @@ class Step:
         timed = self.beginning.timed
         waits = [a for a in ordered if a.alias in timed]
         found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
+        found = [(None, self.initial), *found] if self.initial else found
         found += self._timed(waits, ended=any(a.stream == END for a in ordered))
         self.told = replace(
             self.told,
@@ -171,7 +175,8 @@ class Step:
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
             for step in self.evaluation.steps(file, {share.alias: share.table for share in shares}):
                 found.update(step.take())
-        return [(None, found)] if found else []
+        new = {row: count for row, count in found.items() if count}
+        return [(None, new)] if new else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
         late: dict[tuple[str, str], int] = {}
@@ -234,8 +239,19 @@ class Step:
         return {
             ABOUT: about,
             **dict(self.waiting.entries()),
-            **entries_of(self.evaluation.dump(), self.labels),
+            **self._kept(),
         }
+
+    def _kept(self) -> Entries:
+        state = self.evaluation.dump()
+        if isinstance(self.evaluation, TreeEvaluation):
+            return tree_entries(self.evaluation.tree, state)
+        return entries_of(state, self.labels)
+
+    def _state(self, entries: Entries) -> bytes:
+        if isinstance(self.evaluation, TreeEvaluation):
+            return tree_state(self.evaluation.tree, entries)
+        return state_of(entries, self.labels)
 
 
 def _told(about: str | None, streams: Iterable[str]) -> Told:

@@ -73,6 +73,18 @@ class StatementPlan:
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
+    @cached_property
+    def in_time(self) -> bool:
+        """Whether what is done to rows depends on how far time is, so that all streams have to be in step."""
+        return any(one.times for one in ([] if self.node is None else nodes(self.node)))
+
+    @cached_property
+    def waiting(self) -> frozenset[str]:
+        """The shares whose tuples are taken in by their timestamps where answers are asked for at each."""
+        steps = ((part, self.in_time or part.plan.timed) for part in self.parts)
+        shares = ((key, r) for part, timed in steps if timed for key, r in part.shares.items())
+        return frozenset(key for key, relation in shares if relation.timestamp is not None)
+
     @property
     def stateless(self) -> bool:
         """Whether tasks write the answers, and nothing is kept."""

@@ -102,7 +102,7 @@ def accumulator(
         return Distinct(read, sums, retracts) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
     if aggregate.kind is Kind.LIST:
-        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]))
+        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
     return Settling(read, combine) if retracts else Best(read, combine)
 
 
@@ -288,10 +288,12 @@ class Settling(Accumulator):
 
 
 class Bag(Accumulator):
-    """All values with their counts, of which something is shown; NULL of none."""
+    """All values with their counts, of which something is shown, and of none ``empty``."""
 
-    def __init__(self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any]) -> None:
-        self._read, self._finish = read, finish
+    def __init__(
+        self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any], empty: Any = None
+    ) -> None:
+        self._read, self._finish, self._empty = read, finish, empty
         self._counts: dict[tuple[Any, ...], int] = {}
 
     @property
@@ -315,7 +317,7 @@ class Bag(Accumulator):
             self._put(values, count)
 
     def value(self) -> Any:
-        return self._finish(self._counts) if self._counts else None
+        return self._finish(self._counts) if self._counts else self._empty
 
     def dump(self) -> Any:
         return _plain_counts(self._counts)

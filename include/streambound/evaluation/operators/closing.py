@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from streambound.errors import DataError
 from streambound.evaluation.operators.operator import Row
 from streambound.synopsis.flow import Times
 
@@ -19,11 +20,22 @@ class Closing:
 
     def __init__(self, times: Times, parted: Times) -> None:
         self._times, self._parted = times, parted
-        self.seen: int | None = None
+        self._seen: int | None = None
+        # The time up to which partitions are over.
+        self._over: int | None = None
         # A number tells keys apart that are looked at together: they may have no order.
         self._ends: list[tuple[int, int, Row]] = []
         self._due: dict[Row, int] = {}
         self._number = 0
+
+    @property
+    def seen(self) -> int | None:
+        """The latest time that rows told of."""
+        return self._seen
+
+    @seen.setter
+    def seen(self, moment: int | None) -> None:
+        self._seen = self._over = moment
 
     @property
     def parted(self) -> bool:
@@ -35,12 +47,23 @@ class Closing:
         if not self._parted:
             return
         seen = self._times.seen(row)
-        if seen is not None and (self.seen is None or seen > self.seen):
-            self.seen = seen
+        if seen is not None and (self._seen is None or seen > self._seen):
+            self._seen = seen
 
     def open(self, key: Row) -> None:
-        """Wait for the end of a partition."""
-        self.until(key, self._parted.end(key))
+        """Wait for the end of a partition.
+
+        Raises:
+            DataError: it was over before.
+        """
+        end = self._parted.end(key)
+        if end is not None and self._over is not None and end < self._over:
+            raise DataError(
+                f"a row comes for ({', '.join(map(str, key))}), of which none can come after those before it",
+                accepted="rows in order of time",
+                fix="write the histories partitioned by the date of their timestamps",
+            )
+        self.until(key, end)
 
     def until(self, key: Row, end: int | None) -> None:
         """Look at a key when a time is over, or when it was to be looked at before."""
@@ -51,7 +74,8 @@ class Closing:
 
     def over(self) -> Iterator[Row]:
         """The keys to be looked at now, each once."""
-        while self._ends and self.seen is not None and self._ends[0][0] < self.seen:
+        self._over = self._seen
+        while self._ends and self._seen is not None and self._ends[0][0] < self._seen:
             end, _, key = heappop(self._ends)
             if self._due.get(key) == end:
                 del self._due[key]

@@ -45,6 +45,8 @@ class Groups(Operator):
         retracts: of each input, whether its rows are taken back.
     """
 
+    rows = ("groups",)
+
     def __init__(
         self,
         operation: Grouped,

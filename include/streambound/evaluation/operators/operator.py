@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 Row: TypeAlias = tuple[Any, ...]
 # Encoded rows with how many of them came (or, negative, were taken back).
@@ -16,7 +16,13 @@ Changes: TypeAlias = Mapping[Row, int]
 
 
 class Operator(ABC):
-    """An operation with what it keeps."""
+    """An operation with what it keeps.
+
+    ``rows`` names what in its dump is a list of lists whose first elements are different: where states are kept in
+    pieces, each of these is one.
+    """
+
+    rows: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
