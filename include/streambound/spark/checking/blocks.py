@@ -32,7 +32,9 @@ class Field:
 class Source:
     """A stream or a table as one mention of it in a plan; sources of one ``identity`` have the same rows.
 
-    ``inner`` is the query that it is, if it is none of Spark's sources. ``names`` are those it may go by.
+    ``inner`` is the query that it is, if it is none of Spark's sources; ``made`` the call that makes its rows
+    of each row of the sources before it (``outer``: one of NULLs where it makes none). ``names`` are those it
+    may go by.
     """
 
     identity: Hashable
@@ -40,10 +42,17 @@ class Source:
     names: list[str]
     fields: dict[Hashable, Field] = field(default_factory=dict)
     inner: Query | None = None
+    made: exp.Expr | None = None
+    outer: bool = False
     alias: str | None = None
     timestamp: Hashable = None
     delay: str | None = None
     origin: str | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is one of Spark's sources."""
+        return self.inner is None and self.made is None
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,8 @@ class Block:
         """Whether it is joins and conditions alone."""
         if self.distinct or self.on or self.order or self.groups is not None or self.limit is not None:
             return False
-        return not any(one.value.find(exp.Window) for one in self.outputs)
+        made = any(one.source.made is not None for one in self.sources)
+        return not made and not any(one.value.find(exp.Window) for one in self.outputs)
 
 
 @dataclass(frozen=True)
@@ -185,7 +195,7 @@ class World:
     def parsed(self, node: exp.Expr, kind: str, called: str | None = None) -> exp.Expr:
         """A value that lies within nested data of one source: a column of that source by itself."""
         sources = self.sources_of(node)
-        if len(sources) != 1 or sources[0].inner is not None:
+        if len(sources) != 1 or not sources[0].own:
             return node
         key = node.sql(dialect="spark")
         if key not in sources[0].fields:
@@ -301,6 +311,21 @@ class World:
                 return replace(block, on=tuple(on))
         return None
 
+    def generated(
+        self,
+        query: Query,
+        made: Callable[[Block], exp.Expr],
+        columns: Iterable[tuple[Hashable, Field]],
+        outer: bool,
+    ) -> Block:
+        """LATERAL VIEW: of each row as many as a call makes of it."""
+        block = self.plain(query)
+        source = Source(object(), STREAM, ["made"], made=made(block), outer=outer)
+        rows = self.source(source, columns)
+        return replace(
+            block, sources=(*block.sources, *rows.sources), outputs=(*block.outputs, *rows.outputs)
+        )
+
     def grouped(
         self,
         query: Query,
@@ -356,7 +381,7 @@ class World:
                 if found is None and query.groups is None:
                     made = self.parsed(output.value, output.type, output.name)
                     output, found = replace(output, value=made), self.of(made)
-                if found is not None and found[0].inner is None and canonical(output.type) == "timestamp":
+                if found is not None and found[0].own and canonical(output.type) == "timestamp":
                     source, one = found
                     source.timestamp = one
                     source.delay = delay

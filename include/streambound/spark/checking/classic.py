@@ -26,7 +26,7 @@ from streambound.spark.checking.blocks import (
 )
 from streambound.spark.checking.expressions import expression, type_of
 from streambound.spark.checking.naming import placed, told
-from streambound.spark.checking.sql import call, unnested, within_delay
+from streambound.spark.checking.sql import GENERATORS, call, unnested, within_delay
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
 
@@ -254,6 +254,22 @@ class _Reader:
             self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
         return found or query
 
+    def generate(self, node: Node) -> Query:
+        generator = node.one("generator")
+        name = str(generator.jvm.prettyName())
+        if name not in GENERATORS:
+            return self._refused(node)
+        query = self.query(node.children[0])
+        columns = [
+            (one.key, Field(str(one.args["name"]), type_of(one))) for one in node.several("generatorOutput")
+        ]
+
+        def made(block: Block) -> exp.Expr:
+            with self.world.written_at(lambda: generator.origin):
+                return call(name, [self._in_place(one, block.outputs) for one in generator.children])
+
+        return self.world.generated(query, made, columns, bool(node.args["outer"]))
+
     def window(self, node: Node) -> Query:
         query = self.query(node.children[0])
         made = node.several("windowExpressions")
@@ -456,6 +472,7 @@ _READ: dict[str, Callable[[_Reader, Node], Query]] = {
     "Deduplicate": _Reader.distinct,
     "Distinct": _Reader.distinct,
     "DeduplicateWithinWatermark": _Reader.distinct_within,
+    "Generate": _Reader.generate,
     "Window": _Reader.window,
     "EventTimeWatermark": _Reader.watermark,
     "SubqueryAlias": _Reader.alias,

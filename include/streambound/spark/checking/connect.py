@@ -514,6 +514,7 @@ class _Reader:
         if len(values) != len(schema):
             self.world.refuse("a projection that is not understood")
             return self._leaf(relation, Source(object(), STREAM, ["projection"]))
+        below = self._exploded(below, values, schema, made)
         names: list[_Name] = []
         for (_, kept, _), (name, _, _) in zip(values, schema, strict=True):
             key = kept.key if kept is not None else self.world.fresh()
@@ -534,6 +535,30 @@ class _Reader:
         else:
             query = self.world.projected(below.query, outputs)
         return _Seen(query, tuple(names))
+
+    def _exploded(
+        self,
+        below: _Seen,
+        values: list[tuple[exp.Expr, _Name | None, str | None]],
+        schema: Sequence[tuple[str, str, bool]],
+        made: Sent,
+    ) -> _Seen:
+        """Put a column in place of each value that makes rows, and the rows into the query."""
+        for place, (value, _, origin) in enumerate(values):
+            name = value.key if isinstance(value, exp.Explode) else value.name.lower()
+            if not isinstance(value, (exp.Anonymous, exp.Explode)) or not name.startswith("explode"):
+                continue
+            given = value.this if isinstance(value, exp.Explode) else value.expressions[0]
+            key = self.world.fresh()
+
+            def call(block: Block, given: exp.Expr = given) -> exp.Expr:
+                return sql.call("explode", [sql.unnested(substituted(given, block.outputs), self.world)])
+
+            columns = [(key, Field(schema[place][0], schema[place][1]))]
+            query = self.world.generated(below.query, call, columns, name.endswith("outer"))
+            below = replace(below, query=query)
+            values[place] = (key_column(key), None, origin)
+        return below
 
     def _expanded(
         self, item: Any, below: _Seen, made: Sent
