@@ -45,7 +45,7 @@ from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.keys import exact_key
 from streambound.synopsis.looking import ascending, looks, settles
-from streambound.synopsis.sizes import rows_within
+from streambound.synopsis.sizes import each_of, rows_within
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
 
@@ -212,11 +212,24 @@ def _ranked(node: Node, then: Ranking) -> Node:
         ties = 1 if then.keeps_all(node.retracts) else then.last
         free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
         kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
-        sizes.append(groups(node, node.times, kept).times(every * ties))
+        sizes.append(_tied(node, then, kept).times(every * ties))
     size = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
     return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
+    """How many different rows of all partitions tie for one place."""
+    try:
+        return groups(node, node.times, kept)
+    except PlanError:
+        first = then.order[0][0] if then.order else -1
+        if node.retracts or node.times.spans.get(first) != (0, 0):
+            raise
+        # Rows that tie have one time.
+        tied = rows_within(node, 0)
+        return tied if not then.partition else each_of(groups(node, node.times, then.partition), tied)
 
 
 def _framed(node: Node, then: Framing) -> Node:

@@ -106,12 +106,12 @@ def rows_within(node: Node, length: int) -> Size:
     if isinstance(node, Applied):
         rows = rows_within(node.inputs[0], length)
         return (
-            rows if not isinstance(node.operation, LookedUp) else _each(rows, rows_within(node.inputs[1], 0))
+            rows if not isinstance(node.operation, LookedUp) else each_of(rows, rows_within(node.inputs[1], 0))
         )
     return together(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
 
 
-def _each(rows: Size, tuples: Size) -> Size:
+def each_of(rows: Size, tuples: Size) -> Size:
     """So many for each of some rows, and at least one."""
     if rows.number is None or tuples.number is None:
         return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
