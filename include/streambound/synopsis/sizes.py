@@ -106,7 +106,9 @@ def rows_within(node: Node, length: int) -> Size:
     if isinstance(node, Applied):
         rows = rows_within(node.inputs[0], length)
         return (
-            rows if not isinstance(node.operation, LookedUp) else each_of(rows, rows_within(node.inputs[1], 0))
+            rows
+            if not isinstance(node.operation, LookedUp)
+            else each_of(rows, rows_within(node.inputs[1], 0))
         )
     return together(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
 

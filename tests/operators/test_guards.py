@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.evaluation.operators.guards import Guards
-from streambound.evaluation.operators.operator import Row
+from streambound.operators.guards import Guards
+from streambound.operators.operator import Row
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Attribute, Constant, Filter, Join, NullTest, Op
 from streambound.query.values import parse_type
