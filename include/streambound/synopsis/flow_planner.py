@@ -8,6 +8,7 @@ from dataclasses import replace
 from streambound.boundedness.ranges import with_ranges
 from streambound.query.model import Query
 from streambound.query.operators import Grouping, Ranking
+from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
 from streambound.synopsis.flow import (
     Leaf,
@@ -54,9 +55,11 @@ def _block(statement: Statement, block: Block, planning: Planning) -> Node:
     if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
         block = shown_alone(block, block.then)
     positions = range(len(block.selections[0].base.select))
-    node = rows(statement, block.selections, positions, planning, block.ring)
+    ring = INTEGERS if _over_changes(block) else block.ring
+    node = rows(statement, block.selections, positions, planning, ring)
     if block.then is None:
-        return node if isinstance(node, Leaf) or not block.ring.idempotent else different(node)
+        whole = isinstance(node, Leaf) and ring.idempotent
+        return node if whole or not block.ring.idempotent else different(node)
     if isinstance(block.then, Ranking):
         return ranked(node, block.then)
     return framed(node, block.then)
