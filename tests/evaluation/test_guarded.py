@@ -46,7 +46,7 @@ def test_changes_are_those_of_the_definition(case: Beyond) -> None:
 
 
 def events(seed: int, size: int, step: int = 1) -> list[dict[str, Any]]:
-    """Tuples of all streams, at most three of each at a time; A and B never come again where ``step`` is 1."""
+    """Tuples of all streams, at most three of each at a time; A and B grow by ``step``."""
     r, found = Random(seed), []
     for moment in range(0, size):
         for name in "STU":
@@ -74,7 +74,8 @@ PLANNED = [
     "SELECT S.K FROM S WHERE S.K IS NOT NULL AND {} (SELECT 1 FROM T, U WHERE T.K = S.K AND U.ts = T.ts)",
     # A join outside; conditions on one side alone; OR.
     "SELECT S.K, T.K FROM S, T WHERE S.ts = T.ts AND {} (SELECT 1 FROM U WHERE U.K = T.K AND U.ts >= S.ts)",
-    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE (T.K = S.K OR T.B IS NULL) AND T.ts = S.ts AND S.A > 3)",
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE (T.K = S.K OR T.B IS NULL) AND T.ts = S.ts"
+    " AND S.A > 3)",
 ]
 OTHERS = [
     "SELECT S.K FROM S WHERE S.K NOT IN (SELECT T.K FROM T)",
@@ -90,7 +91,8 @@ OTHERS = [
     "SELECT S.A, T.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts WHERE T.B < S.A OR T.B IS NULL",
     "SELECT S.A, T.B, U.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts"
     " ASOF LEFT JOIN U ON S.K = U.K AND S.ts > U.ts",
-    "SELECT S.A, U.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts ASOF JOIN U ON T.B = U.K AND S.ts >= U.ts",
+    "SELECT S.A, U.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
+    " ASOF JOIN U ON T.B = U.K AND S.ts >= U.ts",
     "SELECT S.A, T.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
     " WHERE NOT EXISTS (SELECT 1 FROM U WHERE U.A = T.B AND U.ts BETWEEN S.ts AND S.ts + 1)",
 ]

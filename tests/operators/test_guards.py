@@ -1,4 +1,4 @@
-"""Guards: the changes add up to the rows that pass, over all that came, however it came; what is kept ends."""
+"""Guards: the changes add up to the rows that pass, over all that came, however; what is kept ends."""
 
 from __future__ import annotations
 

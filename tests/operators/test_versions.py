@@ -1,4 +1,4 @@
-"""As-of joins: the rows with the last tuples before them, however these came; what is kept is the last ones."""
+"""As-of joins: the rows with the last tuples before them, however these came; what is kept is these."""
 
 from __future__ import annotations
 
