@@ -104,7 +104,7 @@ class MemoryPass:
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_json_text)]
+            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_nulls_last)]
         return found
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -233,6 +233,10 @@ def key_text(key: Iterable[Any]) -> str:
 
 def _json_text(values: Iterable[Any]) -> str:
     return compact_text([plain(value) for value in values])
+
+
+def _nulls_last(values: Iterable[Any]) -> list[Any]:
+    return [(value is None, value) for value in values]
 
 
 def _exact_number(value: Any) -> Any:

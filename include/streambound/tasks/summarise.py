@@ -29,7 +29,8 @@ from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table
 from streambound.tasks import emit
-from streambound.tasks.counts import columns_by_part, dump_counts
+from streambound.tasks.columns import by_part
+from streambound.tasks.counts import dump_counts
 from streambound.tasks.engine import Engine, translated
 from streambound.tasks.ordered import encoded
 from streambound.tasks.promises import faults as promise_faults
@@ -188,12 +189,12 @@ def _of_reader(
 def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
     """What the driver gets of each partition in the current ``tuples``."""
     if reader.timed:
-        return by_time(session.rows(reader.statements[0]), parts)
+        return by_time(session.table(reader.statements[0]), parts, reader.query, reader.synopsis)
     if reader.counted:
         _define_statics(session, reader)
-        return counted(session.rows(reader.statements[0]), parts)
+        return counted(session.table(reader.statements[0]), parts, reader.query)
     if reader.by_key:
-        tables = [columns_by_part(session.table(made), parts) for made in reader.statements]
+        tables = [by_part(session.table(made), parts) for made in reader.statements]
         return [dump_counts(cells) for cells in zip(*tables, strict=True)]
     return [dumps(table) for table in summary_tables(session, reader, parts)]
 
