@@ -1,4 +1,4 @@
-"""Tuples that go to the driver by time are columns: equal contents have equal bytes, however files hold them."""
+"""Tuples by time are columns: equal contents have equal bytes, however files hold them."""
 
 from __future__ import annotations
 

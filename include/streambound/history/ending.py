@@ -44,8 +44,8 @@ Tables = Mapping[str, pa.Table]
 class EndingEvaluation(ByEngine[EndingPass]):
     """Partitions have to follow each other in time.
 
-    Once streams have ended ``later`` evaluates what goes on, ``readers`` say what it takes of each stream that
-    does, and ``statics`` are the static relations that these name.
+    Once streams have ended ``later`` evaluates what goes on, ``readers`` say what it takes of each stream,
+    and ``statics`` are the static relations that these name.
     """
 
     def __init__(self, plan: EndingPlan, static: Static, order: Order) -> None:
