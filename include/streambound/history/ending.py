@@ -6,7 +6,7 @@ of a partition from then on are a partition of the plan that goes on, and summar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Reversible
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -135,7 +135,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
         return pa.table({PART: pa.array(np.zeros(len(table), np.int64)), **arrays}).take(each)
 
 
-def _places(rows: Any, backwards: bool) -> Iterable[Any]:
+def _places(rows: Reversible[Any], backwards: bool) -> Iterable[Any]:
     return reversed(rows) if backwards else rows
 
 
