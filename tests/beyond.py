@@ -231,6 +231,7 @@ class _World:
         whole = r.choice([c for c in body.columns if c.kind == "int"])
         two = r.sample(body.columns, 2)
         both = " AND ".join(f"{c} IS NOT NULL" for c in two)
+        product = " * ".join(f"{alias}.A" for alias in body.aliases) or str(whole)
         made = [
             f"COUNT(*){where}",
             "COUNT(*)",
@@ -243,9 +244,7 @@ class _World:
             f"MAX({whole} {r.choice('+-')} {r.choice(['1', str(r.choice(numbers))])})",
             f"COUNT(DISTINCT {one})",
             f"SUM(DISTINCT {other})",
-            f"{r.choice(['SUM', 'MIN', 'MAX', 'COUNT'])}({' * '.join(f'{alias}.A' for alias in body.aliases)})"
-            if body.aliases
-            else "COUNT(*)",
+            f"{r.choice(['SUM', 'MIN', 'MAX', 'COUNT'])}({product})",
             _either(f"COUNT_IF({whole} > 1)", f"COUNT(*) FILTER (WHERE {whole} > 1)"),
             _either(
                 f"COUNT(DISTINCT {two[0]}, {two[1]})",
@@ -436,11 +435,14 @@ def _frames(world: _World) -> str:
     r, body = world.r, world.body(world.r.choice([1, 1, 2]))
     every = [str(c) for c in body.columns] + world.moments(body)
     shown = r.sample(every, r.randint(1, 2))
-    shown += [_over(world, body, every) for _ in range(r.choice([1, 1, 2]))]
+    # Of equal rows only one function tells which is which: of two it would be open how they go together.
+    shown += [_over(world, body, every, r.random())]
+    if r.random() < 0.4:
+        shown.append(_over(world, body, every, r.choice([0.5, r.uniform(0.65, 1)])))
     return f"SELECT {', '.join(shown)} {body.text()}"
 
 
-def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
+def _over(world: _World, body: _Body, every: Sequence[str], shape: float) -> str:
     r = world.r
     one = r.choice(body.columns)
     whole = r.choice([c for c in body.columns if c.kind == "int"])
@@ -460,7 +462,6 @@ def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
             "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
         ]
     )
-    shape = r.random()
     if shape < 0.3:
         value = r.choice([value, f"FIRST_VALUE({one})", f"LAST_VALUE({one})"])
         return f"{value} OVER ({within} ORDER BY {_order(world, every, True)} {ends})"

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.beyond import TIME, Beyond, statements_beyond

@@ -246,6 +246,22 @@ def chosen_sets(spark: Any, F: Any) -> Any:
 
 
 @program
+def exploded(spark: Any, F: Any) -> Any:
+    """Rows of the parts of a text, joined with another stream."""
+    parts = F.split(F.col("user").cast("string"), "1")
+    made = clicks(spark, F).select("ts", F.explode(parts).alias("part")).where("part <> ''").alias("m")
+    near = F.expr("m.part = CAST(s.viewer AS STRING) AND m.ts BETWEEN s.at AND s.at + INTERVAL 1 HOUR")
+    return made.join(shown(spark, F).alias("s"), near).select("m.part", "s.at")
+
+
+@program
+def exploded_outer(spark: Any, F: Any) -> Any:
+    """Each part once, those of rows without any included."""
+    parts = F.split(F.col("user").cast("string"), "1")
+    return clicks(spark, F).withColumn("part", F.explode_outer(parts)).select("part").distinct()
+
+
+@program
 def function(spark: Any, F: Any) -> Any:
     """A function of Python in a filter."""
     robot = F.udf(lambda user: user % 2 == 0, "boolean")

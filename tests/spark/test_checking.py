@@ -90,6 +90,11 @@ SQL = {
     "rolled": "SELECT window(ts, '10 minutes') AS w, user, COUNT(*) AS n FROM c"
     " GROUP BY ROLLUP(window(ts, '10 minutes'), user)",
     "chosen_sets": "SELECT user % 4 AS page, COUNT(*) AS n FROM c GROUP BY GROUPING SETS ((user % 4), ())",
+    "exploded": "SELECT m.part, s.at FROM (SELECT ts, part FROM c LATERAL VIEW"
+    " explode(split(CAST(user AS STRING), '1')) AS part WHERE part <> '') m JOIN s"
+    " ON m.part = CAST(s.viewer AS STRING) AND m.ts BETWEEN s.at AND s.at + INTERVAL 1 HOUR",
+    "exploded_outer": "SELECT DISTINCT part FROM c LATERAL VIEW OUTER"
+    " explode(split(CAST(user AS STRING), '1')) AS part",
     "function": "SELECT user, ts FROM c WHERE lambda(user)",
 }
 # What of a program cannot be seen, or is not decided whatever is in the statement.

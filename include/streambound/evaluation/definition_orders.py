@@ -1,7 +1,8 @@
 """Ranks and frames of the definition: each row is looked at in the order of its partition.
 
 NULL comes first where the order ascends, and last where it descends, as in Spark. Rows that tie are in the
-order of their values (``row_key``), so that each has a place of its own.
+order of their values (``row_key``), so that each has a place of its own; of equal rows the first to one
+function is the first to all.
 """
 
 from __future__ import annotations

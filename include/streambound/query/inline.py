@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant, together
 from streambound.query import blockers
+from streambound.query.aggregates import is_aggregate
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
@@ -129,6 +130,8 @@ def _correlated(condition: exp.Expr) -> bool:
     return any(
         stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
     )
+
+
 def with_matches(select: exp.Select) -> exp.Select:
     """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
     match, from_ = select.args.get("match"), select.args.get("from_")
@@ -307,6 +310,9 @@ class Inliner:
             return False
         awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
         if self._language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
+            return False
+        calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
+        if any(is_aggregate(call) or called_window(call) is not None for call in calls):
             return False
         conditions = list(conditions_of(tree))
         if any(is_clock(node) for condition in conditions for node in condition.walk()):
@@ -1139,6 +1145,8 @@ class Inliner:
         items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
         asked = Asked(around)
         shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        if names is not None and isinstance(node, exp.Select):
+            node = self._by_number(node, names)
         try:
             order = self._order(node, around, asked, items)
         except QueryError:
@@ -1148,6 +1156,19 @@ class Inliner:
             return ()
         done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, (), above=above), shown)
         return (Rows(False, self._parts(around, asked.outputs, []), done),)
+
+    def _by_number(self, select: exp.Select, names: Names) -> exp.Select:
+        """A SELECT whose ORDER BY has numbers for what it shows: names of FROM mean nothing of its rows."""
+        clause = select.args.get("order")
+        if clause is None:
+            return select
+        shown = [names.canonical(item) for _, _, item in names.items(select)]
+        made = select.copy()
+        for one in made.args["order"].expressions:
+            key = names.canonical(one.this) if one.this.find(exp.Column) else ""
+            if key in shown:
+                one.set("this", exp.Literal.number(shown.index(key) + 1))
+        return made
 
     def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
         """DISTINCT of groups, ranks and the like."""

@@ -295,6 +295,8 @@ class Names:
 
     def nullable(self, node: exp.Expr) -> bool:
         """Whether an expression may be NULL; of a column its relation tells."""
+        if self.is_stamp(node):
+            return False
         at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
         if at is None or any(side.startswith(("LEFT", "RIGHT", "FULL", "ASOF")) for side in self.sides):
             return True

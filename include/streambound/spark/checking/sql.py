@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from sqlglot import expressions as exp
 
 from streambound.query.differences import microseconds
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.types import scalar
+from streambound.spark.checking.world import World
 
 # A side of a frame: a length, or which row, and on which side it lies.
 Edge = tuple[exp.Expr | str, str | None]
 UNBOUNDED_BEFORE: Edge = ("UNBOUNDED", "PRECEDING")
 UNBOUNDED_AFTER: Edge = ("UNBOUNDED", "FOLLOWING")
 CURRENT: Edge = ("CURRENT ROW", None)
+# Functions that make several rows of one.
+GENERATORS = ("explode", "posexplode")
 # Functions that have a frame of their own.
 RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
 # Marks in the ``meta`` of a node: the type of a value that lies within nested data; a window of time.

@@ -28,10 +28,10 @@ from streambound.spark.checking.blocks import (
     Source,
     Text,
     Union,
-    World,
 )
 from streambound.spark.checking.sql import length, microseconds_of
 from streambound.spark.checking.types import declared
+from streambound.spark.checking.world import World
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _OF_COLUMNS = ("domains", "not_null", "primary_key", "cardinality", "timestamp")
@@ -86,7 +86,7 @@ class _Writer:
         self.relations: list[_Relation] = []
         taken: set[str] = set()
         for source in _sources(query):
-            if source.inner is not None:
+            if not source.own:
                 self._inner[id(source)] = _unique(
                     (key, one.called or one.name, True) for key, one in source.fields.items()
                 )
@@ -216,7 +216,11 @@ class _Writer:
             word = "FROM" if not number else f"{joined.kind} JOIN".strip()
             source = joined.source
             alias = _quoted(self._aliases[id(source)])
-            if source.inner is not None:
+            if source.made is not None:
+                view = f"LATERAL VIEW{' OUTER' if source.outer else ''} {self._text(source.made)}"
+                names = ", ".join(map(_quoted, self._inner[id(source)].values()))
+                yield f"{before}{view} {alias} AS {names}", source.origin
+            elif source.inner is not None:
                 yield f"{before}{word} (", None
                 yield from self.lines(source.inner, depth + 1)
                 yield f"{before}) AS {alias}", None
@@ -351,6 +355,8 @@ def _expressions(query: Query) -> Iterator[exp.Expr]:
     yield from (one.value for one in conditions)
     yield from (*query.on, *query.order)
     for joined in query.sources:
+        if joined.source.made is not None:
+            yield joined.source.made
         if joined.source.inner is not None:
             yield from _expressions(joined.source.inner)
 

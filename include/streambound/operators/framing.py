@@ -18,20 +18,16 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
-from streambound.evaluation.expressions import compiled
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator, of_column
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.ranks import Key, key_of
+from streambound.operators.aggregates import Accumulator, accumulator, of_column
+from streambound.operators.expressions import compiled
+from streambound.operators.operator import Row
+from streambound.operators.ranks import Key, key_of
 from streambound.query.operators import Over
-from streambound.query.values import NAN, Family, Type, parse_type
+from streambound.query.values import NAN, Type, parse_type
+from streambound.synopsis.looking import ENDS, RANKS, SHARES, SHIFTS, endless, length, looks, placed
 from streambound.synopsis.serial import plain, value_of
 
-RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
-SHARES = ("PERCENT_RANK", "CUME_DIST")
-SHIFTS = ("LAG", "LEAD")
-ENDS = ("FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
 BIGINT, DOUBLE = parse_type("bigint"), parse_type("double")
-_DAY = 86_400_000_000
 # What sorts a row, the row (and what was computed of it), and how often it is there.
 Element: TypeAlias = tuple[Key, Row, int]
 
@@ -90,10 +86,8 @@ class Function:
             if aggregate is None:
                 raise PlanError(f"{name} of OVER cannot be evaluated", place=over.place)
             self._empty(False)
-        # Whether equal rows may be told different things.
-        by_rows = over.frame.rows and (over.frame.before, over.frame.after) != (None, None)
-        numbered = (*SHIFTS, "ROW_NUMBER", "NTILE")
-        self.placed = name in numbered or (by_rows and name not in (*RANKS, *SHARES))
+        self.placed, self.endless = placed(over), endless(over)
+        self.looks = looks(over, types.__getitem__)
 
     @property
     def type(self) -> Type:
@@ -106,11 +100,6 @@ class Function:
             return self._types[self.over.arguments[0]]
         assert self.over.aggregate is not None
         return self.over.aggregate.type_of(self._types.__getitem__)
-
-    @property
-    def endless(self) -> bool:
-        """Whether its frame reaches back to the first row."""
-        return self.over.frame.before is None and self.over.name not in SHIFTS
 
     def _empty(self, retracts: bool) -> Accumulator:
         assert self.over.aggregate is not None
@@ -231,17 +220,13 @@ class Function:
         near = [places[n] for n in known]
         for number, at in enumerate(known):
             if before is not None:
-                lows[at] = known[0] + bisect_left(near, near[number] - self.length(before))
+                lows[at] = known[0] + bisect_left(near, near[number] - self._length(before))
             if after is not None:
-                highs[at] = known[0] + bisect_right(near, near[number] + self.length(after))
+                highs[at] = known[0] + bisect_right(near, near[number] + self._length(after))
         return lows, [max(low, high) for low, high in zip(lows, highs, strict=True)]
 
-    def length(self, of: int) -> int:
-        """A length of a range in the unit of what it is ordered by: of dates, days."""
-        if not self.over.order:
-            return of
-        kind = self._types[self.over.order[0][0]]
-        return of // _DAY if kind.family is Family.DATE and abs(of) >= _DAY else of
+    def _length(self, of: int) -> int:
+        return length(self.over, of, self._types.__getitem__)
 
 
 def _place(value: Any, sign: int) -> Any:
@@ -293,17 +278,21 @@ class Functions:
         return [one.type for one in self.all]
 
     def elements(self, rows: Iterable[tuple[Row, int]], order: Sequence[tuple[int, bool]]) -> list[Element]:
-        """Rows in an order; each of equal ones, where they may be told different things."""
+        """Rows in an order."""
         known, key = list(rows), key_of(order)
         plain_rows = [row for row, _ in known]
         computed = list(zip(*(of(plain_rows) for of in self._formulas), strict=True))
         found: list[Element] = []
         for number, (row, count) in enumerate(known):
-            data = (*row, *computed[number]) if computed else row
-            found += [(key(row), data, 1)] * count if self.placed else [(key(row), data, count)]
+            found.append((key(row), (*row, *computed[number]) if computed else row, count))
         found.sort(key=lambda one: one[0])
         return found
 
     def row(self, data: Row) -> Row:
         """The row alone."""
         return data[: self._width]
+
+
+def apart(found: Iterable[Element]) -> list[Element]:
+    """The same rows, each of equal ones an element of its own."""
+    return [(key, row, 1) for key, row, count in found for _ in range(count)]

@@ -14,91 +14,52 @@ turned round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.frames import shown
-from streambound.evaluation.operators.framing import Element, Function, Functions, Past
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
-from streambound.evaluation.operators.ranks import merged
-from streambound.query.operators import Frame, Framing, Over
+from streambound.operators.closing import Closing
+from streambound.operators.frames import shown
+from streambound.operators.framing import Element, Function, Functions, Past, apart
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.operators.ranks import merged
+from streambound.query.operators import Framing, Over
 from streambound.query.values import Type
 from streambound.synopsis.flow import Times
+from streambound.synopsis.looking import ascending
 from streambound.synopsis.serial import decoded, plain
 
 # What the functions of a lane say of a row, by their numbers, and of how many equal rows.
 Said: TypeAlias = tuple[dict[int, Any], int]
-_TURNED = {"LAG": "LEAD", "LEAD": "LAG", "FIRST_VALUE": "LAST_VALUE", "LAST_VALUE": "FIRST_VALUE"}
-_SHIFTS = ("LAG", "LEAD")
-# What needs all rows, or all rows where the order descends.
-_WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST")
-_COUNTED = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTH_VALUE")
-
-
-def settles(then: Framing, times: Times, retracts: bool) -> bool:
-    """Whether what functions say of rows is settled some time after the rows."""
-    return not retracts and all(_settles(over, times) for over in then.functions)
-
-
-def _settles(over: Over, times: Times) -> bool:
-    if not over.order or over.order[0][0] not in times.spans or over.name in _WHOLE:
-        return False
-    if over.order[0][1] and over.name in _COUNTED:
-        return False
-    return over.name in _SHIFTS or ascending(over).frame.after is not None
-
-
-def ascending(over: Over) -> Over:
-    """A function over rows in an order that ascends in its first column: turned round where it descends."""
-    if not over.order[0][1]:
-        return over
-    frame = Frame(over.frame.rows, over.frame.after, over.frame.before)
-    order = tuple((position, not descends) for position, descends in over.order)
-    return replace(over, name=_TURNED.get(over.name, over.name), frame=frame, order=order)
-
-
-def looks(function: Function) -> tuple[int, int, int, int | None]:
-    """How many rows, and lengths of time, a function looks ahead and back.
-
-    No length of time back: it asks for no row by its time; 0: for the rows of the same time.
-    """
-    over, frame = function.over, function.over.frame
-    before, after = frame.before, frame.after or 0
-    if over.name in _SHIFTS:
-        return (over.offset, 0, 0, None) if over.name == "LEAD" else (0, over.offset, 0, None)
-    if over.name in ("RANK", "DENSE_RANK"):
-        return 0, 0, 0, 0
-    back = max(0, -after) if before is None else max(0, before)
-    if function.placed:
-        return max(0, after), back, 0, None
-    seen = None if before is None and after >= 0 else function.length(back)
-    return 0, 0, function.length(max(0, after)), seen
 
 
 @dataclass
 class _Part:
-    """The rows of a key that are kept, in order; those before ``settled`` are only seen by others."""
+    """The different rows of a key that are kept, in order, with their counts.
+
+    The first ``settled`` elements that functions take them for are only seen by others.
+    """
 
     pasts: list[Past]
     kept: list[Element] = field(default_factory=list)
     settled: int = 0
+    # The others.
+    waiting: int = 0
 
 
 class _Lane:
     """The rows of functions with one partition and order."""
 
-    def __init__(self, overs: Sequence[Over], functions: Mapping[int, Function]) -> None:
-        self.partition, self.order = overs[0].partition, overs[0].order
+    def __init__(self, over: Over, functions: Mapping[int, Function], placed: bool) -> None:
+        self.partition, self.order = over.partition, over.order
         self.turned, self.time = self.order[0][1], self.order[0][0]
-        self.functions = functions
+        self.functions, self.placed = functions, placed
         self.parts: dict[Row, _Part] = {}
         # Keys with rows that are not settled.
         self.open: set[Row] = set()
-        ahead, back, after, before = zip(*map(looks, functions.values()), strict=True)
+        ahead, back, after, before = zip(*(one.looks for one in functions.values()), strict=True)
         self.rows_after, self.rows_before, self.after = max(ahead), max(back), max(after)
         self.before = max((length for length in before if length is not None), default=None)
 
@@ -111,29 +72,33 @@ class _Lane:
             found = self.parts[key] = _Part([one.past() for one in self.functions.values()])
         return found
 
-    def add(self, part: _Part, arrived: Iterable[Element], placed: bool) -> None:
+    def add(self, part: _Part, arrived: Iterable[Element]) -> None:
         """Take in rows, all of them after those that are settled."""
-        both = [*(reversed(part.kept) if self.turned else part.kept), *arrived]
-        found = sorted(both, key=lambda one: one[0]) if placed else merged(both)
+        found = merged([*part.kept, *arrived])
         part.kept = found[::-1] if self.turned else found
+
+    def elements(self, part: _Part) -> list[Element]:
+        return apart(part.kept) if self.placed else part.kept
 
     def said(self, key: Row) -> Iterator[tuple[Row, Said]]:
         """What is said of the rows of a key that are not settled: of equal ones in the order of OVER."""
         part = self.parts.get(key)
         if part is None:
             return
+        elements = self.elements(part)
         columns = [
-            one.values(part.kept, part.settled, past)
+            one.values(elements, part.settled, past)
             for one, past in zip(self.functions.values(), part.pasts, strict=True)
         ]
         values = list(zip(*columns, strict=True))
-        found = list(zip(part.kept[part.settled :], values, strict=True))
+        found = list(zip(elements[part.settled :], values, strict=True))
         for (_, row, count), said in reversed(found) if self.turned else found:
             yield row, (dict(zip(self.functions, said, strict=True)), count)
 
     def settle(self, part: _Part, over: Callable[[Any], bool], after: Any) -> None:
         """Find the rows that are settled, and forget those that no frame sees any more."""
-        times = [row[self.time] for _, row, _ in part.kept]
+        elements = self.elements(part)
+        times = [row[self.time] for _, row, _ in elements]
         fixed = _leading(times, over)
         settled = max(0, min(fixed - self.rows_after, _leading(times, lambda t: over(t + after))))
         unseen = settled - self.rows_before
@@ -144,8 +109,11 @@ class _Lane:
             )
         unseen = max(0, unseen)
         for one, past in zip(self.functions.values(), part.pasts, strict=True):
-            one.forget(past, part.kept[:unseen])
-        part.kept, part.settled = part.kept[unseen:], settled - unseen
+            one.forget(past, elements[:unseen])
+        if unseen:
+            part.kept = list[Element]()
+            self.add(part, elements[unseen:])
+        part.settled, part.waiting = settled - unseen, len(elements) - settled
 
     def lengths(self, after: Any) -> set[Any]:
         """How long after a time of a row something of it can change."""
@@ -158,7 +126,7 @@ def _leading(times: Sequence[Any], holds: Callable[[Any], bool]) -> int:
 
 
 class TimedFrames(Operator):
-    """Rows with what window functions say of them, where that is settled (see ``settles``).
+    """Rows with what window functions say of them, where that is settled (see ``synopsis.looking``).
 
     Args:
         types: of the rows.
@@ -177,7 +145,11 @@ class TimedFrames(Operator):
         for number, over in enumerate(then.functions):
             lanes.setdefault((over.partition, over.order), []).append(number)
         self._lanes = [
-            _Lane([then.functions[n] for n in numbers], {n: self._functions.all[n] for n in numbers})
+            _Lane(
+                then.functions[numbers[0]],
+                {n: self._functions.all[n] for n in numbers},
+                self._functions.placed,
+            )
             for numbers in lanes.values()
         ]
         if len(self._lanes) > 1 and (
@@ -215,7 +187,7 @@ class TimedFrames(Operator):
         before = self._said(touched)
         for lane, rows in zip(self._lanes, new, strict=True):
             for key, elements in rows.items():
-                lane.add(lane.part(key), elements, self._functions.placed)
+                lane.add(lane.part(key), elements)
         after = self._said(touched)
         for number, keys in enumerate(touched):
             for key in keys:
@@ -260,7 +232,7 @@ class TimedFrames(Operator):
         lane.settle(part, self._over, self._after)
         ends = self._parted[number].end(key)
         closed = ends is not None and self._closing.seen is not None and ends < self._closing.seen
-        settled = part.settled == len(part.kept)
+        settled = not part.waiting
         if (closed and (settled or len(self._lanes) == 1)) or not (
             part.kept or any(past.units for past in part.pasts)
         ):
@@ -298,5 +270,5 @@ class TimedFrames(Operator):
             for past, kept in zip(part.pasts, pasts, strict=True):
                 past.load(kept)
             known = [(decoded(row), count) for *row, count in rows]
-            lane.add(part, self._functions.elements(known, lane.order), self._functions.placed)
+            lane.add(part, self._functions.elements(known, lane.order))
             self._settle(number, key)

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from streambound.errors import PlanError
 from streambound.evaluation.definition_orders import framed
 from streambound.evaluation.definition_rows import Row as Defined
-from streambound.evaluation.operators.frames import Frames
-from streambound.evaluation.operators.framing import Functions
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.timed_frames import TimedFrames, settles
+from streambound.operators.frames import Frames
+from streambound.operators.framing import Functions
+from streambound.operators.operator import Row
+from streambound.operators.timed_frames import TimedFrames
 from streambound.query.operators import Aggregate, Frame, Framing, Kind, Over, Shown
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.flow import Times
+from streambound.synopsis.looking import settles
 
 INT, DOUBLE, TEXT = map(parse_type, ("int", "double", "string"))
 # A time, a key, another one, a number and a word.
@@ -230,7 +231,7 @@ def test_a_partition_with_a_time_is_forgotten() -> None:
     one = TimedFrames(framing([lead]), TYPES, Times({TIME: (0, 0)}), TIME)
     for batch in history(5):
         one.take([batch])
-    assert one.units == 4 * 6
+    assert one.units == 3 * 6
     frames = Frames(
         framing([Over("COUNT", AGGREGATES[0], (TIME,), (), Frame(False, None, None))]),
         TYPES,

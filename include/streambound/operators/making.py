@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from streambound.evaluation.operators.groups import Groups
-from streambound.evaluation.operators.guards import Guards
-from streambound.evaluation.operators.hops import Hops
-from streambound.evaluation.operators.joins import Joins, Meetings
-from streambound.evaluation.operators.operator import Operator
-from streambound.evaluation.operators.ranks import Ranks
-from streambound.evaluation.operators.sessions import Sessions
-from streambound.evaluation.operators.versions import LastVersions
-from streambound.synopsis.flow import Applied, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
+from streambound.operators.frames import Frames
+from streambound.operators.groups import Groups
+from streambound.operators.guards import Guards
+from streambound.operators.hops import Hops
+from streambound.operators.joins import Joins, Meetings
+from streambound.operators.operator import Operator
+from streambound.operators.ranks import Ranks
+from streambound.operators.sessions import Sessions
+from streambound.operators.timed_frames import TimedFrames
+from streambound.operators.versions import LastVersions
+from streambound.synopsis.flow import Applied, Framed, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 
 def operator_of(node: Applied) -> Operator:
@@ -34,4 +36,7 @@ def operator_of(node: Applied) -> Operator:
         return Groups(operation, types, times[0].among(keys), times, retracts)
     if isinstance(operation, Ranked):
         return Ranks(operation.then, types[0], times[0], retracts[0])
+    if isinstance(operation, Framed):
+        of = TimedFrames if operation.settles else Frames
+        return of(operation.then, types[0], times[0], operation.time)
     raise AssertionError(operation)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.framing import Functions
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
+from streambound.operators.closing import Closing
+from streambound.operators.framing import Functions, apart
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
 from streambound.query.operators import Framing
 from streambound.query.values import Type
 from streambound.synopsis.flow import Times
@@ -75,6 +75,8 @@ class Frames(Operator):
                 parts.setdefault(tuple([row[p] for p in over.partition]), {})[row] = count
             for part in parts.values():
                 elements = self._functions.elements(part.items(), over.order)
+                if self._functions.placed:
+                    elements = apart(elements)
                 for row in part:
                     found[row].append([])
                 for (_, data, _), value in zip(
