@@ -193,9 +193,17 @@ def _inputs(
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
-    if not aggregates:
+    if keys and all(any(_nullable(block, p) for p in _read(one)) for one in aggregates):
+        # A group is there also where its aggregates pass over all of its rows.
+        made.rows((), BOOLEANS)
+    elif not aggregates:
         made.rows((), BOOLEANS)
     return made.nodes, [made.reads(one) for one in aggregates]
+
+
+def _nullable(block: Block, position: int) -> bool:
+    found = ((s.base, s.base.select[position].term) for s in block.selections)
+    return any(base.nullable(term) if isinstance(term, Attribute) else True for base, term in found)
 
 
 def _read_alone(node: Node) -> bool:
