@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
+from streambound.synopsis.flow import Changes
+
 Row: TypeAlias = tuple[Any, ...]
 
 
