@@ -208,20 +208,39 @@ def _ranked(node: Node, then: Ranking) -> Node:
     each, every = widths.ranked(then, len(node.outputs), node.retracts)
     sizes = [groups(node, node.times, then.partition).times(each)] if each else []
     if every:
-        # So many different values has the order of the rows that tie for one of the first ranks.
-        ties = 1 if then.keeps_all(node.retracts) else then.last
-        free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
-        kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
-        sizes.append(groups(node, node.times, kept).times(every * ties))
+        sizes.append(_of_ties(node, then).times(every))
     size = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
     return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
 
 
+def _of_ties(node: Node, then: Ranking) -> Size:
+    """How many different rows are kept where those that tie are kept whole."""
+    every = range(len(node.outputs))
+    if then.keeps_all(node.retracts):
+        return groups(node, node.times, every)
+    time = then.order[0][0] if then.order else None
+    keys = None
+    with suppress(PlanError):
+        keys = groups(node, node.times, then.partition).number
+    if time is not None and node.times.spans.get(time) == (0, 0) and keys is not None:
+        # Rows that tie are of one moment.
+        moment = Times({time: (0, 0)}, 0, node.times.scales)
+        return groups(node, moment, every).times(then.last * keys)
+    # So many different values has the order of the rows that tie for one of the first ranks.
+    free = {p for p, _ in then.order}
+    return groups(node, node.times, [p for p in every if p not in free or p in then.partition]).times(
+        then.last
+    )
+
+
 def _framed(node: Node, then: Framing) -> Node:
     kinds, columns = [kind for _, kind in node.outputs], len(node.outputs)
     settled = settles(then, node.times, node.retracts)
+    lanes = {(over.partition, over.order) for over in then.functions}
+    if settled and len(lanes) > 1:
+        _require_alike(then, kinds)
     sizes = _of_lanes(node, then) if settled else [_of_partitions(node, then).times(columns + 1)]
     size = together(sizes)
     stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
@@ -231,6 +250,23 @@ def _framed(node: Node, then: Framing) -> Node:
     return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
 
 
+def _require_alike(then: Framing, kinds: Sequence[Type]) -> None:
+    """Refuse what cannot be settled together.
+
+    Raises:
+        PlanError: a function looks some rows ahead, or follows another time, beside others in another order.
+    """
+    first = then.functions[0]
+    for over in then.functions:
+        ahead = looks(ascending(over), kinds.__getitem__)[0]
+        if ahead or over.order[0][0] != first.order[0][0]:
+            raise PlanError(
+                f"{over.name} cannot be evaluated beside functions with another PARTITION BY or ORDER BY",
+                place=over.place,
+                fix="write a query of its own for it",
+            )
+
+
 def _of_partitions(node: Node, then: Framing) -> Size:
     """How many different rows there are where all are kept until what they are partitioned by is over."""
     shared = set.intersection(*(set(over.partition) for over in then.functions))
@@ -238,7 +274,7 @@ def _of_partitions(node: Node, then: Framing) -> Size:
 
 
 def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
-    """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of others."""
+    """What is kept where functions follow time: last rows of keys, recent rows, and what others leave."""
     kinds = [kind for _, kind in node.outputs].__getitem__
     lanes: dict[Any, list[Over]] = {}
     for over in then.functions:
@@ -258,7 +294,9 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
                 yield groups(node, own, dict.fromkeys((*partition, *over.aggregate.arguments))).times(each)
         time = order[0][0]
         seen = max(after, *(length for length in before if length is not None), 0)
-        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(len(node.outputs) + 1)
+        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(
+            len(node.outputs) + 1
+        )
 
 
 def _longer(times: Times, position: int, length: int) -> Times:
@@ -650,7 +688,9 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     if isinstance(node.operation, LookedUp):
         shown, width = node.operation.shown, len(node.inputs[0].outputs)
         if all(shown[p] < width for p in positions):
-            return groups(node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions])
+            return groups(
+                node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions]
+            )
         if lasting:
             # What was looked up may be anything: a group for each row.
             length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
