@@ -161,3 +161,21 @@ def test_a_function_that_looks_ahead_beside_another_order_is_refused_by_name() -
         PlanError, match="LEAD cannot be evaluated beside functions with another PARTITION BY"
     ):
         flow(statement(sql, catalog_from_mapping(STREAMS), "q"))
+
+
+@pytest.mark.parametrize(
+    ("functions", "rows"),
+    [
+        # Rows of one tick are forgotten one by one, beside a rank that counts the ticks.
+        ("DENSE_RANK() OVER (ORDER BY ts), LAG(A, 2) OVER (ORDER BY ts)", [0, 0, 0, 1, 1, 2, 2, 3]),
+        (
+            "DENSE_RANK() OVER (ORDER BY ts, W DESC), COUNT(A) OVER (ORDER BY ts, W DESC ROWS 1 PRECEDING)",
+            [0, 0, 0, 2, 4],
+        ),
+        # A range after a row keeps all its ticks.
+        ("COUNT(*) OVER (ORDER BY ts DESC RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)", [6, 7, 8]),
+        ("COUNT(*) OVER (ORDER BY ts RANGE BETWEEN 3 PRECEDING AND CURRENT ROW)", [5, 6, 7, 8, 9]),
+    ],
+)
+def test_ticks_that_are_kept_in_part_or_as_a_whole(functions: str, rows: list[int]) -> None:
+    check(f"SELECT {functions} FROM S", [(0, None, 0.5, "a", ts) for ts in rows])

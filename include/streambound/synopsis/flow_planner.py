@@ -301,9 +301,8 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
 
 def _longer(times: Times, position: int, length: int) -> Times:
     """Times of which only one tells that rows are over, so long after it."""
-    before, after = times.spans[position]
     found = times.among({position: position})
-    return replace(found, spans={position: (before, after + length * times.scales.get(position, 1))})
+    return replace(found, delay=found.delay + length * times.scales.get(position, 1))
 
 
 def _different(node: Node) -> Node:
