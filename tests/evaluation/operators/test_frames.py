@@ -66,7 +66,8 @@ def overs(draw: st.DrawFn, timed: bool) -> Over:
         before, after = draw(st.sampled_from([(None, 0), (0, 0), (None, None), (0, None)]))
     if not order and name not in (*ENDS, "LAG", "LEAD"):
         by_rows, before, after = False, None, None
-    frame, arguments, offset = Frame(by_rows, before, after), (), 1
+    frame, offset = Frame(by_rows, before, after), 1
+    arguments: tuple[int, ...] = ()
     aggregate = draw(st.sampled_from(AGGREGATES)) if name == "AGGREGATE" else None
     if name in (*ENDS, "LAG", "LEAD"):
         arguments, offset = (draw(st.sampled_from([REAL, WORD])),), draw(st.integers(1, 3))
