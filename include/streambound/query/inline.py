@@ -130,6 +130,8 @@ def _correlated(condition: exp.Expr) -> bool:
     return any(
         stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
     )
+
+
 def with_matches(select: exp.Select) -> exp.Select:
     """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
     match, from_ = select.args.get("match"), select.args.get("from_")

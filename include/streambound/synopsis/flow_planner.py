@@ -258,7 +258,9 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
                 yield groups(node, own, dict.fromkeys((*partition, *over.aggregate.arguments))).times(each)
         time = order[0][0]
         seen = max(after, *(length for length in before if length is not None), 0)
-        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(len(node.outputs) + 1)
+        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(
+            len(node.outputs) + 1
+        )
 
 
 def _longer(times: Times, position: int, length: int) -> Times:
@@ -650,7 +652,9 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     if isinstance(node.operation, LookedUp):
         shown, width = node.operation.shown, len(node.inputs[0].outputs)
         if all(shown[p] < width for p in positions):
-            return groups(node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions])
+            return groups(
+                node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions]
+            )
         if lasting:
             # What was looked up may be anything: a group for each row.
             length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)

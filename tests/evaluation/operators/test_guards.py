@@ -107,7 +107,12 @@ def cut(arrived: Arrivals, places: Sequence[int]) -> Iterator[Arrivals]:
         yield arrived[start:end]
 
 
-@given(data=st.data(), operation=guards(), delay=st.integers(0, 2), places=st.lists(st.integers(0, 20), max_size=4))
+@given(
+    data=st.data(),
+    operation=guards(),
+    delay=st.integers(0, 2),
+    places=st.lists(st.integers(0, 20), max_size=4),
+)
 def test_the_changes_add_up_however_rows_come_and_equal_rows_leave_equal_states(
     data: st.DataObject, operation: Guarded, delay: int, places: list[int]
 ) -> None:

@@ -133,4 +133,3 @@ def test_of_each_key_the_last_tuple_is_kept_or_those_within_the_tolerance(
         kept.take([one, one])
         peak = max(peak, kept.units)
     assert peak <= units
-
