@@ -383,7 +383,7 @@ def _latest(
     for atom in branch:
         if isinstance(atom, Filter) and atom.attribute in stamps and atom.op in (Op.LT, Op.LE, Op.EQ):
             alias = stamps[atom.attribute]
-            end = int(atom.constant.value) - (atom.op is Op.LT)
+            end = int(atom.constant.value or 0) - (atom.op is Op.LT)
             last[alias] = min(last.get(alias, math.inf), end)
         if isinstance(atom, Join) and atom.left in stamps and atom.right in stamps:
             one, other = stamps[atom.left], stamps[atom.right]

@@ -303,7 +303,7 @@ class Names:
         for part in self.sources[at[0]].parts:
             found = part.columns[at[1]].value
             column = self.inliner.column_of(found) if isinstance(found, exp.Column) else None
-            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
+            if column is None or column.nullable:
                 return True
         return False
 
