@@ -32,6 +32,25 @@ from tests.boundedness.statement_cases import said
             "bounded",
         ),
         ("SELECT S.A, T.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts < T.ts", "unbounded", "unbounded"),
+        # Of several each is asked with what the others look up as columns of the rows.
+        (
+            "SELECT S.A, T.B, U.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts"
+            " ASOF LEFT JOIN U ON S.K = U.K AND S.ts > U.ts",
+            "bounded",
+            "bounded",
+        ),
+        (
+            "SELECT S.A, U.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
+            " ASOF JOIN U ON T.B = U.A AND S.ts >= U.ts",
+            "unbounded",
+            "unbounded",
+        ),
+        (
+            "SELECT S.A, U.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
+            " ASOF JOIN U ON T.B = U.K AND S.ts >= U.ts",
+            "bounded",
+            "bounded",
+        ),
         (
             "SELECT T.B, COUNT(*) FROM S ASOF JOIN T ON S.K = T.K AND T.ts <= S.ts GROUP BY T.B",
             "unbounded",

@@ -7,12 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.beyond import Beyond, statements_beyond
 from tests.history.test_tree import encoded, planned
-from tests.spark import histories
-from tests.spark.arrivals import Here, by_marker, cut, flat, write
+from tests.spark.arrivals import Here, cut, flat, write
 from tests.strategies import Case
 
 from streambound.evaluation.events import batches

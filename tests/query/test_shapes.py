@@ -54,7 +54,8 @@ CASES = [
     (
         "postgres",
         "SELECT o.id, p.place FROM orders o LEFT JOIN LATERAL (SELECT q.place FROM parcels q"
-        " WHERE q.order_id = o.id AND q.ts <= o.ts ORDER BY q.ts DESC LIMIT 1) p ON true WHERE o.id IN (7, 8)",
+        " WHERE q.order_id = o.id AND q.ts <= o.ts ORDER BY q.ts DESC LIMIT 1) p ON true WHERE o.id"
+        " IN (7, 8)",
         "bounded",
     ),
     (
@@ -77,7 +78,8 @@ CASES = [
     ),
     (
         "risingwave",
-        "SELECT o.id, c.n FROM orders o JOIN (SELECT order_id, COUNT(*) AS n FROM parcels GROUP BY order_id) c"
+        "SELECT o.id, c.n FROM orders o JOIN (SELECT order_id, COUNT(*) AS n FROM parcels GROUP BY"
+        " order_id) c"
         " ON c.order_id = o.id",
         "unbounded",
     ),
@@ -121,13 +123,15 @@ CASES = [
     # What is shown of a window function.
     (
         "risingwave",
-        "SELECT usr, ROUND(AVG(n) OVER (PARTITION BY usr ORDER BY ts ROWS BETWEEN 4 PRECEDING AND CURRENT ROW), 1)"
+        "SELECT usr, ROUND(AVG(n) OVER (PARTITION BY usr ORDER BY ts ROWS BETWEEN 4 PRECEDING AND"
+        " CURRENT ROW), 1)"
         " FROM clicks",
         "unbounded",
     ),
     (
         "risingwave",
-        "SELECT usr, CASE WHEN n > LAG(n) OVER (PARTITION BY usr ORDER BY ts) THEN 'up' ELSE 'no' END FROM clicks",
+        "SELECT usr, CASE WHEN n > LAG(n) OVER (PARTITION BY usr ORDER BY ts) THEN 'up' ELSE 'no'"
+        " END FROM clicks",
         "unbounded",
     ),
     (
@@ -176,7 +180,8 @@ CASES = [
     ),
     (
         "spark",
-        "SELECT o.id FROM orders o JOIN parcels p ON p.order_id = o.id WHERE o.id % 2 = 1 AND o.id BETWEEN 2 AND 2",
+        "SELECT o.id FROM orders o JOIN parcels p ON p.order_id = o.id WHERE o.id % 2 = 1 AND o.id"
+        " BETWEEN 2 AND 2",
         "bounded",
     ),
     (
@@ -209,7 +214,8 @@ CASES = [
     ("spark", "SELECT BIT_AND(o.id) FROM orders o, parcels p WHERE o.total < p.id", "unknown"),
     (
         "risingwave",
-        "SELECT * FROM (SELECT who, AVG(total) AS a, AVG(id) AS b FROM orders GROUP BY who) WHERE a > 3 OR b > 4",
+        "SELECT * FROM (SELECT who, AVG(total) AS a, AVG(id) AS b FROM orders GROUP BY who) WHERE a"
+        " > 3 OR b > 4",
         "unbounded",
     ),
     # Windows and the present time.
@@ -233,7 +239,8 @@ CASES = [
     ),
     (
         "arroyo",
-        "SELECT w, COUNT(*) FROM (SELECT page || '!' AS w FROM clicks) GROUP BY w, tumble(interval '1 minute')",
+        "SELECT w, COUNT(*) FROM (SELECT page || '!' AS w FROM clicks) GROUP BY w, tumble(interval"
+        " '1 minute')",
         "bounded",
     ),
     (
@@ -299,7 +306,8 @@ SCRIPTS = [
     ),
     (
         "flink",
-        "CREATE TABLE raw (kind INT, a ROW<id BIGINT, name STRING, at TIMESTAMP(3)>, b ROW<of BIGINT, v BIGINT>,"
+        "CREATE TABLE raw (kind INT, a ROW<id BIGINT, name STRING, at TIMESTAMP(3)>, b ROW<of"
+        " BIGINT, v BIGINT>,"
         " ts AS CASE WHEN kind = 0 THEN a.at END, WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka');"
         "CREATE VIEW owner AS SELECT a.id, a.name, ts FROM raw WHERE kind = 0;"
         "CREATE VIEW event AS SELECT b.of, b.v, ts FROM raw WHERE kind = 1;"

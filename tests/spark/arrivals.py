@@ -46,7 +46,7 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
     """Each stream's rows, in their order, cut into micro-batches and files at any places."""
     number = pick(1, most)
     found: Arriving = [[] for _ in range(number)]
-    for name in sorted(r.name for r in case.statement.sources if r.kind is Kind.STREAM):
+    for name in sorted(r.name for r in case.statement.scanned if r.kind is Kind.STREAM):
         mine, at = [row for row in rows if row["stream"] == name], 0
         files: list[Rows] = [[]]
         places = [at]
@@ -62,7 +62,7 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
 
 
 def relation_of(case: Case, name: str) -> Relation:
-    return next(relation for relation in case.statement.sources if relation.name == name)
+    return next(relation for relation in case.statement.scanned if relation.name == name)
 
 
 def write(

@@ -29,9 +29,14 @@ _AHEAD = (Op.LT, Op.LE)
 def versions(selection: Selection) -> Iterator[Verdict]:
     """What as-of joins of a selection keep."""
     for number, join in enumerate(selection.as_of):
-        rest = replace(selection, as_of=selection.as_of[number + 1 :])
-        if join.op not in _AHEAD and join.tolerance is None:
-            yield _kept(rest, join)
+        if join.op in _AHEAD or join.tolerance is not None:
+            continue
+        # What the others look up are columns of the rows.
+        others = (*selection.as_of[:number], *selection.as_of[number + 1 :])
+        rest = replace(selection, as_of=(*others, join))
+        for _ in others:
+            rest = _first_widened(rest)
+        yield _kept(replace(rest, as_of=()), rest.as_of[0])
 
 
 def _kept(selection: Selection, join: AsOf) -> Verdict:
@@ -86,10 +91,15 @@ def _bounded(message: str) -> Verdict:
 def widened(selection: Selection) -> Selection:
     """The selection without as-of joins: the columns of what is looked up are those of the rows."""
     while selection.as_of:
-        join, *rest = selection.as_of
-        selection = replace(selection, as_of=tuple(rest))
-        selection = _joined(selection, join) if join.op in _AHEAD else _with_columns(selection, join)
+        selection = _first_widened(selection)
     return selection
+
+
+def _first_widened(selection: Selection) -> Selection:
+    """The selection without its first as-of join."""
+    join, *rest = selection.as_of
+    selection = replace(selection, as_of=tuple(rest))
+    return _joined(selection, join) if join.op in _AHEAD else _with_columns(selection, join)
 
 
 def _joined(selection: Selection, join: AsOf) -> Selection:

@@ -12,7 +12,8 @@ streams that precede a stream of O; (D2) none from a stream P of I, which a stre
 those that precede P; (D3) no ``<>`` from a stream of O itself. Between the two it is open.
 
 *Theorem X.* NOT EXISTS is bounded iff O alone is, and EXISTS is: the rows without a match are those of O
-without those with one. Of several each is asked alone: where the others find nothing it is. An outer join is the inner join and the rows without a partner.
+without those with one. Of several each is asked alone: where the others find nothing it is. An outer join is
+the inner join and the rows without a partner.
 
 Of DISTINCT over NOT EXISTS there is a criterion where the comparisons only read columns that are shown
 (EXCEPT: DISTINCT of O without DISTINCT of the join), and for two streams that time does not order.

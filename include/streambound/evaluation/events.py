@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
-from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, fault
+from streambound.operators.expressions import complete
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown

@@ -9,11 +9,13 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
@@ -24,9 +26,12 @@ from streambound.live.entries import Entries, entries_of, state_of, tree_entries
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
+from streambound.query.values import Type
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
+from streambound.tasks.relations import kinds_of, load_relation
+from streambound.tasks.statements import COUNT, MOMENT
 
 ABOUT = "about"
 # The occurrence of the row by which a file says that the input is at its end.
@@ -94,6 +99,12 @@ class Beginning:
         return self.plan.waiting
 
     @property
+    def kinds(self) -> Mapping[str, Sequence[Type]]:
+        """The types of the relation of each of these occurrences."""
+        parts = (part for part in self.plan.parts if part.plan.timed)
+        return {p.label + s.alias: kinds_of(p.plan.query, s) for p in parts for s in p.plan.streams}
+
+    @property
     def lateness(self) -> Mapping[str, int]:
         """How far behind its latest timestamp each source may be, in units of the timestamp."""
         found = self.plan.shares.values()
@@ -132,7 +143,7 @@ class Step:
             entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
         )
         waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
-        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness)
+        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness, beginning.kinds)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
             self.evaluation.load(self._state(kept), self.told.peak_units)
@@ -181,14 +192,14 @@ class Step:
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
         late: dict[tuple[str, str], int] = {}
         for arrival in arrivals:
-            rows, dropped = self._in_time(arrival, json.loads(arrival.table))
+            tuples, dropped = self._in_time(arrival, load_relation(arrival.table))
             # A row is one, however many occurrences of its stream there are.
             share = (arrival.stream, arrival.file)
             late[share] = max(dropped, late.get(share, 0))
             self.waiting.show(arrival.stream, arrival.latest)
             relation = self.beginning.plan.shares[arrival.alias]
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.
-            moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
+            moment = self.waiting.put(arrival.alias, tuples, relation.max_rows_per_timestamp)
             if moment is not None:
                 raise too_many(relation, relation.rates[0], moment).about(arrival.file)
         self.told = replace(self.told, late=self.told.late + sum(late.values()))
@@ -199,20 +210,20 @@ class Step:
         self.told = replace(self.told, markers=self.told.markers + len(moments), reached=moments[-1])
         return [(moment, rows) for moment, rows in found if rows]
 
-    def _in_time(self, arrival: Arrival, rows: list[Any]) -> tuple[list[Any], int]:
-        """The rows of timestamps that have not been evaluated, and how many others were dropped.
+    def _in_time(self, arrival: Arrival, tuples: pa.Table) -> tuple[pa.Table, int]:
+        """Those of timestamps that have not been evaluated, and how many others were dropped.
 
         Raises:
             DataError: there are others, and they are not to be dropped.
         """
-        reached = self.told.reached
-        if reached is None or not rows or (first := min(moment for moment, _, _ in rows)) > reached:
-            return rows, 0
+        reached, moments = self.told.reached, tuples.column(MOMENT)
+        if reached is None or not len(tuples) or (first := int(pc.min(moments).as_py())) > reached:
+            return tuples, 0
         relation = self.beginning.plan.shares[arrival.alias]
         if relation.live is None or relation.live.late != DROP:
             raise self._late(arrival, relation, first, reached)
-        late = sum(count for moment, _, count in rows if moment <= reached)
-        return [row for row in rows if row[0] > reached], late
+        late = tuples.filter(pc.less_equal(moments, reached))
+        return tuples.filter(pc.greater(moments, reached)), sum(late.column(COUNT).to_pylist())
 
     def _late(self, arrival: Arrival, relation: Relation, first: int, reached: int) -> DataError:
         kind = relation.column(str(relation.timestamp)).type

@@ -1145,6 +1145,8 @@ class Inliner:
         items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
         asked = Asked(around)
         shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        if names is not None and isinstance(node, exp.Select):
+            node = self._by_number(node, names)
         try:
             order = self._order(node, around, asked, items)
         except QueryError:
@@ -1154,6 +1156,19 @@ class Inliner:
             return ()
         done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, (), above=above), shown)
         return (Rows(False, self._parts(around, asked.outputs, []), done),)
+
+    def _by_number(self, select: exp.Select, names: Names) -> exp.Select:
+        """A SELECT whose ORDER BY has numbers for what it shows: names of FROM mean nothing of its rows."""
+        clause = select.args.get("order")
+        if clause is None:
+            return select
+        shown = [names.canonical(item) for _, _, item in names.items(select)]
+        made = select.copy()
+        for one in made.args["order"].expressions:
+            key = names.canonical(one.this) if one.this.find(exp.Column) else ""
+            if key in shown:
+                one.set("this", exp.Literal.number(shown.index(key) + 1))
+        return made
 
     def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
         """DISTINCT of groups, ranks and the like."""

@@ -1,6 +1,6 @@
 """How many values and counts an operation keeps (docs/theory.md, "Units").
 
-What each aggregate keeps is an accumulator of ``evaluation.operators.aggregates``; these are its sizes, as a
+What each aggregate keeps is an accumulator of ``operators.aggregates``; these are its sizes, as a
 number for each group, and for each different value of what it reads.
 """
 

@@ -136,7 +136,10 @@ def statement_plan(
     statement: Statement, parts: Sequence[PlannedPart], node: Node | None = None
 ) -> StatementPlan:
     """The plan of a bounded statement: of its ``parts``, or of the ``node`` that is evaluated of it."""
-    if node is not None and not isinstance(node, Leaf):
+    if isinstance(node, Leaf) and not node.fed:
+        # What is asked comes down to a join.
+        parts, node = node.parts, None
+    if node is not None:
         return _tree_plan(statement, node)
     labels = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
     made = (PartPlan(p.block, label, p.query, p.plan) for label, p in zip(labels, parts, strict=True))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +17,23 @@ from streambound.spark.checking.blocks import (
     Output,
     Query,
     Source,
-    World,
     conjuncts,
     key_column,
     substituted,
 )
+from streambound.spark.checking.classic_tables import (
+    SILENT,
+    names_below,
+    seen_through,
+    shape,
+    source_of,
+    unnamed,
+)
 from streambound.spark.checking.expressions import expression, type_of
-from streambound.spark.checking.naming import placed, told
 from streambound.spark.checking.sql import GENERATORS, call, unnested, within_delay
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
+from streambound.spark.checking.world import World
 
 JOINS = {
     "Inner": "",
@@ -39,22 +44,6 @@ JOINS = {
     "LeftSemi": "LEFT SEMI",
     "LeftAnti": "LEFT ANTI",
 }
-# What says nothing of the question: how the work is shared out, and names for metrics.
-_SILENT = (
-    "ResolvedHint",
-    "Repartition",
-    "RepartitionByExpression",
-    "RebalancePartitions",
-    "CollectMetrics",
-    "LocalLimit",
-    "WriteToStream",
-    "WriteToStreamStatement",
-    "WriteToMicroBatchDataSource",
-    "WriteToMicroBatchDataSourceV1",
-    "ReturnAnswer",
-    "UnresolvedHint",
-    "WithMetadataColumns",
-)
 # Code that takes rows and gives rows, by the name of the method that runs it.
 CODE = {
     "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
@@ -101,9 +90,9 @@ class _Reader:
     def query(self, node: Node) -> Query:
         if node.kind == "WithCTE":
             return self._with(node)
-        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not _seen_through(node):
+        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not seen_through(node):
             return self._table(node)
-        if node.kind in _SILENT:
+        if node.kind in SILENT:
             return self.query(node.children[0])
         made = _READ.get(node.kind)
         if made is not None:
@@ -127,12 +116,12 @@ class _Reader:
     # Sources
 
     def _stream(self, node: Node) -> Query:
-        identity, names = _source_of(node)
+        identity, names = source_of(node)
         return self.world.source(Source(identity, STREAM, names), self._columns(node))
 
     def _table(self, node: Node) -> Query:
-        aliases = _names_below(node)
-        identity = ("table", _shape(_unnamed(node)))
+        aliases = names_below(node)
+        identity = ("table", shape(unnamed(node)))
         source = Source(identity, STATIC, ["table", *aliases], alias=aliases[-1] if aliases else None)
         return self.world.source(source, self._columns(node))
 
@@ -369,100 +358,6 @@ def _makes_window(node: Node) -> bool:
     return node.args.get("name") in ("window", "session_window") and any(
         one.kind == "CreateNamedStruct" for one in node.children
     )
-
-
-def _source_of(node: Node) -> tuple[Hashable, list[str]]:
-    """What tells a source from others, and names that it may go by, the least telling first."""
-    made = node.jvm
-    options: Mapping[str, str] = {}
-    name = str(node.args.get("sourceName") or node.kind)
-    if node.kind == "StreamingRelation":
-        held = made.dataSource()
-        options = _mapping(str(held.options().toString()))
-        name = str(held.className())
-    elif node.kind == "StreamingRelationV2":
-        held = made.table()
-        options = {str(one): str(made.extraOptions().get(one)) for one in made.extraOptions().keySet()}
-    else:
-        held = made
-    given = node.args.get("sourceIdentifyingName")
-    chosen = given.get("name") if isinstance(given, dict) else None
-    # What is read from one place has the same rows, however often it is read.
-    identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
-    return identity, [chosen or told(name, options)]
-
-
-def _mapping(text: str) -> dict[str, str]:
-    """What Scala prints of a map."""
-    pairs = (one.partition(" -> ") for one in text[text.find("(") + 1 : -1].split(", "))
-    return {key: value for key, _, value in pairs}
-
-
-def _unnamed(node: Node) -> Node:
-    while node.kind in ("SubqueryAlias", *_SILENT):
-        (node,) = node.children
-    return node
-
-
-# Of a table the parts that add to the question: names, and conditions on its columns.
-_SIMPLE = frozenset(
-    (
-        "AttributeReference",
-        "Literal",
-        "Cast",
-        "And",
-        "Or",
-        "Not",
-        "In",
-        "IsNull",
-        "IsNotNull",
-        "EqualTo",
-        "LessThan",
-        "LessThanOrEqual",
-        "GreaterThan",
-        "GreaterThanOrEqual",
-        "Between",
-        "Alias",
-    )
-)
-
-
-def _seen_through(node: Node) -> bool:
-    """Whether a part of a plan over tables is read as it stands, and is not a table by itself."""
-    if node.kind == "Project":
-        return all(
-            one.kind == "AttributeReference" or one.children[0].kind == "AttributeReference"
-            for one in node.several("projectList")
-        )
-    if node.kind == "Filter":
-        return _simple(node.one("condition"))
-    return node.kind == "SubqueryAlias"
-
-
-def _simple(node: Node) -> bool:
-    return node.kind in _SIMPLE and (node.kind == "Between" or all(map(_simple, node.children)))
-
-
-# Where the leaf of a table holds its rows.
-_ROWS = {"LogicalRDD": "rdd", "LogicalRelation": "relation", "DataSourceV2Relation": "table"}
-
-
-def _shape(node: Node) -> str:
-    """A plan as text that is equal for two mentions of one table: without the numbers of columns."""
-    rows = getattr(node.jvm, _ROWS[node.kind])().hashCode() if node.kind in _ROWS else ""
-    args = re.sub(r'"id": \d+', "", json.dumps(node.args))
-    return f"{node.kind}{rows}{args}({', '.join(map(_shape, node.children))})"
-
-
-def _names_below(node: Node) -> list[str]:
-    """The aliases of a table, the innermost first."""
-    found: list[str] = []
-    while True:
-        if node.kind == "SubqueryAlias":
-            found.insert(0, str(node.args["identifier"]["name"]))
-        if len(node.children) != 1:
-            return found
-        (node,) = node.children
 
 
 _READ: dict[str, Callable[[_Reader, Node], Query]] = {

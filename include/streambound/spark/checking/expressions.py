@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from sqlglot import expressions as exp
 
 from streambound.spark.checking import sql
-from streambound.spark.checking.blocks import World, key_column
+from streambound.spark.checking.blocks import key_column
 from streambound.spark.checking.tree import Node
 from streambound.spark.checking.types import field_name, holds, named, scalar, within
+from streambound.spark.checking.world import World
 
 _BINARY: dict[str, type[exp.Binary]] = {
     "EqualTo": exp.EQ,

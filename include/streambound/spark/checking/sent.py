@@ -11,9 +11,9 @@ from sqlglot.errors import SqlglotError
 
 from streambound.query.scope import is_word
 from streambound.spark.checking import sql
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.tree import said
 from streambound.spark.checking.types import scalar, within
+from streambound.spark.checking.world import World
 
 # What Spark calls a column by its parts: a column, and the fields within it that follow.
 Resolve = Callable[[Sequence[str], int | None], exp.Expr]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sqlglot import expressions as exp
 
 from streambound.query.differences import microseconds
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.types import scalar
+from streambound.spark.checking.world import World
 
 # A side of a frame: a length, or which row, and on which side it lies.
 Edge = tuple[exp.Expr | str, str | None]

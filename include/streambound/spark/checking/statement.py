@@ -28,10 +28,10 @@ from streambound.spark.checking.blocks import (
     Source,
     Text,
     Union,
-    World,
 )
 from streambound.spark.checking.sql import length, microseconds_of
 from streambound.spark.checking.types import declared
+from streambound.spark.checking.world import World
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _OF_COLUMNS = ("domains", "not_null", "primary_key", "cardinality", "timestamp")

@@ -18,10 +18,10 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
-from streambound.evaluation.expressions import compiled
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator, of_column
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.ranks import Key, key_of
+from streambound.operators.aggregates import Accumulator, accumulator, of_column
+from streambound.operators.expressions import compiled
+from streambound.operators.operator import Row
+from streambound.operators.ranks import Key, key_of
 from streambound.query.operators import Over
 from streambound.query.values import NAN, Type, parse_type
 from streambound.synopsis.looking import ENDS, RANKS, SHARES, SHIFTS, endless, length, looks, placed

@@ -19,12 +19,12 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.frames import shown
-from streambound.evaluation.operators.framing import Element, Function, Functions, Past, apart
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
-from streambound.evaluation.operators.ranks import merged
+from streambound.operators.closing import Closing
+from streambound.operators.frames import shown
+from streambound.operators.framing import Element, Function, Functions, Past, apart
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.operators.ranks import merged
 from streambound.query.operators import Framing, Over
 from streambound.query.values import Type
 from streambound.synopsis.flow import Times

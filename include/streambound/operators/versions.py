@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from typing import Any
 
-from streambound.evaluation.operators.due import Due
-from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.operators.due import Due
+from streambound.operators.operator import Changes, Operator, Row
 from streambound.synopsis.conditions import Terms, condition, test_of, true_of
 from streambound.synopsis.flow import LookedUp, Times
 from streambound.synopsis.serial import compact_text, decoded, plain

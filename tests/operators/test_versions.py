@@ -1,4 +1,4 @@
-"""As-of joins: the rows with the last tuples before them, however these came; what is kept is the last ones."""
+"""As-of joins: the rows with the last tuples before them, however these came; what is kept is these."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.versions import LastVersions
+from streambound.operators.operator import Row
+from streambound.operators.versions import LastVersions
 from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Join, NullTest, Op
 from streambound.synopsis.conditions import test_of as holding

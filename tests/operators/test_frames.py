@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from streambound.errors import PlanError
 from streambound.evaluation.definition_orders import framed
 from streambound.evaluation.definition_rows import Row as Defined
-from streambound.evaluation.operators.frames import Frames
-from streambound.evaluation.operators.framing import Functions
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.timed_frames import TimedFrames
+from streambound.operators.frames import Frames
+from streambound.operators.framing import Functions
+from streambound.operators.operator import Row
+from streambound.operators.timed_frames import TimedFrames
 from streambound.query.operators import Aggregate, Frame, Framing, Kind, Over, Shown
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.flow import Times

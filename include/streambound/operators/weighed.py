@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from streambound.evaluation.operators.aggregates import Accumulator
-from streambound.evaluation.operators.aggregates import _as as rounded
-from streambound.evaluation.operators.operator import Row
+from streambound.operators.aggregates import Accumulator
+from streambound.operators.aggregates import _as as rounded
+from streambound.operators.operator import Row
 from streambound.query.operators import Aggregate, Kind
 from streambound.query.values import Type
 from streambound.synopsis.serial import plain, value_of

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from streambound.evaluation.operators.frames import Frames
-from streambound.evaluation.operators.groups import Groups
-from streambound.evaluation.operators.guards import Guards
-from streambound.evaluation.operators.hops import Hops
-from streambound.evaluation.operators.joins import Joins, Meetings
-from streambound.evaluation.operators.operator import Operator
-from streambound.evaluation.operators.ranks import Ranks
-from streambound.evaluation.operators.sessions import Sessions
-from streambound.evaluation.operators.timed_frames import TimedFrames
-from streambound.evaluation.operators.versions import LastVersions
+from streambound.operators.frames import Frames
+from streambound.operators.groups import Groups
+from streambound.operators.guards import Guards
+from streambound.operators.hops import Hops
+from streambound.operators.joins import Joins, Meetings
+from streambound.operators.operator import Operator
+from streambound.operators.ranks import Ranks
+from streambound.operators.sessions import Sessions
+from streambound.operators.timed_frames import TimedFrames
+from streambound.operators.versions import LastVersions
 from streambound.synopsis.flow import Applied, Framed, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.operators.operator import Changes, Operator, Row
 from streambound.synopsis.flow import Hopped
 
 

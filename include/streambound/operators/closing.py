@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from streambound.errors import DataError
-from streambound.evaluation.operators.operator import Row
+from streambound.operators.operator import Row
 from streambound.synopsis.flow import Times
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.evaluation.expressions import Computed, compiled
-from streambound.evaluation.operators.aggregates import Accumulator, Settling, accumulator, of_column
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
-from streambound.evaluation.operators.weighed import Weighed
+from streambound.operators.aggregates import Accumulator, Settling, accumulator, of_column
+from streambound.operators.closing import Closing
+from streambound.operators.expressions import Computed, compiled
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.operators.weighed import Weighed
 from streambound.query.operators import Kind
 from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Times

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.operator import Changes, Operator, Row, ordering
+from streambound.operators.closing import Closing
+from streambound.operators.operator import Changes, Operator, Row, ordering
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
 from streambound.query.model import Attribute, Join, Op
 from streambound.synopsis.conditions import test_of

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.errors import PlanError
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator, of_column
-from streambound.evaluation.operators.operator import Row, ordering
+from streambound.operators.aggregates import Accumulator, accumulator, of_column
+from streambound.operators.operator import Row, ordering
 from streambound.query.operators import Aggregate, Kind
 from streambound.query.values import NAN, parse_type
 from streambound.synopsis.widths import width

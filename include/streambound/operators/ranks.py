@@ -19,9 +19,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.operator import Changes, Operator, Row, ordering
-from streambound.evaluation.operators.projection import Projection
+from streambound.operators.closing import Closing
+from streambound.operators.operator import Changes, Operator, Row, ordering
+from streambound.operators.projection import Projection
 from streambound.query.operators import Ranking
 from streambound.query.values import NAN, Type, parse_type
 from streambound.synopsis.flow import Times

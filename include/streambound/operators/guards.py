@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from streambound.evaluation.operators.due import Due
-from streambound.evaluation.operators.operator import Changes, Operator, Row
+from streambound.operators.due import Due
+from streambound.operators.operator import Changes, Operator, Row
 from streambound.query.model import Op
 from streambound.synopsis.conditions import (
     Coming,

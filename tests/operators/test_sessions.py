@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.sessions import Sessions
+from streambound.operators.operator import Row
+from streambound.operators.sessions import Sessions
 from streambound.query.model import Op
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Shown
 from streambound.query.operators import Test as Comparison

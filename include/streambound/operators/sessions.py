@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.evaluation.operators.aggregates import Accumulator, accumulator
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
+from streambound.operators.aggregates import Accumulator, accumulator
+from streambound.operators.closing import Closing
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
 from streambound.query.operators import Aggregate
 from streambound.query.values import Type
 from streambound.query.windows import SESSIONS

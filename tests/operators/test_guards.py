@@ -1,4 +1,4 @@
-"""Guards: the changes add up to the rows that pass, over all that came, however it came; what is kept ends."""
+"""Guards: the changes add up to the rows that pass, over all that came, however; what is kept ends."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.evaluation.operators.guards import Guards
-from streambound.evaluation.operators.operator import Row
+from streambound.operators.guards import Guards
+from streambound.operators.operator import Row
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Attribute, Constant, Filter, Join, NullTest, Op
 from streambound.query.values import parse_type
@@ -167,6 +167,12 @@ def test_what_is_kept_does_not_grow(formula: Formula, negated: bool, rows: int, 
         found.take([{row: 1}, {row: 1}])
         peak = max(peak, found.units)
     assert peak <= units
+
+
+def test_a_row_is_not_settled_while_tuples_of_its_last_time_may_come() -> None:
+    kept = operator(Guarded((KEY,), (Sought(time(Op.GT, -2), True, OUTER, INNER),)))
+    assert kept.take([{(3, 7, 0): 1, (4, 8, 0): 1}, {}]) == {(7,): 1, (8,): 1}
+    assert kept.take([{}, {(4, 0, 0): 1}]) == {(7,): -1, (8,): -1}
 
 
 def test_of_equal_times_any_order_is_the_same_and_a_match_takes_a_row_back() -> None:

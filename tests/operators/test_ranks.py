@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.evaluation.operators.operator import Row
-from streambound.evaluation.operators.ranks import Ranks
+from streambound.operators.operator import Row
+from streambound.operators.ranks import Ranks
 from streambound.query.model import Op
 from streambound.query.operators import Ranking, Shown
 from streambound.query.values import NAN, parse_type

@@ -26,7 +26,7 @@ from operator import and_, or_
 from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
-from streambound.evaluation.operators.operator import Row, ordering
+from streambound.operators.operator import Row, ordering
 from streambound.query.operators import Aggregate, Kind, Polynomial
 from streambound.query.values import NAN, Type
 from streambound.synopsis.serial import plain, value_of

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streambound.evaluation.operators.closing import Closing
-from streambound.evaluation.operators.framing import Functions, apart
-from streambound.evaluation.operators.operator import Changes, Operator, Row, difference, ordering
-from streambound.evaluation.operators.projection import Projection
+from streambound.operators.closing import Closing
+from streambound.operators.framing import Functions, apart
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
 from streambound.query.operators import Framing
 from streambound.query.values import Type
 from streambound.synopsis.flow import Times

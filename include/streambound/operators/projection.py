@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from streambound.evaluation.expressions import compiled
+from streambound.operators.expressions import compiled
 from streambound.query.operators import Having, Shown
 from streambound.query.values import Type, parse_type
 

@@ -1,0 +1,131 @@
+"""Statements with guards, outer joins and as-of joins: their changes are those of the definition."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.beyond import Beyond, statements_beyond
+
+from streambound.boundedness.statements import decide
+from streambound.errors import PlanError, StreamboundError
+from streambound.evaluation.events import batches
+from streambound.evaluation.flow import FlowPass
+from streambound.evaluation.reference import reference
+from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import read
+from streambound.query.statement import Statement
+from streambound.synopsis.flow import units_of
+from streambound.synopsis.flow_planner import flow
+
+COLUMNS = {"A": "int", "B": "int", "K": "int", "ts": "int"}
+BODY = {"columns": COLUMNS, "timestamp": "ts", "domains": {"K": {"min": 0, "max": 2}}, "not_null": ["A"]}
+CATALOG = catalog_from_mapping({name: {**BODY, "max_rows_per_timestamp": 3} for name in "STU"})
+
+
+def equal(statement: Statement, events: list[dict[str, Any]]) -> FlowPass:
+    """Its evaluation, once its changes at each marker are the definition's."""
+    made = FlowPass(statement, flow(statement), {})
+    some = list(batches(statement, events))
+    assert list(made.run(some)) == list(reference(statement, some, {})), statement.sql
+    return made
+
+
+@given(case=statements_beyond("guards", "outer joins", "sets", "as-of"))
+def test_changes_are_those_of_the_definition(case: Beyond) -> None:
+    try:
+        statement = read(case.line.sql, case.line.catalog).statement
+        if not decide(statement).verdict.bounded:
+            return
+        flow(statement)
+    except StreamboundError:
+        return
+    equal(statement, [dict(event) for event in case.line.events])
+
+
+def events(seed: int, size: int, step: int = 1) -> list[dict[str, Any]]:
+    """Tuples of all streams, at most three of each at a time; A and B grow by ``step``."""
+    r, found = Random(seed), []
+    for moment in range(0, size):
+        for name in "STU":
+            for _ in range(r.choice([0, 1, 1, 3])):
+                row = {
+                    "A": r.randint(0, 3) + moment * step,
+                    "B": r.choice([None, r.randint(0, 3) + moment * step]),
+                }
+                found.append({"stream": name, "ts": moment, **row, "K": r.choice([None, 0, 1, 2])})
+    return found
+
+
+PLANNED = [
+    # Within a time: any columns.
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.B = S.B AND T.ts BETWEEN S.ts AND S.ts + 3)",
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.A <= S.B AND T.ts BETWEEN S.ts - 2 AND S.ts)",
+    # The past: what matters of it is kept.
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K AND T.ts < S.ts)",
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE S.A < T.B AND T.ts <= S.ts)",
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T, U WHERE T.K = U.K AND T.ts < U.ts AND U.ts <= S.ts)",
+    # The future: rows wait, told apart by finitely many values.
+    "SELECT S.K FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K AND S.ts <= T.ts)",
+    "SELECT S.K FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K)",
+    "SELECT DISTINCT S.K FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K)",
+    "SELECT S.K FROM S WHERE S.K IS NOT NULL AND {} (SELECT 1 FROM T, U WHERE T.K = S.K AND U.ts = T.ts)",
+    # A join outside; conditions on one side alone; OR.
+    "SELECT S.K, T.K FROM S, T WHERE S.ts = T.ts AND {} (SELECT 1 FROM U WHERE U.K = T.K AND U.ts >= S.ts)",
+    "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE (T.K = S.K OR T.B IS NULL) AND T.ts = S.ts"
+    " AND S.A > 3)",
+]
+OTHERS = [
+    "SELECT S.K FROM S WHERE S.K NOT IN (SELECT T.K FROM T)",
+    "SELECT S.K FROM S WHERE S.K IN (SELECT T.K FROM T) AND S.K NOT IN (SELECT U.K FROM U WHERE U.ts > S.ts)",
+    "SELECT S.K FROM S EXCEPT SELECT T.K FROM T",
+    "SELECT S.K FROM S INTERSECT SELECT T.K FROM T",
+    "SELECT S.A, T.B FROM S LEFT JOIN T ON S.K = T.K AND T.ts BETWEEN S.ts AND S.ts + 2",
+    "SELECT S.K, T.K FROM S FULL JOIN T ON S.K = T.K AND T.ts = S.ts",
+    "SELECT S.A FROM S LEFT SEMI JOIN T ON S.K = T.K AND T.ts < S.ts",
+    "SELECT S.A FROM S LEFT ANTI JOIN T ON S.K = T.K AND T.ts < S.ts",
+    "SELECT S.A, T.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts",
+    "SELECT S.A, T.B, T.ts FROM S ASOF LEFT JOIN T ON S.A = T.A AND S.ts > T.ts AND T.ts >= S.ts - 2",
+    "SELECT S.A, T.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts WHERE T.B < S.A OR T.B IS NULL",
+    "SELECT S.A, T.B, U.B FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts"
+    " ASOF LEFT JOIN U ON S.K = U.K AND S.ts > U.ts",
+    "SELECT S.A, U.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
+    " ASOF JOIN U ON T.B = U.K AND S.ts >= U.ts",
+    "SELECT S.A, T.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
+    " WHERE NOT EXISTS (SELECT 1 FROM U WHERE U.A = T.B AND U.ts BETWEEN S.ts AND S.ts + 1)",
+]
+PLANNED_ALL = [one.format(word) for one in PLANNED for word in ("EXISTS", "NOT EXISTS")] + OTHERS
+
+
+@pytest.mark.parametrize("sql", PLANNED_ALL)
+def test_a_bounded_statement_has_a_plan_whose_state_does_not_grow(sql: str) -> None:
+    statement = read(sql, CATALOG).statement
+    assert decide(statement).verdict.bounded
+    equal(statement, events(1, 12, step=0))
+    peaks = [equal(statement, events(2, size)).peak_units for size in (10, 30)]
+    units = units_of(flow(statement))
+    assert units is None or peaks[1] <= units
+    assert peaks[1] <= 2.5 * peaks[0] + 10
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        (
+            "SELECT S.A, T.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts <= T.ts AND T.ts <= S.ts + 3",
+            "with the next tuple cannot be evaluated yet",
+        ),
+        (
+            "SELECT S.K, T.K FROM S, T WHERE S.K = T.K AND S.ts <= T.ts"
+            " AND EXISTS (SELECT 1 FROM U WHERE U.ts < S.ts)",
+            "S.ts is projected",
+        ),
+    ],
+)
+def test_what_has_no_plan_says_so(sql: str, told: str) -> None:
+    statement = read(sql, CATALOG).statement
+    assert decide(statement).verdict.bounded
+    with pytest.raises(PlanError, match=told):
+        flow(statement)
