@@ -13,6 +13,7 @@ from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.query.model import Attribute, Column, Domain, Occurrence, Output, Query, Relation
 from streambound.query.statement import Block, Selection, Statement
+from streambound.query.values import Value
 
 
 def with_ranges(statement: Statement) -> Statement:
@@ -58,7 +59,7 @@ def _ranged(column: Column, number: int, made: Statement) -> Column:
     return column if low is None and high is None else replace(column, domain=Domain(low, high))
 
 
-def _of_block(block: Block, number: int) -> Iterator[tuple[object, object]]:
+def _of_block(block: Block, number: int) -> Iterator[tuple[Value | None, Value | None]]:
     """The least and the greatest value of a column of a block in each case; None where there is none."""
     position: int | None = number
     if block.then is not None:
@@ -77,7 +78,7 @@ def _of_block(block: Block, number: int) -> Iterator[tuple[object, object]]:
             yield from _of_attribute(replace(selection, guards=(), as_of=()), term)
 
 
-def _of_attribute(selection: Selection, term: Attribute) -> Iterator[tuple[object, object]]:
+def _of_attribute(selection: Selection, term: Attribute) -> Iterator[tuple[Value | None, Value | None]]:
     for case in cases(selection):
         for query in case.parts:
             facts = system(replace(query, select=(*query.select, Output("", term))))

@@ -82,7 +82,7 @@ def _summed(statement: Statement) -> Verdict:
     found = [_block(replace(statement, blocks=part)) for part in (*([plain] if plain else []), *blocks)]
     if len(found) == 1:
         return found[0]
-    parts = [plain, *blocks] if plain else blocks
+    parts: list[tuple[Block, ...]] = [plain, *blocks] if plain else [*blocks]
     for number, verdict in enumerate(found):
         rest = [part for other, part in enumerate(parts) if other != number]
         if verdict.outcome is Outcome.UNBOUNDED and all(_apart(parts[number], part) for part in rest):

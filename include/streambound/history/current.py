@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -45,9 +45,12 @@ def write_current(
         DataError: a file cannot be read.
         StorageError: the disk refuses.
     """
-    with opened(memory_mb) as engine, engine.known(INITIAL, initial):
-        with closing(_added_up(engine, initial.schema, files)) as batches:
-            found, _ = emit.write_answers(path, initial.schema, batches)
+    with (
+        opened(memory_mb) as engine,
+        engine.known(INITIAL, initial),
+        closing(_added_up(engine, initial.schema, files)) as batches,
+    ):
+        found, _ = emit.write_answers(path, initial.schema, batches)
     if found.rows:
         flushed([path])
     else:
@@ -55,7 +58,9 @@ def write_current(
     return found
 
 
-def _added_up(engine: Engine, schema: pa.Schema, files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+def _added_up(
+    engine: Engine, schema: pa.Schema, files: Sequence[Path]
+) -> Generator[pa.RecordBatch, None, None]:
     """Rows in canonical order with the sums of their counts, where these are not 0."""
     *names, count = schema.names
     sources = [exp.alias_(ordered.table(INITIAL), FILES, table=True, quoted=True)]

@@ -65,16 +65,16 @@ class SegmentEvaluation(PlanEvaluation):
 
         held = self._held()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        known = self._completed(_standing(self._summary(held)))
+        known = self._completed(_standing(self._segment_of(held)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
-        found = self._enter(until, self._summary(before))
-        for part in (segment, self._summary(after)):
+        found = self._enter(until, self._segment_of(before))
+        for part in (segment, self._segment_of(after)):
             _add(found, self._enter(until, part))
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
-        _add(found, self._completed(_standing(self._summary(waiting))))
+        _add(found, self._completed(_standing(self._segment_of(waiting))))
         for row, count in known.items():
             found[row] -= count
         state.now = until
@@ -107,7 +107,7 @@ class SegmentEvaluation(PlanEvaluation):
                     tables[stamp,] = Table(synopsis.cells, self.plan.query.ring)
                 tables[stamp,].add(dict(zip(carried, values, strict=True)), count)
 
-    def _summary(self, held: Mapping[str, list[HeldRow]]) -> Segment:
+    def _segment_of(self, held: Mapping[str, list[HeldRow]]) -> Segment:
         """The summary of some tuples in virtual time."""
         if not any(held.values()):
             return empty_segment(self.segments)

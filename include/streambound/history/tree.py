@@ -16,11 +16,11 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
-from streambound.evaluation.flow import Changes, Tree, fed_batch
+from streambound.evaluation.flow import Tree, fed_batch
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of
-from streambound.synopsis.flow import Leaf
+from streambound.synopsis.flow import Changes, Leaf
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import canonical
 from streambound.tasks.plans import StatementPlan

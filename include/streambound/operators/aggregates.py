@@ -334,7 +334,11 @@ def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type |
     """What an aggregate reads of a row: its arguments, or its polynomial (exact where ``shown`` is None)."""
     places = tuple(positions[p] for p in aggregate.arguments)
     polynomial = aggregate.polynomial
-    if aggregate.kind is Kind.COUNT or polynomial is None or polynomial in [((1, (p,)),) for p in positions]:
+    if (
+        aggregate.kind is Kind.COUNT
+        or polynomial is None
+        or polynomial in [((Fraction(1), (p,)),) for p in positions]
+    ):
         if aggregate.formula is not None:
             raise _none(aggregate, "what it aggregates is an expression that has not been computed")
 

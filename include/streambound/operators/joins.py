@@ -140,7 +140,7 @@ class Meetings(Operator):
 
 def _orders(first: int, sides: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """The sides to join with a change of one, each with those that are there before it."""
-    bound = (first,)
+    bound: tuple[int, ...] = (first,)
     for number in range(sides):
         if number != first:
             yield bound, number

@@ -7,12 +7,12 @@ came in batches; equal rows leave equal states; ``load`` of what ``dump`` gave g
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
+from streambound.synopsis.flow import Changes
+
 Row: TypeAlias = tuple[Any, ...]
-# Encoded rows with how many of them came (or, negative, were taken back).
-Changes: TypeAlias = Mapping[Row, int]
 
 
 class Operator(ABC):

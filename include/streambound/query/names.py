@@ -302,8 +302,10 @@ class Names:
             return True
         for part in self.sources[at[0]].parts:
             found = part.columns[at[1]].value
-            column = self.inliner.column_of(found) if isinstance(found, exp.Column) else None
-            if column is None or column.nullable:
+            if not isinstance(found, exp.Column):
+                return True
+            column = self.inliner.column_of(found)
+            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
                 return True
         return False
 

@@ -86,7 +86,7 @@ class Aggregate:
             return _DOUBLE
         if self.value is not None:
             return kind(self.value)
-        if self.polynomial is not None and self.polynomial != ((1, self.arguments),):
+        if self.polynomial is not None and self.polynomial != ((Fraction(1), self.arguments),):
             return _of_sum(self.polynomial, kind, kinds)
         return kinds[0]
 

@@ -26,6 +26,8 @@ from streambound.query.values import Type, Value
 from streambound.synopsis.statement import PlannedPart
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
+# Encoded rows with how many of them came (or, negative, were taken back).
+Changes: TypeAlias = Mapping[tuple[Any, ...], int]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streambound.boundedness.ranges import with_ranges
 from streambound.query.model import Query
-from streambound.query.operators import Grouping, Ranking
+from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
 from streambound.synopsis.flow import (
@@ -62,4 +62,5 @@ def _block(statement: Statement, block: Block, planning: Planning) -> Node:
         return node if whole or not block.ring.idempotent else different(node)
     if isinstance(block.then, Ranking):
         return ranked(node, block.then)
+    assert isinstance(block.then, Framing)
     return framed(node, block.then)

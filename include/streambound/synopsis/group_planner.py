@@ -82,12 +82,12 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
             sizes.append(number.times(2 * len(then.aggregates)))
     total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
-    places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
+    at = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
     return Applied(
         Grouped(then, keys, tuple(reads), kinds, alone),
         tuple(inputs),
         outputs,
-        times.among(places),
+        times.among(at),
         True,
         total.number,
         total.formula,

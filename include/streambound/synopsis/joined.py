@@ -135,16 +135,16 @@ def _sides(
     found = []
     for number, node in enumerate(inputs):
         others = [n for n in numbers if n != number]
-        mine = at[number]
-        if mine is None or not all((n, number) in later and at[n] is not None for n in others):
+        own = at[number]
+        if own is None or not all((n, number) in later and at[n] is not None for n in others):
             found.append(Side(columns[number]))
             continue
         ends = [node.times.delay]
         for n in others:
             before, after = inputs[n].times.spans[at[n] or 0]
             ends.append(later[n, number] + before + after + inputs[n].times.delay)
-        before, after = node.times.spans[mine]
-        life = Times({mine: (before, after + max(ends))}, 0, node.times.scales)
+        before, after = node.times.spans[own]
+        life = Times({own: (before, after + max(ends))}, 0, node.times.scales)
         found.append(Side(columns[number], life))
     return found
 

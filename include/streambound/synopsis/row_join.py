@@ -213,7 +213,8 @@ def weight_of(factors: Iterable[Any]) -> Weight:
                 )
             factor = Fraction(factor)
         product *= factor
-    return product if type(product) is int or product.denominator > 1 else product.numerator
+    weight: Weight = product if type(product) is int or product.denominator > 1 else product.numerator
+    return weight
 
 
 # A cell of the table of one stream.

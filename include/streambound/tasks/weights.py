@@ -46,7 +46,7 @@ def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
             exp.cast(c, f"DECIMAL({', '.join(map(str, digits_of(kind.name)))})")
             for c, kind in zip(columns, kinds, strict=True)
         ]
-        product = made[0]
+        product: exp.Expr = made[0]
         for factor in made[1:]:
             product = exp.Mul(this=product, expression=factor)
         return exp.Sum(this=product)
