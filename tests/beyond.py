@@ -231,6 +231,7 @@ class _World:
         whole = r.choice([c for c in body.columns if c.kind == "int"])
         two = r.sample(body.columns, 2)
         both = " AND ".join(f"{c} IS NOT NULL" for c in two)
+        product = " * ".join(f"{alias}.A" for alias in body.aliases) or str(whole)
         made = [
             f"COUNT(*){where}",
             "COUNT(*)",
@@ -243,6 +244,8 @@ class _World:
             f"MAX({whole} {r.choice('+-')} {r.choice(['1', str(r.choice(numbers))])})",
             f"COUNT(DISTINCT {one})",
             f"SUM(DISTINCT {other})",
+            f"{r.choice(['SUM', 'MIN', 'MAX', 'COUNT'])}({product})",
+            _either(f"COUNT_IF({whole} > 1)", f"COUNT(*) FILTER (WHERE {whole} > 1)"),
             _either(
                 f"COUNT(DISTINCT {two[0]}, {two[1]})",
                 f"COUNT(DISTINCT CASE WHEN {both} THEN ({two[0]}, {two[1]}) END)",
@@ -327,15 +330,21 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
     moments = world.moments(body)
     possible = [*body.columns, *moments] if r.random() < 0.3 else list(body.columns)
     keys = [str(key) for key in r.sample(possible, r.choice([0, 1, 1, 2]))]
+    whole = r.choice([str(c) for c in body.columns if c.kind == "int"])
+    if r.random() < 0.15:
+        computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
+        keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
     if r.random() < 0.15:
-        values[-1] = f"SUM({body.columns[1]}) + COUNT(*)"
+        values[-1] = r.choice([f"SUM({whole}) + COUNT(*)", f"COALESCE(MAX({whole}), -1)"])
     names = [f"{part} AS c{number}" for number, part in enumerate([*shown, *values])]
     every = [*keys, *(key for key, _ in further)]
     grouped = f" GROUP BY {', '.join(every)}" if every else ""
-    if len(keys) == 2 and not further and r.random() < 0.2:
-        grouped = f" GROUP BY {r.choice(['ROLLUP', 'CUBE'])} ({', '.join(keys)})"
+    if len(keys) == 2 and not further and r.random() < 0.3:
+        sets = f"GROUPING SETS (({keys[0]}), ({keys[1]}), ())"
+        grouped = r.choice([*(f"{word} ({', '.join(keys)})" for word in ("ROLLUP", "CUBE")), sets])
+        grouped = f" GROUP BY {grouped}"
     return f"SELECT {', '.join(names)} {body.text()}{grouped}{world.having(body)}"
 
 
@@ -396,7 +405,8 @@ def _sessions(world: _World) -> str:
 def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
     """An order by some columns, or by all of them (``whole``): then no rows tie that differ."""
     names = world.r.sample(list(columns), len(columns) if whole else world.r.choice([1, 1, 2]))
-    return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}" for name in names)
+    nulls = ["", "", "", " NULLS FIRST", " NULLS LAST"]
+    return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}{world.r.choice(nulls)}" for name in names)
 
 
 def _ranks(world: _World) -> str:
@@ -407,9 +417,8 @@ def _ranks(world: _World) -> str:
     names = [f"c{n}" for n in range(len(columns))]
     shown = r.sample(names, r.randint(1, len(names)))
     if r.random() < 0.2:
-        return (
-            f"SELECT {inner} {body.text()} ORDER BY {_order(world, names, True)} LIMIT {r.choice([1, 2, 3])}"
-        )
+        some = f"LIMIT {r.choice([1, 2, 3])}{r.choice(['', '', ' OFFSET 1', ' OFFSET 2'])}"
+        return f"SELECT {inner} {body.text()} ORDER BY {_order(world, names, True)} {some}"
     function = r.choice(["ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK"])
     within = f"PARTITION BY {r.choice(columns)} " if r.random() < 0.6 else ""
     order = _order(world, columns, function == "ROW_NUMBER")
@@ -426,11 +435,14 @@ def _frames(world: _World) -> str:
     r, body = world.r, world.body(world.r.choice([1, 1, 2]))
     every = [str(c) for c in body.columns] + world.moments(body)
     shown = r.sample(every, r.randint(1, 2))
-    shown += [_over(world, body, every) for _ in range(r.choice([1, 1, 2]))]
+    # Of equal rows only one function tells which is which: of two it would be open how they go together.
+    shown += [_over(world, body, every, r.random())]
+    if r.random() < 0.4:
+        shown.append(_over(world, body, every, r.choice([0.5, r.uniform(0.65, 1)])))
     return f"SELECT {', '.join(shown)} {body.text()}"
 
 
-def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
+def _over(world: _World, body: _Body, every: Sequence[str], shape: float) -> str:
     r = world.r
     one = r.choice(body.columns)
     whole = r.choice([c for c in body.columns if c.kind == "int"])
@@ -450,7 +462,6 @@ def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
             "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
         ]
     )
-    shape = r.random()
     if shape < 0.3:
         value = r.choice([value, f"FIRST_VALUE({one})", f"LAST_VALUE({one})"])
         return f"{value} OVER ({within} ORDER BY {_order(world, every, True)} {ends})"
@@ -461,7 +472,8 @@ def _over(world: _World, body: _Body, every: Sequence[str]) -> str:
         value = r.choice(["RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"])
         return f"{value} OVER ({within} ORDER BY {_order(world, every, False)})"
     if shape < 0.65:
-        return f"ROW_NUMBER() OVER ({within} ORDER BY {_order(world, every, True)})"
+        value = r.choice(["ROW_NUMBER()", "ROW_NUMBER()", "NTILE(2)", "NTILE(3)"])
+        return f"{value} OVER ({within} ORDER BY {_order(world, every, True)})"
     if shape < 0.75:
         return f"{value} OVER ({within})"
     if shape < 0.85:

@@ -193,10 +193,13 @@ class _Select:
         """An expression in the place of a column; sometimes of the timestamp."""
         text, kind = self.r.choice(EXPRESSIONS.get(column.kind, [("{0}", column.kind)]))
         if column.alias in self.dated and self.r.random() < 0.2:
+            stamp = f"{column.alias}.{TIME}"
             text, kind = (
-                (f"({column.alias}.{TIME} % 3)", "int")
+                (f"({stamp} % 3)", "int")
                 if self.world.time == "int"
-                else (f"SECOND({column.alias}.{TIME})", "int")
+                else self.r.choice(
+                    [(f"SECOND({stamp})", "int"), (f"DATE_TRUNC('MINUTE', {stamp})", "timestamp")]
+                )
             )
         mates = [c for c in self.columns if (c.alias, c.kind) == (column.alias, column.kind)]
         made = text.format(column, self.r.choice(mates))

@@ -56,6 +56,9 @@ NOT_BOUNDED = [
     # Another time than the application's ends nothing.
     "SELECT E.A, T.B FROM E ASOF JOIN T ON E.K = T.K AND E.ets >= T.ts",
     "SELECT COUNT(DISTINCT 1, A) FROM S",
+    # A missing side is different from a value.
+    "SELECT S.A, U.A FROM S JOIN U ON S.K = U.K LEFT JOIN T ON S.ts = T.ts AND U.ts = T.ts"
+    " WHERE T.B IS DISTINCT FROM 5",
 ]
 BOUNDED = [
     "SELECT AVG(ABS(S.A - T.B)) FROM S JOIN T ON S.K = T.K AND T.ts BETWEEN S.ts AND S.ts + INTERVAL 1 HOUR",
@@ -70,9 +73,6 @@ REFUSED = [
     "SELECT A, COUNT(*) FROM E GROUP BY A, session_window(ets, '1 hour')",
     "SELECT S.K FROM S LEFT JOIN (T LEFT JOIN U ON T.A < 3 AND U.A > 5 AND U.A = T.A) ON S.A = T.B",
     "SELECT COUNT(DISTINCT *) FROM S",
-    # A missing side is different from a value.
-    "SELECT S.A, U.A FROM S JOIN U ON S.K = U.K LEFT JOIN T ON S.ts = T.ts AND U.ts = T.ts"
-    " WHERE T.B IS DISTINCT FROM 5",
     "SELECT S.K FROM S WHERE EXISTS (SELECT A FROM T WHERE T.K = S.K GROUP BY A HAVING COUNT(*) > 2)",
 ]
 

@@ -14,6 +14,7 @@ from tests.beyond import Beyond, answer_by_duckdb, comparable, statements_beyond
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import initial, reference
+from streambound.query.catalog import catalog_from_mapping
 from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import defined
 
@@ -49,3 +50,84 @@ def total(case: Beyond) -> Counter[tuple[Any, ...]]:
 @given(statements_beyond())
 def test_the_changes_add_up_to_the_answer_of_duckdb(case: Beyond) -> None:
     assert total(case) == answer_by_duckdb(case), f"{case}\n{case.judge}"
+
+
+TICKS = {"columns": {"K": "int", "A": "int", "ts": "int"}, "timestamp": "ts"}
+CLOCK = {"columns": {"K": "int", "A": "int", "ts": "timestamp"}, "timestamp": "ts"}
+S, T = "S", "T"
+
+
+def event(stream: str, ts: Any, k: int | None, a: int | None) -> dict[str, Any]:
+    return {"stream": stream, "ts": ts, "K": k, "A": a}
+
+
+def answer(
+    sql: str, events: list[dict[str, Any]], stream: dict[str, Any] = TICKS
+) -> dict[tuple[Any, ...], int]:
+    """The answer over all events."""
+    streams = {S: stream, T: stream}
+    line = CorpusLine("q", sql, catalog_from_mapping(streams), tuple(events), streams=streams)
+    found = evaluated(line, "reference")
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for one in [*found.get("initial", []), *found["answers"]]:
+        rows[tuple(one["row"])] += one["count"]
+    return dict(+rows)
+
+
+FIVE = [event(S, 1, 0, 3), event(S, 1, 0, 2), event(S, 2, 0, None), event(S, 2, 1, 2), event(S, 4, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        # Of rows that tie ARG_MIN and FIRST take the least value, ARG_MAX and LAST the greatest.
+        ("SELECT K, MIN_BY(A, ts), MAX_BY(A, ts), FIRST(A), LAST(A) FROM S GROUP BY K", {(0, 2, None, 2, None): 1, (1, 2, 2, 2, 2): 1}),
+        ("SELECT K, COUNT(DISTINCT K, A), ARRAY_AGG(A) FROM S GROUP BY K", {(0, 2, "[2, 3]"): 1, (1, 1, "[2, 2]"): 1}),
+        ("SELECT COUNT(*), SUM(A), AVG(A), VAR_SAMP(A) FROM S WHERE A > 5", {(0, None, None, None): 1}),
+        # A session ends as long after its last row as another would still belong to it.
+        ("SELECT K, session_window(ts, 2).start, session_window(ts, 2).end, COUNT(*) FROM S GROUP BY session_window(ts, 2), K", {(0, 1, 4, 3): 1, (1, 2, 4, 1): 1, (1, 4, 6, 1): 1}),
+        ("SELECT window(ts, 4, 2).start, COUNT(*) FROM S GROUP BY (window(ts, 4, 2))", {(-2, 2): 1, (0, 4): 1, (2, 3): 1, (4, 1): 1}),
+        # Ties of ROW_NUMBER are broken by the row, NULL first.
+        ("SELECT K, A FROM (SELECT K, A, ROW_NUMBER() OVER (PARTITION BY K ORDER BY ts DESC) AS n FROM S) q WHERE n = 1", {(0, None): 1, (1, 2): 1}),
+        ("SELECT A FROM S ORDER BY A NULLS LAST LIMIT 1", {(2,): 1}),
+        ("SELECT A FROM S ORDER BY A DESC NULLS FIRST LIMIT 1", {(None,): 1}),
+        ("SELECT A, ts FROM S ORDER BY ts, A LIMIT 2 OFFSET 1", {(3, 1): 1, (None, 2): 1}),
+        ("SELECT NTILE(2) OVER (ORDER BY ts, A) FROM S", {(1,): 3, (2,): 2}),
+        # Groups of a constant are groups: of no rows there is none.
+        ("SELECT 5, COUNT(*) FROM T GROUP BY 1", {}),
+        ("SELECT A, COUNT(*) OVER (ORDER BY A RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) FROM S", {(None, 1): 1, (2, 1): 3, (3, 4): 1}),
+    ],
+)  # fmt: skip
+def test_what_sql_leaves_open(sql: str, expected: dict[tuple[Any, ...], int]) -> None:
+    assert answer(sql, FIVE) == expected
+
+
+def test_an_as_of_join_takes_all_tuples_of_the_last_time() -> None:
+    events = [event(T, 1, 0, 1), event(T, 3, 0, 5), event(T, 3, 0, 6), event(S, 4, 0, 9), event(S, 4, 1, 8)]
+    sql = "SELECT S.A, T.A FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts"
+    assert answer(sql, events) == {(9, 5): 1, (9, 6): 1, (8, None): 1}
+
+
+def test_null_is_null_to_except_and_intersect() -> None:
+    events = [event(S, 1, None, 1), event(S, 1, 1, 1), event(T, 2, None, 2), event(T, 2, 3, 2)]
+    assert answer("SELECT K FROM S EXCEPT SELECT K FROM T", events) == {(1,): 1}
+    assert answer("SELECT K FROM S INTERSECT SELECT K FROM T", events) == {(None,): 1}
+
+
+def test_a_condition_on_groups_may_name_the_query_around() -> None:
+    events = [event(S, 1, 0, 2), event(S, 1, 0, 7), event(T, 2, 4, 4), event(T, 3, 4, 4)]
+    counts = "SELECT K, COUNT(*) AS n FROM T GROUP BY K"
+    sql = f"SELECT S.A FROM S WHERE EXISTS (SELECT 1 FROM ({counts}) q WHERE q.n = S.A)"
+    assert answer(sql, events) == {(2,): 1}
+
+
+def test_bounds_of_sessions_are_timestamps() -> None:
+    events = [event(S, "2026-01-01 00:00:01", 0, 1), event(S, "2026-01-01 00:00:02", 0, 1)]
+    sql = "SELECT session_window(ts, '5 seconds').end, COUNT(*) FROM S GROUP BY (session_window(ts, '5 seconds'))"
+    assert answer(sql, events, CLOCK) == {("2026-01-01T00:00:07+00:00", 2): 1}
+
+
+def test_a_key_that_a_grouping_set_leaves_out_has_its_type() -> None:
+    events = [event(S, "2026-01-01 00:00:01", 0, 1)]
+    found = answer("SELECT ts, K, COUNT(*) FROM S GROUP BY ROLLUP (K, ts)", events, CLOCK)
+    assert found == {("2026-01-01T00:00:01+00:00", 0, 1): 1, (None, 0, 1): 1, (None, None, 1): 1}

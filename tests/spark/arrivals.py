@@ -20,7 +20,7 @@ from streambound.live.answers import EPOCH
 from streambound.live.start import Start, beginning_of, relations_of
 from streambound.live.step import END, Step
 from streambound.query.catalog import Catalog
-from streambound.query.model import History, Query, Relation
+from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.partitions import Range
 from streambound.query.statement import Statement
 from streambound.spark.live.folders import folder_of
@@ -46,7 +46,7 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
     """Each stream's rows, in their order, cut into micro-batches and files at any places."""
     number = pick(1, most)
     found: Arriving = [[] for _ in range(number)]
-    for name in sorted({o.relation.name for o in case.query.streams}):
+    for name in sorted(r.name for r in case.statement.scanned if r.kind is Kind.STREAM):
         mine, at = [row for row in rows if row["stream"] == name], 0
         files: list[Rows] = [[]]
         places = [at]
@@ -62,7 +62,7 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
 
 
 def relation_of(case: Case, name: str) -> Relation:
-    return next(o.relation for o in case.query.occurrences if o.relation.name == name)
+    return next(relation for relation in case.statement.scanned if relation.name == name)
 
 
 def write(
@@ -86,7 +86,7 @@ class Here:
     def __init__(self, case: Case, catalog: Catalog, folder: Path) -> None:
         job = prepare(draft("q", case.sql, catalog), Range(), {}, growing=True)
         self.beginning = beginning_of(job, Start(""))
-        readings = readings_of([job], folder)
+        readings = readings_of([job], folder, markers=True)
         self.mapped = {
             name: folder_of(r).mapper(readings[name], 256) for name, r in relations_of(job).items()
         }

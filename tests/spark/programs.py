@@ -186,6 +186,82 @@ def within(spark: Any, F: Any) -> Any:
 
 
 @program
+def within_all(spark: Any, F: Any) -> Any:
+    """Whole rows, of which the time is a part."""
+    return clicks(spark, F).where("user < 5").dropDuplicatesWithinWatermark().select("user")
+
+
+@program
+def newest(spark: Any, F: Any) -> Any:
+    """The last three of each page."""
+    from pyspark.sql import Window
+
+    paged = clicks(spark, F).withColumn("page", F.col("user") % 4)
+    order = Window.partitionBy("page").orderBy(F.col("ts").desc())
+    return paged.withColumn("rank", F.row_number().over(order)).where("rank <= 3").select("page", "ts")
+
+
+@program
+def moving(spark: Any, F: Any) -> Any:
+    """Sums over rows, over all rows so far, and over all of a page."""
+    from pyspark.sql import Window
+
+    paged = clicks(spark, F).withColumn("page", F.col("user") % 4)
+    page = Window.partitionBy("page")
+    return paged.select(
+        "ts",
+        F.sum("page").over(page.orderBy("ts").rowsBetween(-3, 0)).alias("few"),
+        F.max("page").over(page.orderBy("ts")).alias("so_far"),
+        F.lag("page", 2).over(page.orderBy("ts")).alias("before"),
+    )
+
+
+@program
+def moving_text(spark: Any, F: Any) -> Any:
+    """A sum over a stretch of time, as text."""
+    over = "sum(user) OVER (PARTITION BY user % 4 ORDER BY ts RANGE BETWEEN INTERVAL 10 MINUTES PRECEDING"
+    return clicks(spark, F).selectExpr("ts", f"{over} AND CURRENT ROW) AS total")
+
+
+@program
+def cubed(spark: Any, F: Any) -> Any:
+    """Counts of every combination of two keys, and which one it is."""
+    paged = clicks(spark, F).withColumn("page", F.col("user") % 4).withColumn("half", F.col("user") % 2)
+    return paged.cube("page", "half").agg(F.count("*").alias("n"), F.grouping_id().alias("of"))
+
+
+@program
+def rolled(spark: Any, F: Any) -> Any:
+    """Counts by window, and of each window by user."""
+    return clicks(spark, F).rollup(F.window("ts", "10 minutes"), "user").count()
+
+
+@program
+def chosen_sets(spark: Any, F: Any) -> Any:
+    """Counts by sets of keys that are chosen, of a view."""
+    clicks(spark, F).createOrReplaceTempView("chosen")
+    return spark.sql(
+        "SELECT user % 4 AS page, COUNT(*) AS n FROM chosen GROUP BY GROUPING SETS ((user % 4), ())"
+    )
+
+
+@program
+def exploded(spark: Any, F: Any) -> Any:
+    """Rows of the parts of a text, joined with another stream."""
+    parts = F.split(F.col("user").cast("string"), "1")
+    made = clicks(spark, F).select("ts", F.explode(parts).alias("part")).where("part <> ''").alias("m")
+    near = F.expr("m.part = CAST(s.viewer AS STRING) AND m.ts BETWEEN s.at AND s.at + INTERVAL 1 HOUR")
+    return made.join(shown(spark, F).alias("s"), near).select("m.part", "s.at")
+
+
+@program
+def exploded_outer(spark: Any, F: Any) -> Any:
+    """Each part once, those of rows without any included."""
+    parts = F.split(F.col("user").cast("string"), "1")
+    return clicks(spark, F).withColumn("part", F.explode_outer(parts)).select("part").distinct()
+
+
+@program
 def function(spark: Any, F: Any) -> Any:
     """A function of Python in a filter."""
     robot = F.udf(lambda user: user % 2 == 0, "boolean")
@@ -255,7 +331,7 @@ def installed(spark: Any, F: Any, checkpoints: str) -> dict[str, Any]:
         told["of the query"] = str(streambound.spark.check(query))
         query.stop()
         told["silent"] = [str(one.message) for one in heard if issubclass(one.category, StateWarning)]
-        query = start(PROGRAMS["within"](spark, F))
+        query = start(PROGRAMS["chance"](spark, F))
         query.stop()
         told["of another mode"] = _refused_mode(spark)
         told["warned"] = [str(one.message) for one in heard if issubclass(one.category, StateWarning)]

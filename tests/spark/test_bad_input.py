@@ -192,7 +192,7 @@ def test_counts_up_to_38_digits_and_never_wrapped(
     walk = walk_of(compact_plan(PAIR), tmp_path)
     for partition, more in (("0", 0), ("1", 1)):
         counts = {"S": (first + more) // 2, "T": (second + more) // 2}
-        made = {alias: dump_counts([[pa.array([count])]]) for alias, count in counts.items()}
+        made = {alias: dump_counts([pa.table({"n": [count]})]) for alias, count in counts.items()}
         walk.take(partition, [Summary("pair", a, a, partition, table=table) for a, table in made.items()])
     answer = walk.finish(0.0)
     if fits:

@@ -31,8 +31,16 @@ pytestmark = pytest.mark.spark
 
 DRAWN, DRAWN_ON_CONNECT = 20, 8
 # What each program is as SQL over the streams that it reads.
-CLICKS = {"columns": {"user": "bigint", "ts": "timestamp"}, "timestamp": "ts"}
-SHOWN = {"columns": {"viewer": "bigint", "at": "timestamp"}, "timestamp": "at"}
+CLICKS = {
+    "columns": {"user": "bigint", "ts": "timestamp"},
+    "timestamp": "ts",
+    "allowed_lateness": "10 minutes",
+}
+SHOWN = {
+    "columns": {"viewer": "bigint", "at": "timestamp"},
+    "timestamp": "at",
+    "allowed_lateness": "90 seconds",
+}
 LOG = {"columns": {"user": "bigint", "os": "string", "ts": "timestamp"}, "timestamp": "ts"}
 STREAMS = {
     "c": CLICKS,
@@ -68,11 +76,29 @@ SQL = {
     "counted": "SELECT window(ts, '10 minutes', '5 minutes') AS w, user, count(*) FROM c"
     " GROUP BY window(ts, '10 minutes', '5 minutes'), user",
     "outer": "SELECT * FROM c LEFT JOIN s ON user = viewer AND ts BETWEEN at AND at + INTERVAL 1 HOUR",
+    "within": "SELECT DISTINCT ON (user, window(ts, '10 minutes')) user, ts FROM c",
+    "within_all": "SELECT DISTINCT user, ts FROM c WHERE user < 5",
+    "newest": "SELECT page, ts FROM (SELECT user % 4 AS page, ts,"
+    " ROW_NUMBER() OVER (PARTITION BY user % 4 ORDER BY ts DESC) AS r FROM c) WHERE r <= 3",
+    "moving": "SELECT ts, SUM(page) OVER (PARTITION BY page ORDER BY ts ROWS 3 PRECEDING) AS few,"
+    " MAX(page) OVER (PARTITION BY page ORDER BY ts) AS so_far,"
+    " LAG(page, 2) OVER (PARTITION BY page ORDER BY ts) AS b FROM (SELECT user % 4 AS page, ts FROM c)",
+    "moving_text": "SELECT ts, SUM(user) OVER (PARTITION BY user % 4 ORDER BY ts"
+    " RANGE BETWEEN INTERVAL 10 MINUTES PRECEDING AND CURRENT ROW) AS total FROM c",
+    "cubed": "SELECT page, half, COUNT(*) AS n, GROUPING_ID() AS g FROM"
+    " (SELECT user % 4 AS page, user % 2 AS half FROM c) GROUP BY CUBE(page, half)",
+    "rolled": "SELECT window(ts, '10 minutes') AS w, user, COUNT(*) AS n FROM c"
+    " GROUP BY ROLLUP(window(ts, '10 minutes'), user)",
+    "chosen_sets": "SELECT user % 4 AS page, COUNT(*) AS n FROM c GROUP BY GROUPING SETS ((user % 4), ())",
+    "exploded": "SELECT m.part, s.at FROM (SELECT ts, part FROM c LATERAL VIEW"
+    " explode(split(CAST(user AS STRING), '1')) AS part WHERE part <> '') m JOIN s"
+    " ON m.part = CAST(s.viewer AS STRING) AND m.ts BETWEEN s.at AND s.at + INTERVAL 1 HOUR",
+    "exploded_outer": "SELECT DISTINCT part FROM c LATERAL VIEW OUTER"
+    " explode(split(CAST(user AS STRING), '1')) AS part",
     "function": "SELECT user, ts FROM c WHERE lambda(user)",
 }
 # What of a program cannot be seen, or is not decided whatever is in the statement.
 REFUSED = {
-    "within": ["dropDuplicatesWithinWatermark is not supported yet"],
     "chance": ["lambda is code, and said to answer another value each time: it is not supported"],
     "state": ["applyInPandasWithState (sessions) is code, which cannot be seen: what it keeps is not known"],
     "mapped": [
@@ -154,7 +180,7 @@ def test_an_unbounded_query_is_refused_before_it_starts(said: dict[str, Any]) ->
     assert found["started"] == "job" and found["silent"] == []
     assert found["of the query"].startswith("bounded    job")
     (warned,) = found["warned"]
-    assert "dropDuplicatesWithinWatermark is not supported yet" in warned
+    assert "lambda is code, and said to answer another value each time" in warned
     assert found["removed"] == []
     assert (
         "on is 'refused'" in found["of another mode"] and "accepted: warn, refuse" in found["of another mode"]

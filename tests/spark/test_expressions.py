@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.expressions import COLUMNS, expressions, rows
 
-from streambound.evaluation.expressions import compiled
+from streambound.operators.expressions import compiled
 from streambound.query.computed import type_of
 from streambound.query.values import NAN, Family, parse_type
 

@@ -39,6 +39,7 @@ from streambound.tasks import segments
 from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.encoding import Encoder, content_of
+from streambound.tasks.relations import dump_relation, kinds_of, relation_of
 from streambound.tasks.segments import Arriving, partitioned, summarised
 
 MIXES = [(), ("int",), ("decimal(3,1)", "date", "int"), ("string", "boolean", "int")]
@@ -208,7 +209,9 @@ def test_dates_by_moment() -> None:
     assert isinstance(plan, Plan)
     found = segment_plan(plan)
     assert found is not None
-    given = {"S": b"[[1,[20454],1]]", "T": b"[[2,[20454],3]]"}
+    rows = {"S": [(1, 20454, 1)], "T": [(2, 20454, 3)]}
+    kinds = {synopsis.alias: kinds_of(plan.query, synopsis) for synopsis in plan.streams}
+    given = {alias: dump_relation(relation_of(own, kinds[alias])) for alias, own in rows.items()}
     steps = list(SegmentEvaluation(found).steps("0", given))
     assert [(step.moment, step.take()) for step in steps] == [(2, {(20454,): 3})]
 

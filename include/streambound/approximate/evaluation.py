@@ -7,9 +7,9 @@ the least worth leave until k are left (see ``kernels.online``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +23,14 @@ from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
 from streambound.query.statement import Statement
-from streambound.synopsis.serial import compact_text, plain
+from streambound.synopsis.serial import row_text
 from streambound.synopsis.state import accepts
 
 # Of a time condition that is missing.
 NO_LAG = 1 << 61
 
 
-@dataclass(frozen=True)
-class Tuple:
+class Tuple(NamedTuple):
     """A tuple that counts: stream (0 left, 1 right), moment, carried columns, and its past in the cache."""
 
     side: int
@@ -104,7 +103,7 @@ class MemoryPass:
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_json_text)]
+            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_nulls_last)]
         return found
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -145,21 +144,22 @@ class MemoryPass:
         return tuple([values[at] for at in self._key[row.side]])
 
     def _sample(self, arriving: list[Tuple]) -> None:
-        keys = [self.key(row) for row in arriving]
+        keys = list(map(self.key, arriving))
         texts = {key: key_text(key) for key in set(keys)}
-        pairs = ((row, texts[key]) for row, key in zip(arriving, keys, strict=True))
-        for moment, group in groupby(pairs, key=lambda pair: pair[0].moment):
-            self.sample.take(
-                moment, [self._arrival(row, key) for row, key in group if self.sample.sampled(key)]
-            )
+        # A key that is not sampled now never is again.
+        sampled = {key for key, text in texts.items() if self.sample.sampled(text)}
+        chosen = ((row, texts[key]) for row, key in zip(arriving, keys, strict=True) if key in sampled)
+        for moment, group in groupby(chosen, key=lambda pair: pair[0].moment):
+            self.sample.take(moment, [self._arrival(row, text) for row, text in group])
 
     def _arrival(self, row: Tuple, key: str) -> Arrival:
         return Arrival(row.side, key, {a: row.values[at] for a, at in self._carried[row.side].items()})
 
     def play(self, rows: list[Tuple]) -> tuple[Played, Arrivals]:
         """Run the policy over tuples, of which the first are those that are cached."""
-        given = self.arrivals(rows)
-        expected = self._expected(list(dict.fromkeys(map(self.key, rows))))
+        keys = list(map(self.key, rows))
+        given = self._given(rows, keys)
+        expected = self._expected(list(dict.fromkeys(keys)))
         worth = POLICIES[self.plan.choice.policy].worth
         played = play(given, worth, self.plan.size, expected, self.steps)
         self.centres = expected.centre.tolist()
@@ -168,15 +168,18 @@ class MemoryPass:
 
     def arrivals(self, rows: list[Tuple]) -> Arrivals:
         """Tuples as arrays; keys are numbered as they first occur."""
+        return self._given(rows, list(map(self.key, rows)))
+
+    def _given(self, rows: list[Tuple], keys: list[tuple[Any, ...]]) -> Arrivals:
         join, codes = self.plan.join, dict[tuple[Any, ...], int]()
-        keys = [codes.setdefault(self.key(row), len(codes)) for row in rows]
+        numbers = [codes.setdefault(key, len(codes)) for key in keys]
         side = np.array([row.side for row in rows], np.int64)
         time = np.array([row.moment for row in rows], np.int64)
         most = np.array([NO_LAG if last is None else last for _, last in join.lags], np.int64)
         last = most[side]
         return Arrivals(
             side,
-            np.array(keys, np.int64),
+            np.array(numbers, np.int64),
             time,
             np.where(last == NO_LAG, FOR_EVER, time + last),
             np.array([row.born for row in rows], np.int64),
@@ -221,18 +224,22 @@ class MemoryPass:
 
     def _keep(self, rows: list[Tuple], given: Arrivals, played: Played) -> None:
         self.cached = [
-            Tuple(r.side, r.moment, r.values, int(given.born[at]), int(given.used[at]), int(given.uses[at]))
-            for at, r in ((at, rows[at]) for at in played.cached.tolist())
+            Tuple(row.side, row.moment, row.values, born, used, uses)
+            for row, born, used, uses in zip(
+                map(rows.__getitem__, played.cached.tolist()),
+                *(past[played.cached].tolist() for past in (given.born, given.used, given.uses)),
+                strict=True,
+            )
         ]
 
 
 def key_text(key: Iterable[Any]) -> str:
     """A key as canonical text: equal keys of either stream have equal texts, whatever their types."""
-    return _json_text(map(_exact_number, key))
+    return row_text(map(_exact_number, key))
 
 
-def _json_text(values: Iterable[Any]) -> str:
-    return compact_text([plain(value) for value in values])
+def _nulls_last(values: Iterable[Any]) -> list[Any]:
+    return [(value is None, value) for value in values]
 
 
 def _exact_number(value: Any) -> Any:
@@ -268,4 +275,4 @@ def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
 
 def by_time(rows: Iterable[Tuple]) -> list[Tuple]:
     """Tuples in order of time; of one moment the left stream's first, else as they come."""
-    return sorted(rows, key=lambda row: (row.moment, row.side))
+    return sorted(rows, key=attrgetter("moment", "side"))

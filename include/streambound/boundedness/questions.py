@@ -16,7 +16,7 @@ from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import Formula, all_of
-from streambound.query.model import Attribute, Query
+from streambound.query.model import Attribute, Op, Query
 from streambound.query.ring import BOOLEANS, GROUPS_SEEN, Ring
 from streambound.query.statement import Block, Guard, Selection, Statement
 
@@ -130,7 +130,7 @@ def by_top(selections: Iterable[Selection]) -> tuple[tuple[Selection, frozenset[
     found = []
     for selection in selections:
         parts = [query for case in cases(joined(selection)) for query in case.parts]
-        streams = [tops(query) for query in parts]
+        streams = [tops(_without_versions(query, selection)) for query in parts]
         if len(set(streams)) <= 1:
             found.append((selection, streams[0] if streams else frozenset()))
         elif selection.guards:
@@ -141,6 +141,19 @@ def by_top(selections: Iterable[Selection]) -> tuple[tuple[Selection, frozenset[
                 for query, top in zip(parts, streams, strict=True)
             )
     return tuple(found)
+
+
+def _without_versions(query: Query, selection: Selection) -> Query:
+    """A conjunction without what as-of joins look up: a row has its version at once, and waits for none."""
+    past = {join.alias for join in selection.as_of if join.op in (Op.GE, Op.GT)}
+    if not past:
+        return query
+    kept = tuple(o for o in query.occurrences if o.alias not in past)
+    where = tuple(a for a in query.where if past.isdisjoint(x.occurrence for x in a.attributes))
+    select = tuple(
+        o for o in query.select if not (isinstance(o.term, Attribute) and o.term.occurrence in past)
+    )
+    return replace(query, occurrences=kept, where=where, select=select)
 
 
 def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[int]) -> bool:

@@ -305,9 +305,10 @@ class _Place:
             return ALWAYS if formula.null is (term.value is None) else NOWHERE
         if term.value is None:
             return NOWHERE
-        values = formula.values if isinstance(formula, Membership) else (formula.constant,)
+        listed = formula.values if isinstance(formula, Membership) else (formula.constant,)
         op = Op.EQ if isinstance(formula, Membership) else formula.op
-        return ALWAYS if any(_HOLDS[op](term.value, value.value) for value in values) else NOWHERE
+        values = (constant.value for constant in listed if constant.value is not None)
+        return ALWAYS if any(_HOLDS[op](term.value, value) for value in values) else NOWHERE
 
 
 def _compared(attribute: Attribute, op: Op, constant: Constant, at: Join) -> Formula:

@@ -242,12 +242,12 @@ def _all_decided(
     threads = ThreadPoolExecutor(processes)
     try:
         whole = most >= len(listed)
-        for one, found in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
+        for one, several in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
             # Which ones are the first that are not bounded is known only now.
-            again = not whole and most > 0 and any(each.open for each in found)
-            for each in answered(one, True) if again else found:
-                most -= each.open
-                yield each
+            again = not whole and most > 0 and any(found.open for found in several)
+            for found in answered(one, True) if again else several:
+                most -= found.open
+                yield found
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for each in examiners:
@@ -289,8 +289,8 @@ def decided(
         for name in answer["queries"]:
             yield from decided(replace(one, query=name), form, options, examiner, suggest)
         return
-    found = _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
-    yield replace(found, suggested=suggest)
+    judged = _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
+    yield replace(judged, suggested=suggest)
 
 
 def _judged(one: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # The engines that evaluate partitions, keep checkpoints and write answers; the others print them.
 EXECUTORS = ("spark", "local")
 ENGINES = (*EXECUTORS, "onepass", "reference")
+MODES = ("changes", "final")
 
 
 def add_parser(commands: Any) -> None:
@@ -37,6 +38,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--input", type=Path, metavar="DIR", help="folder of the streams' histories")
     parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the answers")
     parser.add_argument("--engine", choices=ENGINES, default="spark")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="changes",
+        help="changes: answers are taken back; final: a row once, when nothing takes it back",
+    )
     parser.add_argument(
         "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
     )
@@ -58,6 +65,7 @@ def add_parser(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     live.refuse_options(options)
     relations.refuse_options(options)
+    _refuse_mode(options)
     if options.corpus is not None:
         given = {
             "QUERY": options.query is not None,
@@ -75,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
             "--relations": options.relations is not None,
         }
         refuse_ignored(given, "queries, streams and events are in its lines, and answers are printed")
-        return _run_corpus(options.corpus, options.engine)
+        return _run_corpus(options.corpus, options.engine, options.mode)
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
     from streambound.cli.queries import one
@@ -107,6 +115,13 @@ def _refuse_recompute(options: argparse.Namespace) -> None:
         )
 
 
+def _refuse_mode(options: argparse.Namespace) -> None:
+    if options.mode != "changes" and (options.engine != "reference" or options.live or options.relations):
+        raise UnsupportedError(
+            f"--mode {options.mode} is told by the definition alone", fix="give --engine reference as well"
+        )
+
+
 def _refuse_memory(options: argparse.Namespace) -> None:
     if options.policy is not None and options.memory is None:
         raise QueryError("--policy says how a memory is kept", fix="give --memory K as well")
@@ -118,22 +133,24 @@ def _refuse_memory(options: argparse.Namespace) -> None:
         raise QueryError(f"--memory is not for --engine {options.engine}", accepted=accepted)
 
 
-def _run_corpus(path: Path, engine: str) -> int:
+def _run_corpus(path: Path, engine: str, mode: str) -> int:
     from streambound.query.corpus import queries_of, read_corpus
 
     lines = chain.from_iterable(map(queries_of, read_corpus(path)))
     codes = [0]
-    for found, code in _corpus_answers(lines, engine):
+    for found, code in _corpus_answers(lines, engine, mode):
         print(json.dumps(found, ensure_ascii=False), flush=True)
         codes.append(code)
     return max(codes)
 
 
-def _corpus_answers(lines: Iterable[CorpusLine], engine: str) -> Iterable[tuple[dict[str, Any], int]]:
+def _corpus_answers(
+    lines: Iterable[CorpusLine], engine: str, mode: str
+) -> Iterable[tuple[dict[str, Any], int]]:
     if engine not in EXECUTORS:
         from streambound.evaluation.corpus import run_line
 
-        yield from (run_line(line, engine) for line in lines)
+        yield from (run_line(line, engine, mode) for line in lines)
         return
     from streambound.history.corpus import run_corpus
 
@@ -210,20 +227,20 @@ def _tell(message: str) -> None:
 
 def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.compiler import parsed
-    from streambound.evaluation.corpus import document
+    from streambound.evaluation.corpus import defined_document, document
     from streambound.evaluation.flow import statement_pass
     from streambound.evaluation.history import history_batches, static_history
     from streambound.evaluation.output import write_document
-    from streambound.evaluation.reference import reference
 
     _use_input(options.input)
     statement = parsed(query.sql, catalog, query.name, query.dialect, query.query).statement
-    if statement.unevaluated is not None:
-        raise UnsupportedError(statement.unevaluated, subject=query.name)
+    by_definition = options.engine == "reference"
+    if (why := statement.undefined if by_definition else statement.unevaluated) is not None:
+        raise UnsupportedError(why, subject=query.name)
     batches = history_batches(statement, options.first, options.last, _tell)
     static = static_history(statement)
-    if options.engine == "reference":
-        found = document(query.name, reference(statement, batches, static), lambda: None)
+    if by_definition:
+        found = defined_document(statement, batches, static, options.mode)
     else:
         evaluation = statement_pass(statement, static)
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)

@@ -139,7 +139,10 @@ def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
     upper, lower = closure.upper(attribute), closure.lower(attribute)
     if upper is None or lower is None:
         return False
-    return space.step(attribute) is not None or upper == lower or space.enumerated(attribute)
+    if space.step(attribute) is not None or upper == lower or space.enumerated(attribute):
+        return True
+    equal = (other for other in space.query.mentioned if other != attribute and space.enumerated(other))
+    return any(closure.equates(attribute, other) for other in equal)
 
 
 def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = None) -> System:

@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 from streambound.errors import DataError, StreamboundError, meant
-from streambound.evaluation.events import Answer, answers, batches, encode_static
+from streambound.evaluation.events import Answer, Batch, Encoded, answers, batches, encode_static
 from streambound.evaluation.finality import finals
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.query.corpus import CorpusLine
 from streambound.query.parse import defined, statement
+from streambound.query.statement import Statement
 
 
 def run_line(line: CorpusLine, engine: str, mode: str = "changes") -> tuple[dict[str, Any], int]:
@@ -44,15 +45,12 @@ def evaluated(line: CorpusLine, engine: str, mode: str = "changes") -> dict[str,
     read = defined if engine == "reference" else statement
     query = read(line.sql, line.catalog, line.id, line.dialect, line.query)
     # A text may declare relations beside those of the catalog.
-    declared = (relation.name for relation in query.sources)
+    declared = (relation.name for relation in query.scanned)
     _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
-    if engine == "reference" and mode == "final":
-        return document(line.id, finals(query, arriving, static), lambda: None)
     if engine == "reference":
-        found = document(line.id, reference(query, arriving, static), lambda: None)
-        return with_initial(found, initial(query, static))
+        return defined_document(query, arriving, static, mode)
     evaluation = statement_pass(query, static)
     found = document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
     return with_initial(found, answers(query, None, evaluation.initial))
@@ -69,6 +67,16 @@ def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> No
                 accepted=", ".join(names),
                 fix=meant(name, known),
             )
+
+
+def defined_document(
+    query: Statement, arriving: Iterable[Batch], static: Mapping[str, list[Encoded]], mode: str
+) -> dict[str, Any]:
+    """The JSON object of a query's answers by the definition, in mode ``changes`` or ``final``."""
+    if mode == "final":
+        return document(query.name, finals(query, arriving, static), lambda: None)
+    found = document(query.name, reference(query, arriving, static), lambda: None)
+    return with_initial(found, initial(query, static))
 
 
 def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any]:

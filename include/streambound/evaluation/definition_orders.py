@@ -1,7 +1,8 @@
 """Ranks and frames of the definition: each row is looked at in the order of its partition.
 
 NULL comes first where the order ascends, and last where it descends, as in Spark. Rows that tie are in the
-order of their values (``row_key``), so that each has a place of its own.
+order of their values (``row_key``), so that each has a place of its own; of equal rows the first to one
+function is the first to all.
 """
 
 from __future__ import annotations
@@ -30,10 +31,15 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     for part in partitions(rows, then.partition):
         ordered = in_order(part, then.order)
         ranks = [rank_of(then.function, ordered, then.order, place) for place in range(len(ordered))]
-        kept += [pair for pair in zip(ordered, ranks, strict=True) if HOLDS[then.op](pair[1], then.limit)]
+        kept += [pair for pair in zip(ordered, ranks, strict=True) if is_kept(then, pair[1])]
     pairs = [(row.values, (rank,)) for row, rank in kept]
     for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
         yield Row(values, row.moment)
+
+
+def is_kept(then: Ranking, rank: int) -> bool:
+    """Whether rows of a rank are among the answers."""
+    return rank > then.above and bool(HOLDS[then.op](rank, then.limit))
 
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
@@ -139,7 +145,7 @@ def _frame(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]
     if frame.rows:
         start = 0 if frame.before is None else max(0, place - frame.before)
         end = last if frame.after is None else min(last, place + frame.after)
-        return ordered[start : end + 1]
+        return ordered[start : max(start, end + 1)]
     start, end = _range(over, ordered, place, types)
     return ordered[start : end + 1]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
-from streambound.evaluation.expressions import compiled, complete
+from streambound.operators.expressions import compiled, complete
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import Shown
 from streambound.query.values import NULL, Type

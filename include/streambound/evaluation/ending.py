@@ -14,7 +14,6 @@ from streambound.query.model import Atom, Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.planner import needs_time
 from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
@@ -111,28 +110,25 @@ class EndingPass:
         """An occurrence of which a tuple counts."""
         return next((alias for alias in self.seen if any(True for _ in self._counting(alias, batch))), None)
 
-    def joined(self, rows: Sequence[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
-        """Rows of one partition as ``batches``, to be taken in if answers are asked for at its end alone.
+    def counts(self, stream: str, values: Sequence[Any]) -> bool:
+        """Whether a tuple counts, from the columns that are held."""
+        row = dict(zip(self.columns[stream], values, strict=True))
+        return any(self._passes(alias, row) for alias in self._aliases[stream])
 
-        Those after the end of the streams are one batch where what goes on asks for no order.
+    def reach(self, stream: str, moment: int, partition: str | None) -> None:
+        """Step to a moment after the streams have ended, of which a tuple counts that is taken in elsewhere.
+
+        Raises:
+            DataError: it is not later than those of the partitions before.
         """
-        if needs_time(self.plan.later):
-            yield from self.batches(rows, partition)
-            return
-        yield from self.batches((row for row in rows if row[1] <= self.plan.last), partition)
-        tuples: dict[str, list[Encoded]] = {}
-        first, last = None, None
-        for stream, moment, values, count in rows:
-            if moment > self.plan.last:
-                row = dict(zip(self._columns[stream], decoded(values), strict=True))
-                if any(self._passes(alias, row) for alias in self._aliases[stream]):
-                    tuples.setdefault(stream, []).extend([row] * count)
-                    first = min(first or (moment, stream), (moment, stream))
-                    last = moment if last is None else max(last, moment)
-        if first is not None and last is not None:
-            (alias, *_) = self._aliases[first[1]]
-            self._follow(alias, Batch(first[0], {}, first[0], partition))
-            yield Batch(last, tuples, last, partition)
+        self._follow(self._aliases[stream][0], Batch(moment, {}, moment, partition))
+        self.now = moment
+        if self.later is None:
+            self._end()
+
+    def settle(self) -> None:
+        """Count what was taken in elsewhere."""
+        self.peak_units = max(self.peak_units, self.units)
 
     @cached_property
     def _aliases(self) -> dict[str, list[str]]:
@@ -221,16 +217,16 @@ class EndingPass:
         return made
 
     @cached_property
-    def _columns(self) -> dict[str, tuple[str, ...]]:
+    def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns that are held, by stream."""
         names = {s.alias: self.query.occurrence(s.alias).relation.name for s in self.plan.streams}
         return {names[s.alias]: tuple(a.column for a in s.carried) for s in self.plan.streams}
 
     def batches(self, rows: Iterable[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
-        """Batches in order of time, from (stream, moment, values as JSON holds them, multiplicity)."""
+        """Batches in order of time, from (stream, moment, encoded values, multiplicity)."""
         found: dict[int, dict[str, list[Encoded]]] = {}
         for stream, moment, values, count in rows:
-            row = dict(zip(self._columns[stream], decoded(values), strict=True))
+            row = dict(zip(self.columns[stream], values, strict=True))
             found.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
         for moment in sorted(found):
             yield Batch(moment, found[moment], moment, partition)
@@ -246,14 +242,15 @@ class EndingPass:
         found: Counter[bytes] = Counter()
         for batch in self.held:
             for stream, rows in batch.tuples.items():
-                values = ([plain(row[name]) for name in self._columns[stream]] for row in rows)
+                values = ([plain(row[name]) for name in self.columns[stream]] for row in rows)
                 found.update(canonical([stream, batch.moment, row]) for row in values)
         return [[*json.loads(body), count] for body, count in sorted(found.items())]
 
     def load(self, document: Any) -> None:
         """Take up a state, from what its bytes hold as JSON."""
         if "held" in document:
-            for batch in self.batches(document["held"]):
+            rows = ((stream, at, decoded(values), n) for stream, at, values, n in document["held"])
+            for batch in self.batches(rows):
                 self.hold(batch)
             self.answered = {tuple(map(value_of, row)) for row in document["answered"]}
         else:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
-from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, fault
+from streambound.operators.expressions import complete
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
 from streambound.query.values import Value, shown
@@ -51,7 +51,7 @@ class Answer:
 def timed(query: Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
     return any(
-        relation.timestamp is not None for relation in query.sources if relation.kind is not Kind.STATIC
+        relation.timestamp is not None for relation in query.scanned if relation.kind is not Kind.STATIC
     )
 
 
@@ -62,7 +62,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         DataError: no stream named, no time, a value outside its type, a promise of the catalog
             that is broken, time going back.
     """
-    relations = {relation.name: relation for relation in query.sources}
+    relations = {relation.name: relation for relation in query.scanned}
     by_time = timed(query)
     marker: Any = None
     written: Any = None
@@ -108,7 +108,7 @@ def in_time(query: Statement, events: Iterable[Mapping[str, Any]]) -> list[Mappi
     """Events of a query's streams in time order, ties in the order given; as given where there is no time."""
     if not timed(query):
         return list(events)
-    relations = {relation.name: relation for relation in query.sources}
+    relations = {relation.name: relation for relation in query.scanned}
     dated = [(_moment(relations[event["stream"]], event, i), i, event) for i, event in enumerate(events)]
     return [event for _, _, event in sorted(dated, key=lambda item: item[:2])]
 
@@ -185,7 +185,7 @@ def encode_static(
         DataError: a relation without rows given, or a value that does not fit.
     """
     found: dict[str, list[Encoded]] = {}
-    for relation in (one for one in query.sources if one.kind is Kind.STATIC):
+    for relation in (one for one in query.scanned if one.kind is Kind.STATIC):
         if relation.name not in rows:
             raise DataError(f"no rows of the static relation {relation.name} are given", subject=query.name)
         found[relation.name] = [

@@ -31,8 +31,8 @@ from streambound.evaluation.definition import (
     tuples,
 )
 from streambound.evaluation.definition_groups import groups, groups_of
-from streambound.evaluation.definition_orders import framed, in_order, partitions, rank_of, ranked
-from streambound.evaluation.definition_rows import HOLDS, Row
+from streambound.evaluation.definition_orders import framed, in_order, is_kept, partitions, rank_of, ranked
+from streambound.evaluation.definition_rows import Row
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of
@@ -65,7 +65,7 @@ def finals(
     query: Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The rows that are settled at each marker and were not before."""
-    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.sources}
+    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.scanned}
     seen.update({name: list(rows) for name, rows in static.items()})
     told: Counter[tuple[Any, ...]] = Counter()
     for batch in batches:
@@ -79,7 +79,7 @@ def finals(
 
 def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
     """The rows of the answer, each with whether it is settled."""
-    if any(one.name == CLOCK.name for one in query.sources):
+    if any(one.name == CLOCK.name for one in query.scanned):
         # Time alone takes rows back.
         return [(row, False) for block in query.blocks for row in done(block, _rows(block, seen))]
     return [pair for block in query.blocks for pair in _block(block, seen, now)]
@@ -453,7 +453,7 @@ def _ranks(
     settled = []
     for place, row in enumerate(ordered):
         rank = rank_of(then.function, ordered, then.order, place)
-        if HOLDS[then.op](rank, then.limit):
+        if is_kept(then, rank):
             # A rank only grows.
             grows = then.op in (Op.GT, Op.GE) or (then.op is Op.NE and rank > then.limit)
             before = first is not None and _closed(block, limits, now, (first, row.values[first]))

@@ -14,10 +14,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import static_values
-from streambound.evaluation.operators.making import operator_of
-from streambound.evaluation.operators.operator import Changes, Operator, Row
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
+from streambound.operators.making import operator_of
+from streambound.operators.operator import Changes, Operator, Row
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import Applied, Leaf, Node, units_of
 from streambound.synopsis.flow_planner import flow

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
-from streambound.evaluation.expressions import complete
 from streambound.evaluation.promises import Counts, outside_day
+from streambound.operators.expressions import complete
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Kind, Relation
 from streambound.query.partitions import (

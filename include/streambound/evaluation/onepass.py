@@ -119,6 +119,10 @@ class OnePass:
         arriving = {s.alias: self.arriving(s, batch) for s in self.plan.streams}
         if self.plan.timed:
             return self.take(batch.moment, arriving, batch.partition)
+        return self.join(arriving)
+
+    def join(self, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+        """Take in the tuples of a batch, by occurrence, where the plan does not step through time."""
         if self.plan.stateless:
             return self._joined(frozenset(arriving), Matches(*arriving.values()), self.plan.answers[0])
         summary = self.state.fresh()

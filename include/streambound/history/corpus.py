@@ -67,7 +67,7 @@ def _placed(relation: Relation, folder: Path) -> Relation:
 
 
 def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any]:
-    relations = {r.name: r for r in query.sources if r.kind is not Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is not Kind.STATIC}
     markers = []
     for number, batch in enumerate(batches(query, line.events)):
         markers.append(batch.marker)
@@ -81,7 +81,7 @@ def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any
 
 
 def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
-    relations = {r.name: r for r in query.sources if r.kind is Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is Kind.STATIC}
     for name, rows in encode_static(query, line.static).items():
         _write(relations[name], rows, folder / name)
 

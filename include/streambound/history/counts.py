@@ -45,9 +45,9 @@ class _Dictionary:
         self.values: Sequence[Any] = ()
         self._ranks: Codes = np.zeros(0, np.int64)
 
-    def numbered(self, column: pa.Array) -> Codes:
+    def numbered(self, column: pa.ChunkedArray) -> Codes:
         """The codes of a column in the form in which result sets return it."""
-        found = pc.dictionary_encode(column, null_encoding="encode")
+        found = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         codes = self.encoded(map(ordered.encoded, found.dictionary.to_pylist()))
         numbers: Codes = codes[found.indices.to_numpy(zero_copy_only=False)]
         return numbers
@@ -166,12 +166,9 @@ class CountEvaluation(ByEngine[OnePass]):
     def _read(self, table: _Counts, given: Mapping[str, bytes]) -> _Counts:
         if table.alias not in given:
             return table.with_parts(())
-        cells = load_counts(table.alias, given[table.alias])
+        cells = (cell.columns for cell in load_counts(table.alias, given[table.alias]))
         return table.with_parts(
-            [
-                (list(map(self.values.numbered, keys)), counts.to_numpy(zero_copy_only=False))
-                for *keys, counts in cells
-            ]
+            [(list(map(self.values.numbered, keys)), counts.to_numpy()) for *keys, counts in cells]
         )
 
     def _places(self, table: _Counts) -> dict[Slot, list[int | None]]:

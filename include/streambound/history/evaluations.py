@@ -20,7 +20,7 @@ from streambound.evaluation.statement import summed
 from streambound.history import states
 from streambound.history.matches import ArrayJoin
 from streambound.synopsis.plan import Plan, Streams
-from streambound.synopsis.row_join import Row, RowJoin
+from streambound.synopsis.row_join import Match, Row, RowJoin
 from streambound.synopsis.serial import table_of
 from streambound.synopsis.state import Table
 from streambound.tasks.relations import arrivals, counted_rows
@@ -191,26 +191,62 @@ class FedEvaluation(PlanEvaluation):
     """The evaluation of a plan some of whose streams are rows of sub-queries; it does not step through time.
 
     ``fed`` are those that came since the last step.
+
+    Args:
+        moments: the others come by their timestamps.
     """
 
     fed = NOTHING_COMES
+
+    def __init__(self, plan: Plan, static: Static, order: Order, moments: bool) -> None:
+        super().__init__(plan, static, order, totalled=False)
+        self.moments = moments
+
+    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+        """The one step of a partition, or a step for each moment."""
+        if not (self.moments and given):
+            yield Step(None, partial(self._fed, given))
+            return
+        for moment, arriving in arrivals(self.plan, given):
+            yield Step(moment, partial(self._arrived, arriving))
+
+    def _came(self) -> dict[str, list[Match]]:
+        batch, self.fed = self.fed, NOTHING_COMES
+        return {s.alias: self.engine.arriving(s, batch) for s in self.plan.streams}
+
+    def _arrived(self, arriving: Mapping[str, list[Match]]) -> Mapping[Row, int]:
+        return self.engine.join({alias: arriving[alias] + rows for alias, rows in self._came().items()})
+
+    def _fed(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+        came = self._came()
+        if self.plan.stateless:
+            return self.engine.join(came)
+        summary = self._summary(given)
+        for alias, rows in came.items():
+            for match in rows:
+                summary[frozenset((alias,))].add(match.values, match.weight)
+        return self.engine.advance(summary)
+
+
+class MomentEvaluation(PlanEvaluation):
+    """The evaluation of a plan that does not step through time, in a statement that does."""
 
     def __init__(self, plan: Plan, static: Static, order: Order) -> None:
         super().__init__(plan, static, order, totalled=False)
 
     def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
-        """The one step of a partition."""
-        yield Step(None, partial(self._fed, given))
+        """A step for each moment of which a tuple counts."""
+        for moment, arriving in arrivals(self.plan, given):
+            yield Step(moment, partial(self.engine.join, arriving))
 
-    def _fed(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        batch, self.fed = self.fed, NOTHING_COMES
-        if self.plan.stateless:
-            return self.engine.step(batch)
-        summary = self._summary(given)
-        for synopsis in self.plan.streams:
-            for match in self.engine.arriving(synopsis, batch):
-                summary[frozenset((synopsis.alias,))].add(match.values, match.weight)
-        return self.engine.advance(summary)
+    def dump(self) -> bytes:
+        """The state as where partitions are evaluated: see ``FilterEvaluation``."""
+        return b"{}" if self.plan.stateless else super().dump()
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Take up a state."""
+        if not self.plan.stateless:
+            super().load(data, peak_units)
 
 
 class FilterEvaluation:

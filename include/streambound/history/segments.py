@@ -6,7 +6,7 @@ follows from tables whose size does not depend on the partition's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -29,10 +29,9 @@ from streambound.synopsis.segments import (
 )
 from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import HeldRow, held_rows, hold
-from streambound.tasks import ordered
 from streambound.tasks.cogroup import COGROUP
-from streambound.tasks.encoding import Encoder, Share
-from streambound.tasks.relations import rows_of
+from streambound.tasks.encoding import Encoder, Share, moments_of
+from streambound.tasks.relations import kinds_of, load_relation, relation_of
 from streambound.tasks.segments import EXACT, Completed, completed, summarised
 
 
@@ -137,8 +136,9 @@ class SegmentEvaluation(PlanEvaluation):
             DataError: a tuple is not later than all of the partitions before.
         """
         marked = with_moments(self.segments)
-        rows = {s.alias: rows_of(given[s.alias]) if s.alias in given else [] for s in self.plan.streams}
-        shares = {alias: _share(marked, alias, tuples) for alias, tuples in rows.items()}
+        shares = {s.alias: Encoder(marked, s.alias).nothing for s in self.plan.streams}
+        for alias in shares.keys() & given.keys():
+            shares[alias] = _weighted(marked, alias, load_relation(given[alias]).columns)
         segment, apart = completed(self.segments, shares)
         if segment.first is None or segment.until is None:
             return
@@ -215,24 +215,22 @@ def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
 
 def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
     """The tuples of an occurrence as codes."""
-    coder, relation = Encoder(plan, alias), plan.plan.query.occurrence(alias).relation
     if not tuples:
-        return coder.nothing
-    *columns, moments, counts = zip(*tuples, strict=True)
-    times = np.array(counts, np.int64)
-    kinds = [relation.column(attribute.column).type for attribute in coder.carried]
-    arrays = [
-        _outward(ordered.array_of(kind, column, ordered.arrow_type(kind)))
-        for kind, column in zip(kinds, columns, strict=True)
-    ]
-    each = pa.array(np.repeat(np.arange(len(tuples)), times))
-    stamps = np.repeat(np.array(moments, np.int64), times) + plan.delays[alias]
-    return coder.share(stamps, [array.take(each) for array in arrays])
+        return Encoder(plan, alias).nothing
+    kinds = kinds_of(plan.plan.query, next(s for s in plan.plan.streams if s.alias == alias))
+    moved = [(moment, *values, count) for *values, moment, count in tuples]
+    return _weighted(plan, alias, relation_of(moved, kinds).columns)
 
 
-def _outward(array: pa.Array) -> pa.Array:
-    """A column as tasks number it: days are whole numbers."""
-    return array.cast(pa.int32()) if pa.types.is_date(array.type) else array
+def _weighted(plan: SegmentPlan, alias: str, columns: Sequence[pa.ChunkedArray]) -> Share:
+    """The tuples of a relation as codes, each as often as there are of it."""
+    moments, *carried, counts = (column.combine_chunks() for column in columns)
+    times = counts.to_numpy()
+    if not len(times):
+        return Encoder(plan, alias).nothing
+    each = pa.array(np.repeat(np.arange(len(times)), times))
+    stamps = np.repeat(moments_of(moments), times) + plan.delays[alias]
+    return Encoder(plan, alias).share(stamps, [column.take(each) for column in carried])
 
 
 def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,7 @@ from streambound.history.evaluations import (
     Evaluation,
     FedEvaluation,
     FilterEvaluation,
+    MomentEvaluation,
     PartEvaluation,
     PlanEvaluation,
     Step,
@@ -53,8 +54,10 @@ def history_evaluation(
     return statement_evaluation(plan, static)
 
 
-def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation:
+def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation | TreeEvaluation:
     """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
+    if plan.node is not None:
+        return TreeEvaluation(plan, static, partial(StatementEvaluation, moments=plan.in_time))
     cogroup = cogroup_of(plan)
     if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
         # Nothing tells the moment at which a match is complete, or virtual time does not.
@@ -70,14 +73,18 @@ def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     return StatementEvaluation(plan, static)
 
 
-def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> PartEvaluation:
+def _evaluation(
+    part: PartPlan, static: Static, order: Order, alone: bool, moments: bool = False
+) -> PartEvaluation:
     plan = part.plan
     if isinstance(plan, MemoryPlan):
         return MemoryEvaluation(plan, order)
     if isinstance(plan, EndingPlan):
         return EndingEvaluation(plan, static, order)
     if part.fed:
-        return FedEvaluation(plan, static, order)
+        return FedEvaluation(plan, static, order, moments)
+    if moments and not plan.timed and all(r.timestamp is not None for r in part.shares.values()):
+        return MomentEvaluation(plan, static, order)
     if plan.stateless and not alone:
         return FilterEvaluation(plan)
     if counts_only(plan):
@@ -86,15 +93,20 @@ def _evaluation(part: PartPlan, static: Static, order: Order, alone: bool) -> Pa
 
 
 class StatementEvaluation:
-    """The parts of a statement; its final answer is the sum of the partitions' answers."""
+    """The parts of a statement; its final answer is the sum of the partitions' answers.
+
+    Args:
+        moments: all tuples come by their timestamps.
+    """
 
     total: states.Total | None = None
     initial = NOTHING
 
-    def __init__(self, plan: StatementPlan, static: Static) -> None:
+    def __init__(self, plan: StatementPlan, static: Static, moments: bool = False) -> None:
         self.order = order = Order()
         self.parts = {part.label: part for part in plan.parts}
-        self.evaluations = {p.label: _evaluation(p, static, order, alone=False) for p in plan.parts}
+        made = (_evaluation(p, static, order, False, moments) for p in plan.parts)
+        self.evaluations = dict(zip(self.parts, made, strict=True))
         self.peak_units = 0
 
     @property

@@ -16,8 +16,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
-from streambound.evaluation.flow import Tree, fed_batch
-from streambound.evaluation.operators.operator import Changes
+from streambound.evaluation.flow import Changes, Tree, fed_batch
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of

@@ -35,7 +35,7 @@ from streambound.tasks.edges import (
     require_near,
 )
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.relations import rows_of
+from streambound.tasks.relations import load_relation, ordered_form
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import (
     EARLIER,
@@ -147,7 +147,7 @@ class WindowEvaluation:
             DataError: a tuple is not later than all of the partitions before, or too far from zero.
         """
         new = {
-            name: _table(rows_of(given[name]) if name in given else [], state.part, alias)
+            name: _arrived(given[name], state.part, alias) if name in given else _table([], state.part, alias)
             for state in self.parts.values()
             for alias, name in state.part.tables.items()
         }
@@ -326,6 +326,16 @@ def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
 def _encoded(column: pa.ChunkedArray) -> list[object]:
     days = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
     return [ordered.encoded(value) for value in days.to_pylist()]
+
+
+def _arrived(data: bytes, part: WindowPart, alias: str) -> pa.Table:
+    """The tuples of a relation in ordered form."""
+    moments, *columns, counts = load_relation(data).columns
+    named = {a.column: column for a, column in zip(part.synopses[alias].carried, columns, strict=True)}
+    named[part.stamp(alias)] = moments
+    schema, relation = part.schema(alias), part.plan.query.occurrence(alias).relation
+    arrays = [ordered_form(named[name], relation.column(name).type) for name in schema.names]
+    return pa.Table.from_arrays([*arrays, counts], schema=schema.append(pa.field(WEIGHT, pa.int64())))
 
 
 def _table(rows: list[HeldRow], part: WindowPart, alias: str) -> pa.Table:

@@ -15,12 +15,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from streambound.evaluation.flow import Tree
 from streambound.history.states import segment, tables_of
-from streambound.synopsis.serial import compact_text
+from streambound.synopsis.serial import canonical, compact_text
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.
 KEY, HELD, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
+NODE = "node"
 
 
 def entries_of(state: bytes, labels: Sequence[str] = ()) -> Entries:
@@ -53,6 +55,56 @@ def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
     if (whole := entries.get(compact_text([WHOLE]))) is not None:
         return whole.encode()
     return compact_text(_document(entries)).encode()
+
+
+def tree_entries(tree: Tree[Any], state: bytes) -> Entries:
+    """The state of a tree as entries: of a leaf those of its parts, of an operation one for each row that it names
+    (see ``Operator.rows``) and one for all else."""
+    return dict(_of_node(tree, json.loads(state), "0"))
+
+
+def _of_node(tree: Tree[Any], document: Any, path: str) -> Iterator[tuple[str, str]]:
+    own, *below = document
+    if tree.leaf is not None:
+        for label, part in own.items():
+            for name, held in entries_of(canonical(part)).items():
+                yield compact_text([NODE, path, label, name]), held
+    elif tree.operator is not None:
+        for name in tree.operator.rows:
+            for key, *rest in own.pop(name):
+                yield compact_text([NODE, path, name, compact_text(key)]), compact_text(rest)
+        yield compact_text([NODE, path]), compact_text(own)
+    for number, (one, part) in enumerate(zip(tree.below, below, strict=True)):
+        yield from _of_node(one, part, f"{path}.{number}")
+
+
+def tree_state(tree: Tree[Any], entries: Mapping[str, str]) -> bytes:
+    """The state of a tree whose entries these are."""
+    nodes: dict[str, dict[str, Entries]] = {}
+    wholes: dict[str, Any] = {}
+    for name, held in entries.items():
+        _, path, *rest = json.loads(name)
+        if rest:
+            nodes.setdefault(path, {}).setdefault(rest[0], {})[rest[1]] = held
+        else:
+            wholes[path] = json.loads(held)
+    return canonical(_node_of(tree, nodes, wholes, "0"))
+
+
+def _node_of(
+    tree: Tree[Any], nodes: Mapping[str, Mapping[str, Entries]], wholes: Mapping[str, Any], path: str
+) -> Any:
+    own: Any = None
+    named = nodes.get(path, {})
+    if tree.leaf is not None:
+        own = {label: json.loads(state_of(found)) for label, found in named.items()}
+    elif tree.operator is not None:
+        own = wholes[path]
+        for name in tree.operator.rows:
+            rows = named.get(name, {})
+            own[name] = [[json.loads(key), *json.loads(rows[key])] for key in sorted(rows)]
+    below = (_node_of(one, nodes, wholes, f"{path}.{number}") for number, one in enumerate(tree.below))
+    return [own, *below]
 
 
 def _keys(table_name: str, ages: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

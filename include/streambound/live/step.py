@@ -9,23 +9,29 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
 from streambound.history.statement import live_evaluation
-from streambound.live.entries import Entries, entries_of, state_of
+from streambound.history.tree import TreeEvaluation
+from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
+from streambound.query.values import Type
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
+from streambound.tasks.relations import kinds_of, load_relation
+from streambound.tasks.statements import COUNT, MOMENT
 
 ABOUT = "about"
 # The occurrence of the row by which a file says that the input is at its end.
@@ -90,8 +96,13 @@ class Beginning:
     @property
     def timed(self) -> frozenset[str]:
         """The occurrences in parts that step through time: their tuples wait."""
+        return self.plan.waiting
+
+    @property
+    def kinds(self) -> Mapping[str, Sequence[Type]]:
+        """The types of the relation of each of these occurrences."""
         parts = (part for part in self.plan.parts if part.plan.timed)
-        return frozenset(share for part in parts for share in part.shares)
+        return {p.label + s.alias: kinds_of(p.plan.query, s) for p in parts for s in p.plan.streams}
 
     @property
     def lateness(self) -> Mapping[str, int]:
@@ -125,14 +136,17 @@ class Step:
         self.evaluation = live_evaluation(beginning.plan, beginning.static)
         labels = [part.label for part in beginning.plan.parts]
         self.labels = labels if len(labels) > 1 else []
+        # What is the answer before anything comes is told with the first that comes.
+        began = ABOUT in entries or beginning.state is not None
+        self.initial: Mapping[Row, int] = {} if began else self.evaluation.initial
         self.told = _told(
             entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
         )
         waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
-        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness)
+        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness, beginning.kinds)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
-            self.evaluation.load(state_of(kept, self.labels), self.told.peak_units)
+            self.evaluation.load(self._state(kept), self.told.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
             self.told = replace(self.told, reached=self.evaluation.latest)
@@ -150,6 +164,7 @@ class Step:
         timed = self.beginning.timed
         waits = [a for a in ordered if a.alias in timed]
         found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
+        found = [(None, self.initial), *found] if self.initial else found
         found += self._timed(waits, ended=any(a.stream == END for a in ordered))
         self.told = replace(
             self.told,
@@ -171,19 +186,20 @@ class Step:
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
             for step in self.evaluation.steps(file, {share.alias: share.table for share in shares}):
                 found.update(step.take())
-        return [(None, found)] if found else []
+        new = {row: count for row, count in found.items() if count}
+        return [(None, new)] if new else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:
         late: dict[tuple[str, str], int] = {}
         for arrival in arrivals:
-            rows, dropped = self._in_time(arrival, json.loads(arrival.table))
+            tuples, dropped = self._in_time(arrival, load_relation(arrival.table))
             # A row is one, however many occurrences of its stream there are.
             share = (arrival.stream, arrival.file)
             late[share] = max(dropped, late.get(share, 0))
             self.waiting.show(arrival.stream, arrival.latest)
             relation = self.beginning.plan.shares[arrival.alias]
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.
-            moment = self.waiting.put(arrival.alias, rows, relation.max_rows_per_timestamp)
+            moment = self.waiting.put(arrival.alias, tuples, relation.max_rows_per_timestamp)
             if moment is not None:
                 raise too_many(relation, relation.rates[0], moment).about(arrival.file)
         self.told = replace(self.told, late=self.told.late + sum(late.values()))
@@ -194,20 +210,20 @@ class Step:
         self.told = replace(self.told, markers=self.told.markers + len(moments), reached=moments[-1])
         return [(moment, rows) for moment, rows in found if rows]
 
-    def _in_time(self, arrival: Arrival, rows: list[Any]) -> tuple[list[Any], int]:
-        """The rows of timestamps that have not been evaluated, and how many others were dropped.
+    def _in_time(self, arrival: Arrival, tuples: pa.Table) -> tuple[pa.Table, int]:
+        """Those of timestamps that have not been evaluated, and how many others were dropped.
 
         Raises:
             DataError: there are others, and they are not to be dropped.
         """
-        reached = self.told.reached
-        if reached is None or not rows or (first := min(moment for moment, _, _ in rows)) > reached:
-            return rows, 0
+        reached, moments = self.told.reached, tuples.column(MOMENT)
+        if reached is None or not len(tuples) or (first := int(pc.min(moments).as_py())) > reached:
+            return tuples, 0
         relation = self.beginning.plan.shares[arrival.alias]
         if relation.live is None or relation.live.late != DROP:
             raise self._late(arrival, relation, first, reached)
-        late = sum(count for moment, _, count in rows if moment <= reached)
-        return [row for row in rows if row[0] > reached], late
+        late = tuples.filter(pc.less_equal(moments, reached))
+        return tuples.filter(pc.greater(moments, reached)), sum(late.column(COUNT).to_pylist())
 
     def _late(self, arrival: Arrival, relation: Relation, first: int, reached: int) -> DataError:
         kind = relation.column(str(relation.timestamp)).type
@@ -234,8 +250,19 @@ class Step:
         return {
             ABOUT: about,
             **dict(self.waiting.entries()),
-            **entries_of(self.evaluation.dump(), self.labels),
+            **self._kept(),
         }
+
+    def _kept(self) -> Entries:
+        state = self.evaluation.dump()
+        if isinstance(self.evaluation, TreeEvaluation):
+            return tree_entries(self.evaluation.tree, state)
+        return entries_of(state, self.labels)
+
+    def _state(self, entries: Entries) -> bytes:
+        if isinstance(self.evaluation, TreeEvaluation):
+            return tree_state(self.evaluation.tree, entries)
+        return state_of(entries, self.labels)
 
 
 def _told(about: str | None, streams: Iterable[str]) -> Told:

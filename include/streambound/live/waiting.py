@@ -9,14 +9,19 @@ counts, tuples that no answer needs included.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from streambound.synopsis.serial import canonical, compact_text
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-# Carried columns with their multiplicity; equal ones are put together when they are counted or given away.
-Rows = list[tuple[list[Any], int]]
+from streambound.query.values import Type
+from streambound.synopsis.serial import compact_text, decoded, plain
+from streambound.tasks.columns import encoded_values
+from streambound.tasks.relations import dump_relation, in_order, relation_of, rows_of
+from streambound.tasks.statements import COUNT, MOMENT
+
 # What the names of its entries begin with.
 PREFIX = '["waiting",'
 
@@ -25,13 +30,14 @@ PREFIX = '["waiting",'
 class Waiting:
     """The tuples of incomplete timestamps, and the latest timestamp that each stream has shown.
 
-    ``rows`` is by (timestamp, occurrence); ``latest`` has every stream that is read, None as long as it has
-    shown nothing; ``lateness`` is how far behind its latest timestamp a stream may still be (0 if not given).
+    ``tuples`` are relations (see ``tasks.relations``) by occurrence, in no order and equal tuples maybe more
+    than once; ``latest`` has every stream that is read, None as long as it has shown nothing; ``lateness`` is
+    how far behind its latest timestamp a stream may still be (0 if not given).
     """
 
     latest: dict[str, int | None]
     lateness: Mapping[str, int] = field(default_factory=dict)
-    rows: dict[tuple[int, str], Rows] = field(default_factory=dict)
+    tuples: dict[str, pa.Table] = field(default_factory=dict)
 
     def show(self, stream: str, latest: int | None) -> None:
         """Say which timestamp a file of a stream reaches; None of an empty file."""
@@ -39,18 +45,21 @@ class Waiting:
         if latest is not None and (before is None or latest > before):
             self.latest[stream] = latest
 
-    def put(self, alias: str, rows: Iterable[list[Any]], most: int | None = None) -> int | None:
-        """Take in what counts of a file: rows (timestamp, columns, multiplicity) of an occurrence.
+    def put(self, alias: str, arriving: pa.Table, most: int | None = None) -> int | None:
+        """Take in what counts of a file: the relation of an occurrence.
 
-        Returns a timestamp of which there are now more than ``most`` rows; None if there is none.
+        Returns the first timestamp of which there are now more than ``most`` rows; None if there is none.
         """
-        crowded = None
-        for moment, columns, count in rows:
-            held = self.rows.setdefault((moment, alias), [])
-            held.append((columns, count))
-            if crowded is None and most is not None and _more(held, most):
-                crowded = moment
-        return crowded
+        if alias in self.tuples:
+            # One file may hold a column more widely than another.
+            both = [self.tuples[alias], arriving]
+            arriving = pa.concat_tables(both, promote_options="permissive")
+        self.tuples[alias] = arriving
+        if most is None:
+            return None
+        sizes = arriving.group_by(MOMENT).aggregate([(COUNT, "sum")])
+        crowded = sizes.filter(pc.greater(sizes.column(f"{COUNT}_sum"), most))
+        return min(encoded_values(crowded.column(MOMENT)), default=None)
 
     def complete(self, ended: bool) -> tuple[list[int], dict[str, bytes]]:
         """Take out the complete timestamps; returns them in order, and what counts of each occurrence."""
@@ -61,49 +70,47 @@ class Waiting:
         ]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
-        done = sorted(key for key in self.rows if ended or (until is not None and key[0] < until))
-        found: dict[str, list[Any]] = {}
-        for moment, alias in done:
-            rows = _merged(self.rows.pop((moment, alias)))
-            found.setdefault(alias, []).extend([moment, columns, count] for columns, count in rows)
-        moments = list(dict.fromkeys(moment for moment, _ in done))
-        return moments, {alias: canonical(rows) for alias, rows in found.items()}
+        moments, found = set[int](), dict[str, bytes]()
+        for alias, table in self.tuples.items():
+            done = np.full(len(table), ended)
+            if until is not None:
+                done |= table.column(MOMENT).to_numpy() < until
+            if done.any():
+                chosen = table.filter(pa.array(done))
+                moments.update(encoded_values(chosen.column(MOMENT).unique()))
+                found[alias] = dump_relation(merged(chosen))
+            self.tuples[alias] = table.filter(pa.array(~done)).combine_chunks()
+        return sorted(moments), found
 
     @property
     def count(self) -> int:
         """Different tuples that wait."""
-        return sum(len(_merged(rows)) for rows in self.rows.values())
+        return sum(len(merged(table)) for table in self.tuples.values())
 
     def entries(self) -> Iterator[tuple[str, str]]:
         """An entry for each tuple that waits."""
-        for (moment, alias), rows in self.rows.items():
-            for columns, count in _merged(rows):
-                yield compact_text(["waiting", moment, alias, columns]), str(count)
+        for alias, table in self.tuples.items():
+            for moment, *values, count in rows_of(merged(table)):
+                yield compact_text(["waiting", moment, alias, list(map(plain, values))]), str(count)
 
 
-def _merged(rows: Rows) -> Rows:
-    """The same rows, each once, in an order that does not depend on theirs."""
-    if len(rows) == 1:
-        return rows
-    found: dict[str, tuple[list[Any], int]] = {}
-    for columns, count in rows:
-        # Python's own text is made several times faster than JSON's.
-        text = repr(columns)
-        found[text] = columns, count + (found[text][1] if text in found else 0)
-    return [found[text] for text in sorted(found)]
-
-
-def _more(rows: Rows, most: int) -> bool:
-    """Whether there are more than so many tuples, of which most often there is one alone."""
-    return (rows[0][1] if len(rows) == 1 else sum(count for _, count in rows)) > most
+def merged(table: pa.Table) -> pa.Table:
+    """The same tuples, equal ones once, in an order that does not depend on theirs."""
+    names = table.column_names
+    found = table.group_by(names[:-1], use_threads=False).aggregate([(COUNT, "sum")])
+    return in_order(found.rename_columns(names))
 
 
 def waiting_of(
-    latest: Mapping[str, int | None], entries: Mapping[str, str], lateness: Mapping[str, int]
+    latest: Mapping[str, int | None],
+    entries: Mapping[str, str],
+    lateness: Mapping[str, int],
+    kinds: Mapping[str, Sequence[Type]],
 ) -> Waiting:
-    """What waits, from its entries."""
-    found = Waiting(dict(latest), lateness)
+    """What waits, from its entries; ``kinds`` are the types of each occurrence's relation."""
+    rows: dict[str, list[tuple[object, ...]]] = {}
     for name, count in entries.items():
         _, moment, alias, columns = json.loads(name)
-        found.put(alias, [[moment, columns, int(count)]])
-    return found
+        rows.setdefault(alias, []).append((moment, *decoded(columns), int(count)))
+    tuples = {alias: relation_of(own, kinds[alias]) for alias, own in rows.items()}
+    return Waiting(dict(latest), lateness, tuples)

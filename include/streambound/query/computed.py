@@ -511,7 +511,7 @@ def _typed_literal(text: str, kind: Type) -> _Typed | None:
         return None
     if kind == DATE:
         return _Typed(_cast(exp.Literal.string(str(kind.decode(value))), "DATE"), DATE)
-    return _Typed(_moment(_number(value)), TIMESTAMP)
+    return _Typed(_moment(_number(int(value or 0))), TIMESTAMP)
 
 
 def _same(parts: list[_Typed]) -> list[_Typed] | None:
@@ -594,8 +594,8 @@ def _case(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     if same is None:
         return None
     made = exp.case()
-    for condition, value in zip(conditions, same[:-1], strict=True):
-        made = made.when(condition, value.node.copy())
+    for test, value in zip(conditions, same[:-1], strict=True):
+        made = made.when(test, value.node.copy())
     return _Typed(exp.Paren(this=made.else_(same[-1].node.copy())), same[0].type)
 
 

@@ -600,5 +600,6 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    last = max((v for v in values if v.value is not None), key=lambda v: v.value)
-    return all_of([member, _with_promise(Filter(subject, Op.LE, last, place), scope)])
+    last = max(known)  # type: ignore[type-var]
+    latest = next(value for value in values if value.value == last)
+    return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])

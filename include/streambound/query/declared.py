@@ -27,7 +27,7 @@ from streambound.query.type_names import canonical, nested
 from streambound.query.values import Family
 
 # The pseudo-columns that every stream of a processor has.
-STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time"}
+STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
 # Connectors and formats by which rows are changed and deleted, not only added.
 _CHANGING = ("upsert", "cdc", "debezium", "canal", "maxwell", "ogg")
 _UNITS = (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000))

@@ -6,7 +6,7 @@ the rows (``parts.Done``): names of outputs and of aggregates stand in the expre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -295,6 +295,9 @@ class _Group:
                 self._sessions = [*self._sessions, Window("SESSION", None, gap, key)]
             elif not isinstance(key, exp.Literal):
                 self._keys[names.canonical(key)] = self._asked.spread(key)
+        if shown and not self._keys and not self._sessions:
+            # Groups of a constant: of no rows there is none.
+            self._asked.output(exp.Literal.number(1))
 
     def done(self) -> tuple[list[exp.Expr], Done]:
         """The outputs, keys first, and what is done."""
@@ -529,11 +532,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     partition = [*(node.args.get("partition_by") or []), *(spec.args.get("partition_by") or [])]
     if spec is node:
         partition = list(node.args.get("partition_by") or [])
-    ordering = node.args.get("order") or spec.args.get("order")
-    order = [
-        (asked.output(one.this), bool(one.args.get("desc")))
-        for one in (ordering.expressions if ordering else [])
-    ]
+    clause = node.args.get("order") or spec.args.get("order")
+    order = ordering([(one, one.this) for one in (clause.expressions if clause else [])], asked)
     keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
     inner = node.this
     passes_over = False
@@ -574,14 +574,31 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     )
 
 
+def ordering(given: Sequence[tuple[exp.Expr, exp.Expr]], asked: Asked) -> tuple[tuple[int, bool], ...]:
+    """The positions that rows are ordered by, of ORDER BY and what its parts mean.
+
+    NULL is first where the order ascends; where it is to be at the other end, that it is NULL comes before.
+    """
+    made = []
+    for one, node in given:
+        descends, first = bool(one.args.get("desc")), one.args.get("nulls_first")
+        if first is not None and bool(first) is descends and asked.names.nullable(node):
+            made.append((asked.output(exp.Is(this=node.copy(), expression=exp.Null())), bool(first)))
+        made.append((asked.output(node), descends))
+    return tuple(made)
+
+
 def _offset(inner: exp.Expr) -> exp.Expr | None:
     found: exp.Expr | None = inner.args.get("offset")
     return found or (inner.expressions[1] if len(inner.expressions) > 1 else None)
 
 
 def _rows_away(inner: exp.Expr, name: str) -> int:
-    """How many rows away LAG and LEAD look; of which row NTH_VALUE is."""
+    """How many rows away LAG and LEAD look; of which row NTH_VALUE is; how many parts NTILE makes."""
     found = _offset(inner)
+    if name == "NTILE":
+        given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)
+        return (length(given[0]) if given else None) or 1
     rows = None if found is None or name not in ("LAG", "LEAD", "NTH_VALUE") else length(found)
     return 1 if rows is None else rows
 

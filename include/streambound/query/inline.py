@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant, together
 from streambound.query import blockers
+from streambound.query.aggregates import is_aggregate
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
@@ -31,7 +32,16 @@ from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.fed import fed_relation
-from streambound.query.grouped import Asked, framing, grouping, having_of, on_keys, ranked, values_in
+from streambound.query.grouped import (
+    Asked,
+    framing,
+    grouping,
+    having_of,
+    on_keys,
+    ordering,
+    ranked,
+    values_in,
+)
 from streambound.query.model import Column, Kind, Op, Relation
 from streambound.query.names import Names, Substitution
 from streambound.query.nested import is_path
@@ -120,6 +130,8 @@ def _correlated(condition: exp.Expr) -> bool:
     return any(
         stands_for(column, "output") is None and stands_for(column, "value") is None for column in columns
     )
+
+
 def with_matches(select: exp.Select) -> exp.Select:
     """A SELECT with MATCH_RECOGNIZE as one over a sub-query with a window function, where it is decided."""
     match, from_ = select.args.get("match"), select.args.get("from_")
@@ -298,6 +310,9 @@ class Inliner:
             return False
         awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
         if self._language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
+            return False
+        calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
+        if any(is_aggregate(call) or called_window(call) is not None for call in calls):
             return False
         conditions = list(conditions_of(tree))
         if any(is_clock(node) for condition in conditions for node in condition.walk()):
@@ -1076,7 +1091,7 @@ class Inliner:
         self, node: exp.Expr, names: Names, asked: Asked, items: list[tuple[str, str, exp.Expr]]
     ) -> tuple[tuple[int, bool], ...]:
         clause = node.args.get("order")
-        made = []
+        made: list[tuple[exp.Expr, exp.Expr]] = []
         for one in () if clause is None else clause.expressions:
             of = one.this
             if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
@@ -1084,8 +1099,8 @@ class Inliner:
             of = self._aliased(of, names, items)
             while isinstance(of, exp.Paren):
                 of = of.this
-            made.append((asked.output(of), bool(one.args.get("desc"))))
-        return tuple(made)
+            made.append((one, of))
+        return ordering(made, asked)
 
     def _limited(
         self, rows: tuple[Rows, ...], node: exp.Expr, names: Names | None = None
@@ -1107,7 +1122,8 @@ class Inliner:
         if offset is not None and not (isinstance(first, exp.Literal) and first.name.isdigit()):
             self._missing.append(blockers.blocker("OFFSET with an expression", offset, self._sql))
             return ()
-        most = int(count.name) + (0 if first is None else int(first.name))
+        above = 0 if first is None else int(first.name)
+        most = int(count.name) + above
         single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
         if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
             items = names.items(node)
@@ -1118,7 +1134,7 @@ class Inliner:
             keys = tuple(
                 n for key in limit.expressions for n in asked.spread(self._aliased(key, names, items))
             )
-            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, ()), shown)
+            done = Done(Ranking("ROW_NUMBER", keys, order, Op.LE, most, (), above=above), shown)
             return (Rows(False, self._parts(names, asked.outputs, where), done),)
         if limit.expressions:
             self._missing.append(blockers.blocker("LIMIT ... BY of groups", limit, self._sql))
@@ -1129,6 +1145,8 @@ class Inliner:
         items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
         asked = Asked(around)
         shown = tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
+        if names is not None and isinstance(node, exp.Select):
+            node = self._by_number(node, names)
         try:
             order = self._order(node, around, asked, items)
         except QueryError:
@@ -1136,8 +1154,21 @@ class Inliner:
                 blockers.blocker("ORDER BY of what is not shown, with LIMIT", node.args["order"], self._sql)
             )
             return ()
-        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, ()), shown)
+        done = Done(Ranking("ROW_NUMBER", (), order, Op.LE, most, (), above=above), shown)
         return (Rows(False, self._parts(around, asked.outputs, []), done),)
+
+    def _by_number(self, select: exp.Select, names: Names) -> exp.Select:
+        """A SELECT whose ORDER BY has numbers for what it shows: names of FROM mean nothing of its rows."""
+        clause = select.args.get("order")
+        if clause is None:
+            return select
+        shown = [names.canonical(item) for _, _, item in names.items(select)]
+        made = select.copy()
+        for one in made.args["order"].expressions:
+            key = names.canonical(one.this) if one.this.find(exp.Column) else ""
+            if key in shown:
+                one.set("this", exp.Literal.number(shown.index(key) + 1))
+        return made
 
     def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
         """DISTINCT of groups, ranks and the like."""

@@ -259,6 +259,8 @@ class Names:
                 at = None if name is None else self._column(source, self.inliner.key(name))
                 if at is None and name is not None:
                     at = self._shows(source, table, name)
+                if at is None and name is not None and self.inliner.language.name in STAMPS:
+                    at = self._kept(number)
                 if at is not None:
                     return column_of(f"#{number}", str(at))
         raise QueryError(
@@ -291,6 +293,20 @@ class Names:
         owners = (table for table in part.tables if table.args["alias"].name == found.table)
         return any(self.inliner.relation_of(table).timestamp == found.name for table in owners)
 
+    def nullable(self, node: exp.Expr) -> bool:
+        """Whether an expression may be NULL; of a column its relation tells."""
+        if self.is_stamp(node):
+            return False
+        at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
+        if at is None or any(side.startswith(("LEFT", "RIGHT", "FULL", "ASOF")) for side in self.sides):
+            return True
+        for part in self.sources[at[0]].parts:
+            found = part.columns[at[1]].value
+            column = self.inliner.column_of(found) if isinstance(found, exp.Column) else None
+            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
+                return True
+        return False
+
     def _shows(self, source: Source, table: exp.Table, name: str) -> int | None:
         """Which column of a source is the timestamp of its stream, under another name."""
         wanted = (table.args["alias"].name, name)
@@ -299,6 +315,27 @@ class Names:
             if isinstance(found, exp.Column) and (found.table, found.name) == wanted:
                 return number
         return None
+
+    def _kept(self, number: int) -> int | None:
+        """A column for the time of a sub-query's rows, which they keep where each stream has one."""
+        source = self.sources[number]
+        if any(rows.done is not None or rows.distinct for rows in source.blocks):
+            return None
+        stamps = [self.time_of(part.tables[:1]) for part in source.parts]
+        widths = {len(part.columns) for part in source.parts}
+        if any(stamp is None for stamp in stamps) or len(widths) != 1:
+            return None
+        blocks = tuple(
+            replace(rows, parts=tuple(replace(p, columns=(*p.columns, self._stamped(p))) for p in rows.parts))
+            for rows in source.blocks
+        )
+        self.sources[number] = replace(source, blocks=blocks)
+        return widths.pop()
+
+    def _stamped(self, part: Part) -> Item:
+        found = self.time_of(part.tables[:1])
+        assert found is not None
+        return Item("", "#time", found)
 
     def time_of(self, tables: Sequence[exp.Table]) -> exp.Expr | None:
         """The application timestamp of the first table that has one."""

@@ -174,7 +174,8 @@ class Ranking:
     """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
-    none where any rows will do. ``ranked`` says that the rank itself is shown.
+    none where any rows will do. ``ranked`` says that the rank itself is shown. Ranks up to ``above`` are left
+    out: OFFSET.
     """
 
     function: str
@@ -184,6 +185,7 @@ class Ranking:
     limit: int
     shown: tuple[Shown, ...]
     ranked: bool = False
+    above: int = 0
 
     @property
     def ranks(self) -> tuple[tuple[int, int | None], ...]:
@@ -197,7 +199,7 @@ class Ranking:
             Op.GE: ((n, None),),
             Op.GT: ((n + 1, None),),
         }
-        found = ((max(low, 1), high) for low, high in ranges[self.op])
+        found = ((max(low, 1 + self.above), high) for low, high in ranges[self.op])
         return tuple((low, high) for low, high in found if high is None or low <= high)
 
     @property

@@ -6,6 +6,8 @@ that time, without it for ever. What its conditions are is not asked: it is take
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot import expressions as exp
 from sqlglot.tokenizer_core import Token
 
@@ -90,7 +92,7 @@ def _names(tokens: list[Token]) -> list[exp.Identifier]:
 
 def _measured(tokens: list[Token]) -> list[exp.Identifier]:
     """The names that measures are given."""
-    pairs = zip(tokens, tokens[1:], strict=False)
+    pairs = pairwise(tokens)
     return [exp.to_identifier(after.text, quoted=True) for word, after in pairs if word.text.upper() == "AS"]
 
 

@@ -172,23 +172,11 @@ class Statement:
         return tuple(o for selection in self.selections for o in selection.occurrences)
 
     @property
-    def sources(self) -> tuple[Relation, ...]:
+    def scanned(self) -> tuple[Relation, ...]:
         """The relations of the catalog that it reads, each once, those of its sub-queries among them.
 
-        A relation has all columns that are computed somewhere.
+        A relation has all columns that are computed from its own, wherever they are read.
         """
-        found: dict[str, Relation] = {}
-        for relation in (o.relation for o in self.occurrences):
-            for one in (relation,) if relation.fed is None else relation.fed.sources:
-                known = found.setdefault(one.name, one)
-                columns = {column.name: column for column in (*one.columns, *known.columns)}
-                if len(columns) > len(known.columns):
-                    found[one.name] = replace(known, columns=tuple(columns.values()))
-        return tuple(found.values())
-
-    @property
-    def scanned(self) -> tuple[Relation, ...]:
-        """The same with all columns that are computed from theirs, wherever they are read."""
         found: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences):
             for one in (relation,) if relation.fed is None else relation.fed.scanned:

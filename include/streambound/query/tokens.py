@@ -39,6 +39,7 @@ def tokens(sql: str, language: Language = SPARK) -> list[Token]:
         found = language.dialect.tokenize(sql)
     except TokenError as error:
         raise _endless(sql, error) from None
+    _name_windows(found)
     if language is not SPARK:
         for token in found:
             if token.token_type is TokenType.STRING and sql[token.end] == '"':
@@ -56,6 +57,17 @@ def tokens(sql: str, language: Language = SPARK) -> list[Token]:
         else:
             joined.append(token)
     return joined
+
+
+def _name_windows(found: list[Token]) -> None:
+    """The word WINDOW as a name where no clause of that name begins: Arroyo's windows are called so."""
+    for number, token in enumerate(found):
+        if token.token_type is not TokenType.WINDOW:
+            continue
+        after = [following.text.upper() for following in found[number + 1 : number + 3]]
+        clause = after[:1] in (["TUMBLING"], ["HOPPING"], ["SESSION"]) or after[1:] == ["AS"]
+        if not clause and after[:1] != ["("]:
+            token.token_type = TokenType.VAR
 
 
 def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:

@@ -237,6 +237,8 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     if isinstance(operator, Framing):
         function = operator.functions[number]
         aggregate = function.aggregate
+        if function.name in ("PERCENT_RANK", "CUME_DIST"):
+            return DOUBLE
         if function.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE") or aggregate is None:
             return INTEGER
     else:

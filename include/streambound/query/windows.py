@@ -225,14 +225,15 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
 
 
 def edge_of(node: exp.Expr) -> str:
-    """Whether a bucket is the ``start`` or the ``end`` of an interval in which the moment lies; else empty."""
+    """Whether a bucket is the ``start`` or ``end`` of a window in which the moment lies, or the ``floor`` of a
+    calendar's interval, which may be shorter than another; else empty."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Anonymous) and str(node.this).upper() in (START, END):
         return "end" if str(node.this).upper() == END else "start"
     rounds = (exp.TimestampTrunc, exp.DateTrunc, exp.TsOrDsToDate, exp.Date)
     to_day = isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE
-    return "start" if isinstance(node, rounds) or to_day else ""
+    return "floor" if isinstance(node, rounds) or to_day else ""
 
 
 def _rounded(node: exp.Expr, unit: str) -> tuple[exp.Expr, int] | None:

@@ -153,7 +153,10 @@ def _tree_words(node: Node) -> PlanWords:
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
-    said = [Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1]) for one in operations(node)]
+    said = [
+        Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1])
+        for one in operations(node)
+    ]
     answer = "Where a row of these changes, its old answer is taken back and the new one is given."
     query = plans[0].query
     return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from streambound.query.operators import Aggregate, Framing, Grouping, Kind, Ranking
+from streambound.query.operators import Aggregate, Framing, Kind, Ranking
 from streambound.query.values import Family
 from streambound.query.windows import SESSIONS
 from streambound.report.sizes import units_text

@@ -161,7 +161,7 @@ Node: TypeAlias = Leaf | Sum | Applied
 
 @dataclass(frozen=True)
 class Grouped:
-    """Groups, by rows that begin with the ``keys``: see ``evaluation.operators.groups``.
+    """Groups, by rows that begin with the ``keys``: see ``operators.groups``.
 
     They are the outputs that ``then`` groups by, and those that depend on them (the end of a window). ``reads`` has for each aggregate the input whose rows it is computed from, and the positions there of its
     arguments, of what it is chosen ``by`` and of the ``value`` that it shows.
@@ -194,16 +194,20 @@ class Reads:
 
 @dataclass(frozen=True)
 class Ranked:
-    """The rows of some ranks: see ``evaluation.operators.ranks``."""
+    """The rows of some ranks: see ``operators.ranks``."""
 
     then: Ranking
 
 
 @dataclass(frozen=True)
 class Framed:
-    """Rows with what window functions say of those around them: see ``evaluation.operators.frames``."""
+    """Rows with what window functions say of those around them: see ``operators.frames``."""
 
     then: Framing
+    # Whether that is settled some time after a row (see ``looking``): else all rows are kept.
+    settles: bool
+    # Where the time of a row is, for what is first or last.
+    time: int | None = None
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,7 @@ class Sought:
 @dataclass(frozen=True)
 class Guarded:
     """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
-    ``evaluation.operators.guards``); the other inputs are those of the guards, in order.
+    ``operators.guards``); the other inputs are those of the guards, in order.
 
     Where it is ``distinct``, it only counts whether a row is there.
     """
@@ -255,7 +259,7 @@ class Guarded:
 @dataclass(frozen=True)
 class LookedUp:
     """With each row of the first input the last tuples of the second before its time: an as-of join (see
-    ``evaluation.operators.versions``).
+    ``operators.versions``).
 
     Positions are those of a time in the rows (``left``) and the tuples (``right``), of columns that are equal
     (``keys``, those of the rows first, with the ``ranges`` of theirs), and of what is ``kept`` of a tuple.
@@ -289,7 +293,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Joined:
-    """Rows of all inputs that meet conditions: see ``evaluation.operators.joins``.
+    """Rows of all inputs that meet conditions: see ``operators.joins``.
 
     ``shown`` is what is shown of the rows together; or (``matched`` is not None) the first columns of the rows of
     the first side that meet some of the second, or none.
@@ -303,7 +307,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Hopped:
-    """Each row in each of its windows: see ``evaluation.operators.hops``.
+    """Each row in each of its windows: see ``operators.hops``.
 
     A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
     its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.

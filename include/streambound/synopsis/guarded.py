@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 
+from streambound.boundedness.folding import entailed
 from streambound.boundedness.questions import joined, tops
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.errors import PlanError
-from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, atoms_of
+from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, atoms_of, conjunction
 from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
@@ -61,6 +62,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     if distinct and sum(o.relation.kind is not Kind.STATIC for o in selection.base.occurrences) < 2:
         # Of one stream nothing need be kept to tell how often a row comes.
         selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
+    selection = replace(selection, guards=tuple(_least(selection, guard) for guard in selection.guards))
     outside, places = _outside(statement, selection, leaf)
     hard = distinct and len(selection.guards) == 1
     found = [_planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards]
@@ -107,6 +109,22 @@ def _showing(query: Query, attributes: Iterable[Attribute]) -> Query:
 
 def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
     return frozenset(selection.base.projected).union(_read(guard))
+
+
+def _least(selection: Selection, guard: Guard) -> Guard:
+    """A guard without conditions that follow from its others, and those outside: they ask for more columns."""
+    atoms = conjunction(guard.formula)
+    if atoms is None:
+        return guard
+    kept = list(atoms)
+    for atom in atoms:
+        if not isinstance(atom, Join):
+            continue
+        rest = replace(guard, formula=all_of(other for other in kept if other is not atom))
+        parts = [query for case in cases(joined(selection, [rest])) for query in case.parts]
+        if parts and all(entailed(system(query), atom) for query in parts):
+            kept.remove(atom)
+    return replace(guard, formula=all_of(kept))
 
 
 def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[Node, dict[Attribute, int]]:

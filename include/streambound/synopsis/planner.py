@@ -6,10 +6,12 @@ columns, which tell whether a row followed before; in time it has real matches, 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
 from streambound.errors import PlanError
-from streambound.query.model import Kind, Query
+from streambound.query.model import Join, Kind, Op, Query
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import EndingPlan, ending_plan, ends
@@ -34,6 +36,7 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
         PlanError: there is none: a column that must be a key has no finite number of classes, or a limit of
             the planner is passed.
     """
+    query = _with_times(query)
     try:
         if unplanned := not_planned(query):
             raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
@@ -43,6 +46,24 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
         if ending is None or not exact(query).bounded:
             raise
         return ending
+
+
+def _with_times(query: Query) -> Query:
+    """The query with what comparisons of times say of the timestamps that these are buckets of."""
+    found = []
+    for atom in query.joins:
+        sides = (query.moment(atom.left), query.moment(atom.right))
+        if query.is_timestamp(atom.left) or None in sides:
+            continue
+        for left, op, right, offset in (
+            (atom.left, atom.op, atom.right, atom.offset),
+            (atom.right, atom.op.mirrored, atom.left, -atom.offset),
+        ):
+            mine, theirs = query.span(left), query.span(right)
+            early, late = query.moment(left), query.moment(right)
+            if op in (Op.LT, Op.LE, Op.EQ) and mine and theirs and early and late:
+                found.append(Join(early[0], Op.LE, late[0], atom.place, offset + mine[1] + theirs[0]))
+    return replace(query, where=(*query.where, *found)) if found else query
 
 
 def needs_time(query: Query) -> bool:

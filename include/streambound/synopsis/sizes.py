@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
+from math import prod
 
 from streambound.constraints.space import Space
+from streambound.errors import PlanError
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.values import Value
+from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
-from streambound.synopsis.flow import Applied, Leaf, LookedUp, Node, Range, Size, Sum, together
+from streambound.synopsis.flow import (
+    Applied,
+    Guarded,
+    Hopped,
+    Leaf,
+    LookedUp,
+    Node,
+    Range,
+    Size,
+    Sum,
+    Times,
+    together,
+)
 from streambound.synopsis.keys import exact_key
+from streambound.synopsis.statement import PlannedPart
 
 
 @dataclass(frozen=True)
@@ -106,12 +123,14 @@ def rows_within(node: Node, length: int) -> Size:
     if isinstance(node, Applied):
         rows = rows_within(node.inputs[0], length)
         return (
-            rows if not isinstance(node.operation, LookedUp) else _each(rows, rows_within(node.inputs[1], 0))
+            rows
+            if not isinstance(node.operation, LookedUp)
+            else each_of(rows, rows_within(node.inputs[1], 0))
         )
     return together(_of_part(part.query, length) for part in node.parts if not part.plan.empty)
 
 
-def _each(rows: Size, tuples: Size) -> Size:
+def each_of(rows: Size, tuples: Size) -> Size:
     """So many for each of some rows, and at least one."""
     if rows.number is None or tuples.number is None:
         return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
@@ -133,3 +152,124 @@ def _of_part(query: Query, length: int) -> Size:
 def _tick(query: Query, alias: str) -> int:
     column = query.occurrence(alias).relation.timestamp
     return 1 if column is None else Space(query).tick(Attribute(alias, column))
+
+
+def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
+    """How many different values some positions of the rows of a node have that may still come.
+
+    Raises:
+        PlanError: a column has neither finitely many values nor an end.
+    """
+    kept = tuple(positions)
+    if not kept:
+        return Size(1)
+    if isinstance(node, Sum):
+        return together(groups(one, times, kept) for one in node.inputs)
+    if isinstance(node, Applied):
+        return _of_operation(node, times, kept)
+    if node.fed:
+        with suppress(PlanError):
+            return together(_of_plan(part, Times(), kept) for part in node.parts)
+        return _of_fed(node, times, kept)
+    return together(_of_plan(part, times, kept) for part in node.parts)
+
+
+def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Size:
+    if isinstance(node.operation, Guarded):
+        places = {p: place for p, place in enumerate(node.operation.shown) if p in positions}
+        return groups(node.inputs[0], times.among(places), places.values())
+    if isinstance(node.operation, Hopped):
+        return groups(node.inputs[0], times, positions)
+    lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    if isinstance(node.operation, LookedUp):
+        shown, width = node.operation.shown, len(node.inputs[0].outputs)
+        if all(shown[p] < width for p in positions):
+            return groups(
+                node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions]
+            )
+        if lasting:
+            # What was looked up may be anything: a group for each row.
+            length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
+            return rows_within(node, length)
+    if node.standing is None or (node.times and not lasting):
+        raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
+    if not lasting:
+        return node.standing
+    # In a longer time there are so many more of them.
+    own, asked = (
+        min(t.spans[p][0] + t.spans[p][1] + t.delay + 1 for p in lasting) for t in (node.times, times)
+    )
+    return node.standing.times(max(1, -(-asked // own)))
+
+
+def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
+    found = []
+    for selection in node.statement.selections:
+        inner = dict(node.fed)[selection.base.occurrences[0].relation.name]
+        columns = [c.name for c in selection.base.occurrences[0].relation.columns]
+        terms = [(p, selection.base.select[p].term) for p in positions]
+        places = {p: columns.index(t.column) for p, t in terms if isinstance(t, Attribute)}
+        found.append(groups(inner, times.among(places), places.values()))
+    return together(found)
+
+
+def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
+    plan = part.plan
+    if isinstance(plan, EndingPlan):
+        raise PlanError("groups over streams that end cannot be evaluated yet", subject=part.query.name)
+    if plan.empty:
+        return Size(0)
+    query = plan.query
+    facts = facts_of(query, {})
+    if facts is None:
+        return Size(0)
+    number, recent, windows = 1, dict[str, int](), 0
+    terms = [(p, query.select[p].term) for p in positions]
+    attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
+    lasting = [(p, term) for p, term in attributes if p in times.spans]
+    open_for = min((times.spans[p][0] + times.spans[p][1] + times.delay for p, _ in lasting), default=0)
+    for position, term in attributes:
+        if position in times.spans:
+            continue
+        if (key := exact_key(facts, facts.alone, term)) is not None:
+            number *= key.size
+        elif lasting and plan.clock.completes(term.occurrence):
+            recent[term.occurrence] = open_for
+        else:
+            raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
+    counted = set[tuple[str, int, int | None]]()
+    for position, term in lasting:
+        before, after = times.spans[position]
+        slide = query.column(term).slide
+        # Both edges of a window are one time.
+        if (window := (term.occurrence, before + after, slide)) in counted:
+            continue
+        counted.add(window)
+        if slide is not None and term.occurrence in recent:
+            # Each row is in so many windows.
+            number *= -(-(before + after + 1) // slide)
+        elif term.occurrence not in recent:
+            length = before + after + 1 if before + after else _tick(query, term.occurrence)
+            # A month may be shorter than another, but not by half.
+            step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
+            windows = (before + after + times.delay) // step + 1
+            number *= windows
+    if not recent:
+        return Size(number)
+    return _of_rows(query, number, recent)
+
+
+def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
+    """So many for each row of some streams in the last time."""
+    bounds: list[int] = []
+    formula = [str(number)] if number > 1 else []
+    for alias, length in recent.items():
+        relation = query.occurrence(alias).relation
+        ticks = length // _tick(query, alias) + 1
+        if (most := relation.most(ticks)) is not None:
+            bounds.append(most)
+        else:
+            formula.append(f"{ticks} x rows of {relation.name} per timestamp")
+    if len(bounds) == len(recent):
+        return Size(number * prod(bounds))
+    return Size(None, " x ".join([*(str(b) for b in bounds), *formula]))

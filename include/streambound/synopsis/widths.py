@@ -1,6 +1,6 @@
 """How many values and counts an operation keeps (docs/theory.md, "Units").
 
-What each aggregate keeps is an accumulator of ``evaluation.operators.aggregates``; these are its sizes, as a
+What each aggregate keeps is an accumulator of ``operators.aggregates``; these are its sizes, as a
 number for each group, and for each different value of what it reads.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streambound.query.operators import Aggregate, Kind, Ranking
+from streambound.query.operators import Aggregate, Kind, Over, Ranking
 from streambound.query.values import Type
+from streambound.synopsis.looking import ENDS, RANKS, endless
 
 # Sums that a quotient of sums is made of: of powers of one column, or of two.
 _SUMS = {
@@ -54,3 +55,16 @@ def ranked(then: Ranking, columns: int, retracts: bool) -> tuple[int, int]:
     if not then.keeps_all(retracts) and then.function == "ROW_NUMBER":
         return then.last * row, 0
     return 0, row if then.last or then.keeps_all(retracts) else 0
+
+
+def past(over: Over, kinds: Callable[[int], Type]) -> tuple[int, int]:
+    """What a window function keeps of rows that are forgotten: of a partition, and for each value that it reads.
+
+    Args:
+        kinds: the type of a position that the function reads.
+    """
+    if not endless(over):
+        return 0, 0
+    if over.name in (*RANKS, *ENDS) or over.aggregate is None:
+        return (over.offset if over.name == "NTH_VALUE" else 1), 0
+    return width(over.aggregate, kinds, False)

@@ -23,7 +23,7 @@ from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import engine
-from streambound.tasks.counts import columns_by_part
+from streambound.tasks.columns import by_part
 from streambound.tasks.edges import dump_edges, summaries
 from streambound.tasks.encoding import content_of, moments_of
 from streambound.tasks.engine import Engine
@@ -192,7 +192,8 @@ class _Segments:
     contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        for part, (moments, *own) in zip(parts, columns_by_part(table, len(parts)), strict=True):
+        for part, rows in zip(parts, by_part(table, len(parts)), strict=True):
+            moments, *own = (column.combine_chunks() for column in rows.columns)
             self.arriving[part][key] = Arriving(moments_of(moments), own)
             self.contents[key, part] = content_of([moments, *own])
 
@@ -245,8 +246,8 @@ class _Windows:
     contents: dict[tuple[str, int], str]
 
     def take(self, key: str, table: pa.Table, parts: Sequence[int]) -> None:
-        for number, columns in zip(parts, columns_by_part(table, len(parts)), strict=True):
-            self.contents[key, number] = content_of(columns)
+        for number, rows in zip(parts, by_part(table, len(parts)), strict=True):
+            self.contents[key, number] = content_of([column.combine_chunks() for column in rows.columns])
         numbers = np.array(parts, np.int64)[table.column(0).to_numpy()]
         self.tables[key] = table.set_column(0, table.column_names[0], pa.array(numbers))
 

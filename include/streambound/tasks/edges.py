@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sqlglot import exp
 
@@ -19,6 +17,7 @@ from streambound.errors import DataError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
 from streambound.tasks import emit, engine, ordered
+from streambound.tasks.columns import packed, unpacked
 from streambound.tasks.engine import Engine
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
@@ -202,14 +201,14 @@ def query_of(chosen: exp.Select) -> engine.Query:
 
 
 def dump_edges(found: Edges) -> bytes:
-    """Canonical bytes: tables are Parquet files in base 64."""
+    """Canonical bytes: tables are as ``columns`` writes them."""
     assert found.answers is not None
     document = {
         "moments": found.moments,
-        "heads": {name: _packed(table) for name, table in found.heads.items()},
-        "tails": {name: _packed(table) for name, table in found.tails.items()},
-        "remembered": {label: _packed(table) for label, table in found.remembered.items()},
-        "answers": _packed(found.answers),
+        "heads": {name: packed(table) for name, table in found.heads.items()},
+        "tails": {name: packed(table) for name, table in found.tails.items()},
+        "remembered": {label: packed(table) for label, table in found.remembered.items()},
+        "answers": packed(found.answers),
         "digest": [found.digest.rows, str(found.digest.count), str(found.digest)],
     }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode()
@@ -226,24 +225,11 @@ def load_edges(data: bytes) -> Edges:
         rows, count, digest = document["digest"]
         return Edges(
             {label: (first, alias, until) for label, (first, alias, until) in document["moments"].items()},
-            {name: _unpacked(text) for name, text in document["heads"].items()},
-            {name: _unpacked(text) for name, text in document["tails"].items()},
-            {label: _unpacked(text) for label, text in document["remembered"].items()},
-            _unpacked(document["answers"]),
+            {name: unpacked(text) for name, text in document["heads"].items()},
+            {name: unpacked(text) for name, text in document["tails"].items()},
+            {label: unpacked(text) for label, text in document["remembered"].items()},
+            unpacked(document["answers"]),
             emit.Digest(rows, int(count), int(digest, 16)),
         )
     except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise DataError(f"a stored summary of a partition cannot be read: {error}") from None
-
-
-def _packed(table: pa.Table) -> str:
-    """A table in canonical text: of Arrow's own format the bytes depend on how the table was made."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table.combine_chunks(), sink, compression="zstd", use_dictionary=False, write_statistics=False
-    )
-    return base64.b64encode(sink.getvalue()).decode()
-
-
-def _unpacked(text: str) -> pa.Table:
-    return pq.ParquetFile(pa.BufferReader(base64.b64decode(text))).read()

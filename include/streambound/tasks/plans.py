@@ -73,6 +73,18 @@ class StatementPlan:
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
+    @cached_property
+    def in_time(self) -> bool:
+        """Whether what is done to rows depends on how far time is, so that all streams have to be in step."""
+        return any(one.times for one in ([] if self.node is None else nodes(self.node)))
+
+    @cached_property
+    def waiting(self) -> frozenset[str]:
+        """The shares whose tuples are taken in by their timestamps where answers are asked for at each."""
+        steps = ((part, self.in_time or part.plan.timed) for part in self.parts)
+        shares = ((key, r) for part, timed in steps if timed for key, r in part.shares.items())
+        return frozenset(key for key, relation in shares if relation.timestamp is not None)
+
     @property
     def stateless(self) -> bool:
         """Whether tasks write the answers, and nothing is kept."""
@@ -86,7 +98,7 @@ class StatementPlan:
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
         read = {relation.name for part in self.parts for relation in part.shares.values()}
-        found = {r.name: r for r in self.statement.sources if r.kind is not Kind.STATIC}
+        found = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
         return {f"checked {name}": relation for name, relation in found.items() if name not in read}
 
     @property
@@ -124,7 +136,10 @@ def statement_plan(
     statement: Statement, parts: Sequence[PlannedPart], node: Node | None = None
 ) -> StatementPlan:
     """The plan of a bounded statement: of its ``parts``, or of the ``node`` that is evaluated of it."""
-    if node is not None and not isinstance(node, Leaf):
+    if isinstance(node, Leaf) and not node.fed:
+        # What is asked comes down to a join.
+        parts, node = node.parts, None
+    if node is not None:
         return _tree_plan(statement, node)
     labels = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
     made = (PartPlan(p.block, label, p.query, p.plan) for label, p in zip(labels, parts, strict=True))

@@ -70,7 +70,8 @@ def statement_readers(
         if part.fed and part.plan.stateless:
             continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
-        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers):
+        waiting = markers and bool(plan.waiting & part.shares.keys())
+        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers, waiting):
             if part.label + reader.alias not in part.shares:
                 continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
@@ -86,10 +87,11 @@ def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
     """Readers of what no part needs: they have only the catalog's promises checked."""
     for key, relation in plan.checked.items():
         query, alias = next(
-            (s.base, o.alias)
+            (base, o.alias)
             for statement in (plan.statement, *(leaf.statement for leaf in plan.leaves))
             for s in statement.selections
-            for o in s.occurrences
+            for base in (s.base, *(guard.base for guard in s.guards))
+            for o in base.occurrences
             if o.relation.name == relation.name
         )
         columns = tuple(sorted(plan.statement.reads(relation)))
@@ -111,14 +113,16 @@ def readers_of(
     statics: Sequence[Static],
     counted: bool = False,
     markers: bool = False,
+    waiting: bool = False,
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
     Args:
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
         markers: see ``statement_readers``.
+        waiting: tuples are wanted by time, though the plan does not ask for it.
     """
-    if not isinstance(plan, Plan) or plan.timed:
+    if not isinstance(plan, Plan) or plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
     query, found, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
     for synopsis in plan.streams:

@@ -1,85 +1,173 @@
 """What counts of a partition by timestamp: from tasks to the evaluation of a query with time conditions.
 
-The canonical bytes of an occurrence's share are JSON, ``[[moment, [value, ...], multiplicity], ...]``: the
-accepted tuples in order of time, only the columns that may matter to an answer, equal ones once. The answers
-of a part that keeps nothing are ``[[[value, ...], multiplicity], ...]``.
+A *relation* is a table of accepted tuples: ``t`` (the moment), the columns that may matter to an answer
+(``c0``, ...) in the form in which result sets return them, and ``n`` (how many there are); in order of all
+its columns, equal tuples once. The answers of a part that keeps nothing are such a table without ``t``. The
+bytes of either are its text (see ``columns``) as JSON: equal contents have equal bytes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
-from streambound.synopsis.plan import Plan
+from streambound.query.values import Family, Type
+from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.synopsis.row_join import Match, Row, weight_of
-from streambound.synopsis.serial import canonical, decoded, plain, value_of
-from streambound.synopsis.state_codec import HeldRow
-from streambound.tasks.ordered import encoded
+from streambound.synopsis.serial import canonical
+from streambound.tasks.columns import by_part, encoded_values, packed, unpacked
+from streambound.tasks.ordered import array_of, arrow_type, encoded
+from streambound.tasks.statements import COUNT, MOMENT
 
 
-def by_time(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
+def by_time(rows: pa.Table, parts: int, query: Query, synopsis: StreamSynopsis) -> list[bytes]:
     """The canonical bytes of each partition, from rows (partition, moment, columns, multiplicity).
 
     Raises:
         DataError: a tuple has no timestamp.
     """
-    found: list[list[Any]] = [[] for _ in range(parts)]
-    for part, moment, *values, count in rows:
-        if moment is None:
-            raise DataError(
-                "a row has no application timestamp",
-                fix="write the partition again, or exclude it",
-            )
-        found[part].append([encoded(moment), [plain(encoded(value)) for value in values], count])
-    return [canonical(list(_in_time(rows))) for rows in found]
+    if rows.column(MOMENT).null_count:
+        raise DataError(
+            "a row has no application timestamp",
+            fix="write the partition again, or exclude it",
+        )
+    kinds = kinds_of(query, synopsis)
+    return [dump_relation(in_order(fitted(own, kinds))) for own in by_part(rows, parts)]
 
 
-def _in_time(rows: list[list[Any]]) -> Iterator[list[Any]]:
-    rows.sort(key=itemgetter(0))
-    for _, tied in groupby(rows, key=itemgetter(0)):
-        at_once = list(tied)
-        # Most moments have one tuple, and its text is not needed for its place.
-        yield from at_once if len(at_once) == 1 else sorted(at_once, key=canonical)
+def kinds_of(query: Query, synopsis: StreamSynopsis) -> list[Type]:
+    """The types of a relation's columns, but for the number."""
+    relation = query.occurrence(synopsis.alias).relation
+    carried = (*synopsis.carried, *query.weighing(synopsis.alias))
+    names = [str(relation.timestamp), *(attribute.column for attribute in carried)]
+    return [relation.column(name).type for name in names]
 
 
-def counted(rows: Iterable[Sequence[Any]], parts: int) -> list[bytes]:
-    """The canonical bytes of each partition's answers, from rows (partition, columns, multiplicity)."""
-    found: list[list[Any]] = [[] for _ in range(parts)]
-    for part, *values, count in rows:
-        found[part].append([[plain(encoded(value)) for value in values], plain(count)])
-    return [canonical(sorted(rows, key=canonical)) for rows in found]
+def fitted(table: pa.Table, kinds: Sequence[Type]) -> pa.Table:
+    """The same with columns that do not depend on how files hold them; the last is a number of tuples."""
+    *columns, counts = table.columns
+    found = [_fitted(column, _held_as(kind)) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.Table.from_arrays([*found, counts.cast(pa.int64())], table.column_names)
+
+
+def _fitted(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    # What does not fit its declared type stays as it is.
+    with suppress(pa.ArrowInvalid):
+        return column.cast(wanted)
+    return column
+
+
+def ordered_form(column: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray:
+    """A column of a relation as engines hold it."""
+    # No wider number is cast to a date.
+    return (column.cast(pa.int32()) if kind.family is Family.DATE else column).cast(arrow_type(kind))
+
+
+def _held_as(kind: Type) -> pa.DataType:
+    """What holds a type outside of an engine: days are numbers."""
+    return pa.int64() if kind.family is Family.DATE else arrow_type(kind)
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The rows in order of all columns, NULL last."""
+    keys = [(name, "ascending", "at_end") for name in table.column_names]
+    return table.take(pc.sort_indices(table, sort_keys=keys))
+
+
+def relation_of(rows: Sequence[Sequence[object]], kinds: Sequence[Type]) -> pa.Table:
+    """Tuples (moment, encoded values of the columns, multiplicity) as a relation, in their order."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (len(kinds) + 1)
+    names = [MOMENT, *(f"c{place}" for place in range(len(kinds) - 1)), COUNT]
+    return pa.Table.from_arrays([*_arrays(kinds, columns), pa.array(columns[-1], pa.int64())], names)
+
+
+def _arrays(kinds: Sequence[Type], columns: Sequence[Sequence[Any]]) -> list[pa.Array]:
+    """Columns of encoded values, as many as there are types."""
+    return [array_of(kind, own, _held_as(kind)) for kind, own in zip(kinds, columns, strict=False)]
+
+
+def dump_relation(table: pa.Table) -> bytes:
+    """The canonical bytes of a relation, or of answers."""
+    return canonical(packed(table))
+
+
+def load_relation(data: bytes) -> pa.Table:
+    """The table in such bytes.
+
+    Raises:
+        DataError: they are none.
+    """
+    try:
+        return unpacked(json.loads(data))
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        raise DataError(f"a stored table of tuples cannot be read: {error}") from None
+
+
+def counted(rows: pa.Table, parts: int, query: Query) -> list[bytes]:
+    """The canonical bytes of each partition's answers, from rows (partition, columns, number) in order."""
+    kinds = [query.column(attribute).type for attribute in query.projected]
+    return [dump_relation(fitted(own, kinds)) for own in by_part(rows, parts)]
+
+
+def weighed(rows: Iterable[Sequence[Any]], parts: int, query: Query) -> list[bytes]:
+    """The same of rows that weigh what may be no number of rows: it is text, and exact."""
+    kinds = [query.column(attribute).type for attribute in query.projected]
+    found: list[dict[Row, Any]] = [{} for _ in range(parts)]
+    for part, *values, weight in rows:
+        row = tuple(map(encoded, values))
+        found[part][row] = found[part].get(row, 0) + weight
+    return [dump_relation(_weighed(own, kinds)) for own in found]
+
+
+def _weighed(found: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
+    columns = list(zip(*found, strict=True)) if found else [()] * len(kinds)
+    weights = pa.array([str(weight) for weight in found.values()], pa.string())
+    names = [*(f"c{place}" for place in range(len(kinds))), COUNT]
+    return pa.Table.from_arrays([*_arrays(kinds, columns), weights], names)
+
+
+def _number(weight: Any) -> Any:
+    """A weight as it was: text stands for a fraction."""
+    if not isinstance(weight, str):
+        return weight
+    found = Fraction(weight)
+    return int(found) if found.denominator == 1 else found
 
 
 def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
     """The answer rows in such bytes, with their multiplicities."""
-    at = {attribute: place for place, attribute in enumerate(query.projected)}
+    *columns, counts = map(encoded_values, load_relation(data).columns)
+    at = dict(zip(query.projected, columns, strict=True))
+    shown = [
+        at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in query.select
+    ]
     found: dict[Row, int] = {}
-    for body, count in json.loads(data):
-        values = [value_of(value) for value in body]
-        terms = (o.term for o in query.select)
-        row = tuple(values[at[term]] if isinstance(term, Attribute) else term.value for term in terms)
-        found[row] = found.get(row, 0) + value_of(count)
+    for *row, count in zip(*shown, counts, strict=True):
+        found[tuple(row)] = found.get(tuple(row), 0) + _number(count)
     return found
 
 
 def tuples_of(side: int, data: bytes) -> list[Tuple]:
     """The tuples of one side of an equijoin in such bytes, in order of time."""
     return [
-        Tuple(side, moment, tuple(map(value_of, row)))
-        for moment, row, count in json.loads(data)
+        Tuple(side, moment, tuple(values))
+        for moment, *values, count in rows_of(load_relation(data))
         for _ in range(count)
     ]
 
 
-def rows_of(data: bytes) -> list[HeldRow]:
-    """The tuples in such bytes: (values of the carried columns ..., moment, multiplicity)."""
-    return [(*decoded(row), moment, count) for moment, row, count in json.loads(data)]
+def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, with encoded values."""
+    return zip(*map(encoded_values, table.columns), strict=True)
 
 
 def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
@@ -88,11 +176,12 @@ def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict
     weighing = {alias: bool(plan.query.weighing(alias)) for alias in carried}
     found: dict[int, dict[str, list[Match]]] = {}
     for alias in carried.keys() & given.keys():
-        for moment, row, count in json.loads(given[alias]):
-            values = dict(zip(carried[alias], map(value_of, row), strict=not weighing[alias]))
+        for moment, *row, count in rows_of(load_relation(given[alias])):
+            if moment not in found:
+                found[moment] = {name: [] for name in carried}
+            values = dict(zip(carried[alias], row, strict=not weighing[alias]))
             if weighing[alias]:
-                count *= weight_of(map(value_of, row[len(values) :]))
-            batch = found.setdefault(moment, {name: [] for name in carried})
-            batch[alias].append(Match(values, {alias: moment}, count))
+                count *= weight_of(row[len(values) :])
+            found[moment][alias].append(Match(values, {alias: moment}, count))
     for moment in sorted(found):
         yield moment, found[moment]

@@ -25,6 +25,7 @@ from streambound.tasks.weights import weighing
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
 PART = "streambound part"
+MOMENT = "t"
 COUNT = "n"
 END = "streambound end"
 
@@ -177,7 +178,7 @@ def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Stat
     missing = exp.LT(this=exp.Count(this=moment.copy()), expression=exp.Count(this=exp.Star()))
     different = exp.Anonymous(this="LIST_DISTINCT", expressions=[ends])
     moments = exp.case().when(missing, exp.Array(expressions=[exp.null()])).else_(different)
-    columns = [("p", part), ("t", exp.Anonymous(this="UNNEST", expressions=[moments]))]
+    columns = [("p", part), (MOMENT, exp.Anonymous(this="UNNEST", expressions=[moments]))]
     columns += [(f"c{i}", column) for i, column in enumerate(rest)]
     select = _selected([*columns, (COUNT, exp.Literal.number(1))])
     select = select.from_(exp.alias_(source.subquery(), TUPLES, table=True, quoted=True))
@@ -196,7 +197,7 @@ def _counting(
     timestamp = query.occurrence(synopsis.alias).relation.timestamp
     assert timestamp is not None
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
-    columns = [_part(), ("t", build.outward(Attribute(synopsis.alias, timestamp)))]
+    columns = [_part(), (MOMENT, build.outward(Attribute(synopsis.alias, timestamp)))]
     carried = (*synopsis.carried, *query.weighing(synopsis.alias))
     columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(carried)]
     select = select_of(columns).from_(ordered.table(TUPLES))

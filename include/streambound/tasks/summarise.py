@@ -29,13 +29,14 @@ from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Layout, Table
 from streambound.tasks import emit
-from streambound.tasks.counts import columns_by_part, dump_counts
+from streambound.tasks.columns import by_part
+from streambound.tasks.counts import dump_counts
 from streambound.tasks.engine import Engine, translated
 from streambound.tasks.ordered import encoded
 from streambound.tasks.promises import faults as promise_faults
 from streambound.tasks.promises import promised
 from streambound.tasks.readers import Reader
-from streambound.tasks.relations import by_time, counted
+from streambound.tasks.relations import by_time, counted, weighed
 from streambound.tasks.statements import static_table
 from streambound.tasks.weights import multiplied
 
@@ -191,13 +192,15 @@ def _of_reader(
 def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
     """What the driver gets of each partition in the current ``tuples``."""
     if reader.timed:
-        return by_time(session.rows(reader.statements[0]), parts)
+        return by_time(session.table(reader.statements[0]), parts, reader.query, reader.synopsis)
     if reader.counted:
         _define_statics(session, reader)
-        rows = session.rows(reader.statements[0])
-        return counted(rows if reader.weights is None else multiplied(rows, reader.weights[0]), parts)
+        if reader.weights is not None:
+            rows = multiplied(session.rows(reader.statements[0]), reader.weights[0])
+            return weighed(rows, parts, reader.query)
+        return counted(session.table(reader.statements[0]), parts, reader.query)
     if reader.by_key:
-        tables = [columns_by_part(session.table(made), parts) for made in reader.statements]
+        tables = [by_part(session.table(made), parts) for made in reader.statements]
         return [dump_counts(cells) for cells in zip(*tables, strict=True)]
     return [dumps(table) for table in summary_tables(session, reader, parts)]
 

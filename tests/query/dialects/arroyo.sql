@@ -18,7 +18,7 @@ SELECT extract_json(k, '$.a')[1] FROM t
 SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY w ORDER BY n DESC) AS r FROM (SELECT id, tumble(interval '1 minute') AS w, count(*) AS n FROM t GROUP BY id, w) a) b WHERE r <= 5
 -- unbounded
 SELECT a.id FROM t a INNER JOIN u b ON a.id = b.id
--- refused: the function call unnest(make_array(1,2)), which makes several rows of one,
+-- bounded
 SELECT unnest(make_array(1,2)) FROM t
 -- bounded
 SELECT id FROM t WHERE k ->> 'a' = 'b'

@@ -30,7 +30,7 @@ CREATE CLUSTER c SIZE '100cc'; SELECT id FROM t
 WITH MUTUALLY RECURSIVE r (x int) AS (SELECT id FROM t UNION SELECT x + 1 FROM r) SELECT x FROM r
 -- bounded
 SELECT id, (k::jsonb)->>'a' AS a FROM t
--- refused: LATERAL
+-- unbounded
 SELECT grp.id FROM (SELECT DISTINCT id FROM t) grp, LATERAL (SELECT v FROM t WHERE id = grp.id ORDER BY v DESC LIMIT 3)
 -- unbounded
 SELECT DISTINCT ON (id) id FROM t ORDER BY id

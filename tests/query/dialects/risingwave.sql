@@ -42,13 +42,13 @@ SELECT id, ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) AS r FROM t
 SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS r FROM t) WHERE r = 1
 -- bounded
 SELECT t.id::varchar, v::numeric, (k)::jsonb->>'a' FROM t
--- refused: the function call unnest(ARRAY[1,2]), which makes several rows of one,
+-- bounded
 SELECT id, unnest(ARRAY[1,2]) FROM t
 -- refused: the table function EXPLODING_GENERATE_SERIES
 SELECT id FROM t, generate_series(1, 3) g
 -- bounded
 SELECT id FROM t WHERE k ILIKE 'a%' OR k ~ 'x'
--- refused: LATERAL
+-- unbounded
 SELECT id FROM t CROSS JOIN LATERAL (SELECT w FROM u WHERE u.id = t.id) x
 -- unbounded
 SELECT t.id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.id = t.id)

@@ -9,6 +9,7 @@ Rows are tuples in order of time; the first ``kept`` of them are those that were
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from streambound.approximate.kernels.compiled import kernel
 
 # Beyond every moment that can be.
 FOR_EVER = np.int64(1) << 62
+# Before every moment that can be.
+NEVER = -FOR_EVER
 
 
 class Arrivals(NamedTuple):
@@ -145,10 +148,19 @@ def _play(
     pairs: _Pairs,
 ) -> tuple[_Pairs, int, int, int]:
     used, found, peak = 0, 0, 0
+    # What a tuple is worth changes only where it joins: then the least one is on top of a heap, among entries
+    # that no longer hold, and those that left stay in ``cached`` for a while.
+    lasting = not (policy.facts.left or policy.facts.benefit or policy.facts.lot)
+    heap = [(0.0, np.int64(0)) for _ in range(0)]
+    total, soonest = 0, FOR_EVER
     for row in range(given.kept):
         cached[used] = row
         used += 1
         _link(lists, given.side[row], given.key[row], row)
+        if lasting:
+            soonest = min(soonest, given.until[row])
+            heappush(heap, (_valued(given, policy, expected, row, score), np.int64(row)))
+    total = used
     first = given.kept
     while first < len(given.side):
         last = first
@@ -158,22 +170,75 @@ def _play(
         for row in range(first, last):
             given.born[row] = step
             given.used[row] = step
+            before = found
             pairs, found = _meet(given, row, first, lists, pairs, found, step)
+            if lasting:
+                for at in range(before, found):
+                    if pairs.met[at]:
+                        one = pairs.one[at]
+                        heappush(heap, (_valued(given, policy, expected, one, score), one))
             _follow(given, expected, row)
             # Later rows of the group find it here; it leaves again below if it is never joined later.
             _link(lists, given.side[row], given.key[row], row)
             step += 1
         for row in range(first, last):
             if given.until[row] > now:
-                cached[used] = row
+                cached[total] = row
+                total += 1
                 used += 1
+                if lasting:
+                    soonest = min(soonest, given.until[row])
+                    heappush(heap, (_valued(given, policy, expected, row, score), np.int64(row)))
             else:
                 _unlink(lists, given.side[row], given.key[row], row)
-        if used > size:
-            used = _drop(given, policy, size, expected, now, step, cached, score, lists, used)
+        if used > size and not lasting:
+            total = used = _drop(given, policy, size, expected, now, step, cached, score, lists, used)
+        if used > size and soonest <= now:
+            total = used = _stay(given, now, cached, score, lists, total)
+            soonest = FOR_EVER
+            for at in range(used):
+                soonest = min(soonest, given.until[cached[at]])
+        while used > size:
+            worth, one = heappop(heap)
+            if score[one] == worth:
+                _unlink(lists, given.side[one], given.key[one], one)
+                score[one] = np.nan
+                used -= 1
         peak = max(peak, used)
         first = last
+    if lasting:
+        used = _stay(given, NEVER, cached, score, lists, total)
     return pairs, found, used, peak
+
+
+@kernel
+def _valued(given: Arrivals, policy: Compiled, expected: Expected, row: int, score: Floats) -> float:
+    """What a row is worth to a policy that asks for nothing that time changes; noted as its score."""
+    worth: float
+    chance = expected.chance[1 - given.side[row], given.key[row]] if policy.facts.chance else 0.0
+    past = float(given.born[row]), float(given.used[row]), float(given.uses[row])
+    worth = worth_of(policy.address, Candidate(past[0], past[1], past[2], chance, np.inf, 0.0, 0.0))
+    score[row] = worth
+    return worth
+
+
+@kernel
+def _stay(
+    given: Arrivals, now: int | np.int64, cached: Integers, score: Floats, lists: _Lists, total: int
+) -> int:
+    """Put the rows together that have not left (no score) and that something can join after ``now``."""
+    left = 0
+    for at in range(total):
+        row = cached[at]
+        if np.isnan(score[row]):
+            continue
+        if given.until[row] > now:
+            cached[left] = row
+            left += 1
+        else:
+            _unlink(lists, given.side[row], given.key[row], row)
+            score[row] = np.nan
+    return left
 
 
 @kernel
@@ -187,7 +252,7 @@ def _link(lists: _Lists, side: int, key: int, row: int) -> None:
 
 
 @kernel
-def _unlink(lists: _Lists, side: int, key: int, row: int) -> None:
+def _unlink(lists: _Lists, side: int, key: int, row: int | np.int64) -> None:
     before, after = lists.before[row], lists.after[row]
     if before >= 0:
         lists.after[before] = after

@@ -269,6 +269,9 @@ class Statements(Streaming):
         self._match_text_seq("BY", "NAME")
         tree = self._query()
         self._after_query(tree)
+        if isinstance(tree, exp.Values):
+            # Rows that a person writes down are no query.
+            return Written("other", first, self._prev)
         return Written(
             kind or "insert", first, self._prev, target if isinstance(target, exp.Table) else None, tree
         )

@@ -14,9 +14,9 @@ from streambound.query.model import Kind
 from streambound.query.parse import read
 from streambound.query.values import Family
 from streambound.report.verdicts import verdict_text
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.plans import plan_of
 from streambound.spark.checking.statement import Written, written
+from streambound.spark.checking.world import World
 
 Promises = Mapping[str, Mapping[str, Any]]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +17,23 @@ from streambound.spark.checking.blocks import (
     Output,
     Query,
     Source,
-    World,
     conjuncts,
     key_column,
     substituted,
 )
+from streambound.spark.checking.classic_tables import (
+    SILENT,
+    names_below,
+    seen_through,
+    shape,
+    source_of,
+    unnamed,
+)
 from streambound.spark.checking.expressions import expression, type_of
-from streambound.spark.checking.naming import placed, told
-from streambound.spark.checking.sql import unnested
+from streambound.spark.checking.sql import GENERATORS, call, unnested, within_delay
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
+from streambound.spark.checking.world import World
 
 JOINS = {
     "Inner": "",
@@ -39,22 +44,6 @@ JOINS = {
     "LeftSemi": "LEFT SEMI",
     "LeftAnti": "LEFT ANTI",
 }
-# What says nothing of the question: how the work is shared out, and names for metrics.
-_SILENT = (
-    "ResolvedHint",
-    "Repartition",
-    "RepartitionByExpression",
-    "RebalancePartitions",
-    "CollectMetrics",
-    "LocalLimit",
-    "WriteToStream",
-    "WriteToStreamStatement",
-    "WriteToMicroBatchDataSource",
-    "WriteToMicroBatchDataSourceV1",
-    "ReturnAnswer",
-    "UnresolvedHint",
-    "WithMetadataColumns",
-)
 # Code that takes rows and gives rows, by the name of the method that runs it.
 CODE = {
     "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
@@ -76,9 +65,7 @@ CODE = {
     "AppendColumns": "groupByKey",
 }
 _NAMED = {
-    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
-    "Expand": "GROUPING SETS, CUBE or ROLLUP",
-    "Window": "a window function (OVER)",
+    "Expand": "rows made several times",
     "Intersect": "INTERSECT",
     "Except": "EXCEPT",
     "AsOfJoin": "an as-of join",
@@ -103,9 +90,9 @@ class _Reader:
     def query(self, node: Node) -> Query:
         if node.kind == "WithCTE":
             return self._with(node)
-        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not _seen_through(node):
+        if not node.jvm.isStreaming() and node.kind != "CTERelationRef" and not seen_through(node):
             return self._table(node)
-        if node.kind in _SILENT:
+        if node.kind in SILENT:
             return self.query(node.children[0])
         made = _READ.get(node.kind)
         if made is not None:
@@ -129,12 +116,12 @@ class _Reader:
     # Sources
 
     def _stream(self, node: Node) -> Query:
-        identity, names = _source_of(node)
+        identity, names = source_of(node)
         return self.world.source(Source(identity, STREAM, names), self._columns(node))
 
     def _table(self, node: Node) -> Query:
-        aliases = _names_below(node)
-        identity = ("table", _shape(_unnamed(node)))
+        aliases = names_below(node)
+        identity = ("table", shape(unnamed(node)))
         source = Source(identity, STATIC, ["table", *aliases], alias=aliases[-1] if aliases else None)
         return self.world.source(source, self._columns(node))
 
@@ -162,7 +149,7 @@ class _Reader:
             self.world.refuse(str(generator.jvm.prettyName()), None, generator.origin)
         else:
             self.world.refuse(_NAMED.get(node.kind, node.kind))
-            if node.kind in ("DeduplicateWithinWatermark", "Sample", "Offset"):
+            if node.kind in ("Sample", "Offset"):
                 # The columns stay those of its input.
                 return below[0]
         return self.world.source(Source(object(), STREAM, [method or node.kind]), self._columns(node))
@@ -247,6 +234,38 @@ class _Reader:
         keys = [one.key for one in node.several("keys")] if node.kind == "Deduplicate" else None
         return self.world.distinct(self.query(node.children[0]), keys)
 
+    def distinct_within(self, node: Node) -> Query:
+        query = self.query(node.children[0])
+        keys = {one.key for one in node.several("keys")}
+        every = {o.key for o in query.outputs} <= keys
+        found = self.world.distinct_within(query, None if every else [*keys], within_delay)
+        if found is None:
+            self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
+        return found or query
+
+    def generate(self, node: Node) -> Query:
+        generator = node.one("generator")
+        name = str(generator.jvm.prettyName())
+        if name not in GENERATORS:
+            return self._refused(node)
+        query = self.query(node.children[0])
+        columns = [
+            (one.key, Field(str(one.args["name"]), type_of(one))) for one in node.several("generatorOutput")
+        ]
+
+        def made(block: Block) -> exp.Expr:
+            with self.world.written_at(lambda: generator.origin):
+                return call(name, [self._in_place(one, block.outputs) for one in generator.children])
+
+        return self.world.generated(query, made, columns, bool(node.args["outer"]))
+
+    def window(self, node: Node) -> Query:
+        query = self.query(node.children[0])
+        made = node.several("windowExpressions")
+        return self.world.projected(
+            query, lambda block: [*block.outputs, *self._outputs(made, block.outputs)]
+        )
+
     def watermark(self, node: Node) -> Query:
         query = self.query(node.children[0])
         return self.world.watermarked(query, node.one("eventTime").key, str(node.jvm.delay().toString()))
@@ -261,11 +280,47 @@ class _Reader:
 
     def aggregate(self, node: Node) -> Query:
         groups, outputs = node.several("groupingExpressions"), node.several("aggregateExpressions")
+        if node.children[0].kind == "Expand":
+            return self._grouping_sets(node.children[0], groups, outputs)
         return self.world.grouped(
             self.query(node.children[0]),
             lambda block: [Condition(self._in_place(one, block.outputs), one.origin) for one in groups],
             lambda block: self._outputs(outputs, block.outputs),
         )
+
+    def _grouping_sets(self, node: Node, groups: Sequence[Node], shown: Sequence[Node]) -> Query:
+        """CUBE and the like: Spark writes each row once a set, with NULL for what is not in it."""
+        names = node.several("output")
+        rows = [node.row("projections", number) for number in range(len(node.args["projections"]))]
+        by_name = {name.key: [row[place] for row in rows] for place, name in enumerate(names)}
+        *keys, number = [one.key for one in groups]
+
+        def outputs(block: Block) -> list[Output]:
+            found = []
+            for name in names:
+                told = next((one for one in by_name[name.key] if not _null(one)), by_name[name.key][0])
+                value = self._in_place(told, block.outputs)
+                value = call("grouping_id", []) if name.key == number else value
+                found.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
+            return found
+
+        def sets(block: Block) -> list[Condition]:
+            values = {one.key: one.value for one in block.outputs}
+            return [
+                Condition(
+                    exp.GroupingSets(
+                        expressions=[
+                            exp.Tuple(
+                                expressions=[values[k].copy() for k in keys if not _null(by_name[k][place])]
+                            )
+                            for place in range(len(rows))
+                        ]
+                    )
+                )
+            ]
+
+        query = self.world.projected(self.query(node.children[0]), outputs)
+        return self.world.grouped(query, sets, lambda block: self._outputs(shown, block.outputs))
 
     def union(self, node: Node) -> Query:
         queries = [self.query(child) for child in node.children]
@@ -289,6 +344,10 @@ def _origin(node: Node, value: exp.Expr) -> str | None:
     return None if node.kind == "AttributeReference" and isinstance(value, exp.Column) else node.origin
 
 
+def _null(node: Node) -> bool:
+    return node.kind == "Literal" and node.args["value"] is None
+
+
 def _not_null(node: Node) -> bool:
     """Whether a filter asks only that a value is there."""
     return node.kind == "Filter" and node.one("condition").kind == "IsNotNull"
@@ -301,106 +360,15 @@ def _makes_window(node: Node) -> bool:
     )
 
 
-def _source_of(node: Node) -> tuple[Hashable, list[str]]:
-    """What tells a source from others, and names that it may go by, the least telling first."""
-    made = node.jvm
-    options: Mapping[str, str] = {}
-    name = str(node.args.get("sourceName") or node.kind)
-    if node.kind == "StreamingRelation":
-        held = made.dataSource()
-        options = _mapping(str(held.options().toString()))
-        name = str(held.className())
-    elif node.kind == "StreamingRelationV2":
-        held = made.table()
-        options = {str(one): str(made.extraOptions().get(one)) for one in made.extraOptions().keySet()}
-    else:
-        held = made
-    given = node.args.get("sourceIdentifyingName")
-    chosen = given.get("name") if isinstance(given, dict) else None
-    # What is read from one place has the same rows, however often it is read.
-    identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
-    return identity, [chosen or told(name, options)]
-
-
-def _mapping(text: str) -> dict[str, str]:
-    """What Scala prints of a map."""
-    pairs = (one.partition(" -> ") for one in text[text.find("(") + 1 : -1].split(", "))
-    return {key: value for key, _, value in pairs}
-
-
-def _unnamed(node: Node) -> Node:
-    while node.kind in ("SubqueryAlias", *_SILENT):
-        (node,) = node.children
-    return node
-
-
-# Of a table the parts that add to the question: names, and conditions on its columns.
-_SIMPLE = frozenset(
-    (
-        "AttributeReference",
-        "Literal",
-        "Cast",
-        "And",
-        "Or",
-        "Not",
-        "In",
-        "IsNull",
-        "IsNotNull",
-        "EqualTo",
-        "LessThan",
-        "LessThanOrEqual",
-        "GreaterThan",
-        "GreaterThanOrEqual",
-        "Between",
-        "Alias",
-    )
-)
-
-
-def _seen_through(node: Node) -> bool:
-    """Whether a part of a plan over tables is read as it stands, and is not a table by itself."""
-    if node.kind == "Project":
-        return all(
-            one.kind == "AttributeReference" or one.children[0].kind == "AttributeReference"
-            for one in node.several("projectList")
-        )
-    if node.kind == "Filter":
-        return _simple(node.one("condition"))
-    return node.kind == "SubqueryAlias"
-
-
-def _simple(node: Node) -> bool:
-    return node.kind in _SIMPLE and (node.kind == "Between" or all(map(_simple, node.children)))
-
-
-# Where the leaf of a table holds its rows.
-_ROWS = {"LogicalRDD": "rdd", "LogicalRelation": "relation", "DataSourceV2Relation": "table"}
-
-
-def _shape(node: Node) -> str:
-    """A plan as text that is equal for two mentions of one table: without the numbers of columns."""
-    rows = getattr(node.jvm, _ROWS[node.kind])().hashCode() if node.kind in _ROWS else ""
-    args = re.sub(r'"id": \d+', "", json.dumps(node.args))
-    return f"{node.kind}{rows}{args}({', '.join(map(_shape, node.children))})"
-
-
-def _names_below(node: Node) -> list[str]:
-    """The aliases of a table, the innermost first."""
-    found: list[str] = []
-    while True:
-        if node.kind == "SubqueryAlias":
-            found.insert(0, str(node.args["identifier"]["name"]))
-        if len(node.children) != 1:
-            return found
-        (node,) = node.children
-
-
 _READ: dict[str, Callable[[_Reader, Node], Query]] = {
     "Project": _Reader.project,
     "Filter": _Reader.filter,
     "Join": _Reader.join,
     "Deduplicate": _Reader.distinct,
     "Distinct": _Reader.distinct,
+    "DeduplicateWithinWatermark": _Reader.distinct_within,
+    "Generate": _Reader.generate,
+    "Window": _Reader.window,
     "EventTimeWatermark": _Reader.watermark,
     "SubqueryAlias": _Reader.alias,
     "View": _Reader.view,

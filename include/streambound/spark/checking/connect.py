@@ -6,34 +6,33 @@ the types of columns and what views hold, is asked of it. A view's plan is told 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import expressions as exp
 from sqlglot import parse_one
 from sqlglot.errors import SqlglotError
 
-from streambound.errors import UnsupportedError
 from streambound.spark.checking import sql, views
 from streambound.spark.checking.blocks import (
     STATIC,
     STREAM,
+    Block,
     Condition,
-    Field,
     Output,
     Query,
     Source,
     Text,
     Union,
-    World,
-    conjuncts,
     key_column,
     substituted,
 )
+from streambound.spark.checking.connect_columns import Columns, Name, Seen
+from streambound.spark.checking.connect_tables import SILENT, aliases_below, seen_through, unnamed
 from streambound.spark.checking.naming import placed, told
-from streambound.spark.checking.sent import Sent, field_of, origin_of
-from streambound.spark.checking.types import named
+from streambound.spark.checking.sent import origin_of
+from streambound.spark.checking.world import World
 
 _KINDS = {
     1: ("Inner", ""),
@@ -44,7 +43,6 @@ _KINDS = {
     6: ("semi", "LEFT SEMI"),
     7: ("cross", ""),
 }
-_SILENT = ("hint", "repartition", "repartition_by_expression", "collect_metrics")
 _CODE = {
     "map_partitions": "mapPartitions",
     "group_map": "applyInPandas",
@@ -71,44 +69,8 @@ _NAMED = {
     "lateral_join": "LATERAL",
     "transpose": "transpose",
 }
-_PLAIN: tuple[type[exp.Expr], ...] = (
-    exp.Column,
-    exp.Identifier,
-    exp.Literal,
-    exp.Boolean,
-    exp.Null,
-    exp.Paren,
-    exp.In,
-    exp.Between,
-    exp.Is,
-    exp.EQ,
-    exp.NEQ,
-    exp.LT,
-    exp.LTE,
-    exp.GT,
-    exp.GTE,
-    exp.And,
-    exp.Or,
-    exp.Not,
-    exp.Cast,
-    exp.DataType,
-)
-_GROUPS = {2: "ROLLUP", 3: "CUBE", 4: "PIVOT", 5: "GROUPING SETS"}
-
-
-@dataclass(frozen=True)
-class _Name:
-    """A column as a program may call it: its key, its name, and the names before the dot."""
-
-    key: Hashable
-    name: str
-    owners: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Seen:
-    query: Query
-    names: tuple[_Name, ...]
+_SETS: dict[int, type[exp.Expr]] = {2: exp.Rollup, 3: exp.Cube}
+_PIVOT, _GROUPING_SETS = 4, 5
 
 
 def read(relation: Any, client: Any, world: World) -> Query:
@@ -116,72 +78,33 @@ def read(relation: Any, client: Any, world: World) -> Query:
     return _Reader(client, world).seen(relation).query
 
 
-class _Reader:
-    def __init__(self, client: Any, world: World) -> None:
-        self._client, self.world = client, world
-        self._schemas: dict[bytes, list[tuple[str, str, bool]]] = {}
-        # The columns of each DataFrame that an expression may have been taken from.
-        self._plans: dict[int, list[Hashable]] = {}
-        self._views: dict[str, Any] = {}
-        # Relations that the server knows only with those that they refer to.
-        self._whole: dict[int, Any] = {}
-
-    # What the server knows
-
-    def _plan(self, relation: Any) -> Any:
-        from pyspark.sql.connect.proto import base_pb2
-
-        plan = base_pb2.Plan()
-        plan.root.CopyFrom(self._whole.get(relation.common.plan_id, relation))
-        return plan
-
-    def schema(self, relation: Any) -> list[tuple[str, str, bool]]:
-        """The columns of a relation: names, types, and whether they may be NULL."""
-        asked = relation.SerializeToString(deterministic=True)
-        if asked not in self._schemas:
-            found = self._client.schema(self._plan(relation)).jsonValue()["fields"]
-            self._schemas[asked] = [(one["name"], named(one["type"]), one["nullable"]) for one in found]
-        return self._schemas[asked]
-
-    def streams(self, relation: Any) -> bool:
-        """Whether a relation grows."""
-        return bool(self._client._analyze(method="is_streaming", plan=self._plan(relation)).is_streaming)
-
+class _Reader(Columns):
     # Relations
 
-    def seen(self, relation: Any) -> _Seen:
+    def seen(self, relation: Any) -> Seen:
         form = relation.WhichOneof("rel_type")
         if form == "with_relations":
             for one in relation.with_relations.references:
                 if one.WhichOneof("rel_type") == "subquery_alias":
-                    self._views[one.subquery_alias.alias.lower()] = one.subquery_alias.input
-            self._whole[relation.with_relations.root.common.plan_id] = relation
+                    self.views[one.subquery_alias.alias.lower()] = one.subquery_alias.input
+            self.whole[relation.with_relations.root.common.plan_id] = relation
             return self.seen(relation.with_relations.root)
-        if form != "sql" and not _seen_through(relation, form) and not self.streams(relation):
-            aliases = _aliases_below(relation)
+        if form != "sql" and not seen_through(relation, form) and not self.streams(relation):
+            aliases = aliases_below(relation)
             owner = aliases[-1] if aliases else None
-            identity = ("table", _unnamed(relation).common.plan_id)
-            found = self._leaf(relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner)
-        elif form in _SILENT:
+            identity = ("table", unnamed(relation).common.plan_id)
+            found = self.leaf(relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner)
+        elif form in SILENT:
             found = self.seen(getattr(relation, form).input)
         elif (made := getattr(self, f"_{form}", None)) is not None:
             found = made(relation, getattr(relation, form))
         else:
             found = self._refused(relation, form)
-        known = self._plans.setdefault(relation.common.plan_id, [])
+        known = self.plans.setdefault(relation.common.plan_id, [])
         known += [one.key for one in found.names]
         return found
 
-    def _leaf(self, relation: Any, source: Source, owner: str | None = None) -> _Seen:
-        columns = [
-            (self.world.fresh(), Field(name, kind, nullable))
-            for name, kind, nullable in self.schema(relation)
-        ]
-        owners = (owner,) if owner else ()
-        names = tuple(_Name(key, one.name, owners) for key, one in columns)
-        return _Seen(self.world.source(source, columns), names)
-
-    def _refused(self, relation: Any, form: str) -> _Seen:
+    def _refused(self, relation: Any, form: str) -> Seen:
         """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
         sent = getattr(relation, form)
         for part in ("input", "left", "right", "left_input", "right_input"):
@@ -195,9 +118,9 @@ class _Reader:
             self.world.refuse(method, f"{shown} is code, which cannot be seen: what it keeps is not known")
         else:
             self.world.refuse(_NAMED.get(form, form.replace("_", " ")))
-        return self._leaf(relation, Source(object(), STREAM, [method or form]))
+        return self.leaf(relation, Source(object(), STREAM, [method or form]))
 
-    def _read(self, relation: Any, sent: Any) -> _Seen:
+    def _read(self, relation: Any, sent: Any) -> Seen:
         if sent.WhichOneof("read_type") == "named_table":
             return self._table(relation, sent.named_table.unparsed_identifier)
         held = sent.data_source
@@ -206,52 +129,52 @@ class _Reader:
         identity = (
             (held.format, *sorted(options.items())) if placed(options) else ("plan", relation.common.plan_id)
         )
-        return self._leaf(relation, Source(identity, STREAM, [name]))
+        return self.leaf(relation, Source(identity, STREAM, [name]))
 
-    def _table(self, relation: Any, name: str) -> _Seen:
+    def _table(self, relation: Any, name: str) -> Seen:
         last = name.rpartition(".")[2].strip("`")
-        if (found := self._views.get(last.lower())) is not None:
+        if (found := self.views.get(last.lower())) is not None:
             seen = self.seen(found)
         else:
-            text = self._client.explain_string(self._plan(relation), "extended")
+            text = self.client.explain_string(self.plan(relation), "extended")
             query = views.read(text, last, self.schema(relation), self.world)
             if query is None:
-                return self._leaf(relation, Source(("view", last), STREAM, [last]), last)
-            seen = _Seen(query, tuple(_Name(one.key, one.name) for one in query.outputs))
-        return _Seen(self.world.named(seen.query, last), _owned(seen.names, last))
+                return self.leaf(relation, Source(("view", last), STREAM, [last]), last)
+            seen = Seen(query, tuple(Name(one.key, one.name) for one in query.outputs))
+        return Seen(self.world.named(seen.query, last), _owned(seen.names, last))
 
-    def _subquery_alias(self, relation: Any, sent: Any) -> _Seen:
+    def _subquery_alias(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        return _Seen(self.world.named(below.query, sent.alias), _owned(below.names, sent.alias))
+        return Seen(self.world.named(below.query, sent.alias), _owned(below.names, sent.alias))
 
-    def _project(self, relation: Any, sent: Any) -> _Seen:
+    def _project(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        return self._shown(relation, sent.input, below, list(sent.expressions))
+        return self.shown(relation, sent.input, below, list(sent.expressions))
 
-    def _with_columns(self, relation: Any, sent: Any) -> _Seen:
+    def _with_columns(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         added = {one.name[0].lower(): one.expr for one in sent.aliases}
         items: list[Any] = [added.pop(one.name.lower(), one) for one in below.names]
-        return self._shown(relation, sent.input, below, [*items, *added.values()])
+        return self.shown(relation, sent.input, below, [*items, *added.values()])
 
-    def _drop(self, relation: Any, sent: Any) -> _Seen:
+    def _drop(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         kept = [name for name, _, _ in self.schema(relation)]
         dropped = {one.lower() for one in sent.column_names}
-        keys = {self._sent(sent.input, below).of(one).name for one in sent.columns}
+        keys = {self.sent(sent.input, below).of(one).name for one in sent.columns}
         items = [n for n in below.names if n.name.lower() not in dropped and str(n.key) not in keys]
         if [one.name for one in items] != kept:
             items = [next(n for n in below.names if n.name == one) for one in kept]
-        return self._shown(relation, sent.input, below, list(items))
+        return self.shown(relation, sent.input, below, list(items))
 
-    def _to_df(self, relation: Any, sent: Any) -> _Seen:
+    def _to_df(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        return self._shown(relation, sent.input, below, list(below.names))
+        return self.shown(relation, sent.input, below, list(below.names))
 
-    def _with_columns_renamed(self, relation: Any, sent: Any) -> _Seen:
+    def _with_columns_renamed(self, relation: Any, sent: Any) -> Seen:
         return self._to_df(relation, sent)
 
-    def _fill_na(self, relation: Any, sent: Any) -> _Seen:
+    def _fill_na(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         filled = {one.lower() for one in sent.cols}
         items: list[Any] = []
@@ -260,9 +183,9 @@ class _Reader:
             value = sent.values[places[0] if places and len(sent.values) > 1 else 0]
             fits = _fits(value.WhichOneof("literal_type"), kind)
             items.append((one, value) if fits and (not filled or places) else one)
-        return self._shown(relation, sent.input, below, items)
+        return self.shown(relation, sent.input, below, items)
 
-    def _drop_na(self, relation: Any, sent: Any) -> _Seen:
+    def _drop_na(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         names = [n for n in below.names if not sent.cols or n.name in sent.cols]
         if sent.HasField("min_non_nulls") and sent.min_non_nulls != len(names):
@@ -276,12 +199,12 @@ class _Reader:
             ),
         )
 
-    def _filter(self, relation: Any, sent: Any) -> _Seen:
+    def _filter(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        made = self._conditions(sent.condition, self._sent(sent.input, below))
+        made = self.conditions(sent.condition, self.sent(sent.input, below))
         return replace(below, query=self.world.filtered(below.query, lambda block: made(block.outputs)))
 
-    def _join(self, relation: Any, sent: Any) -> _Seen:
+    def _join(self, relation: Any, sent: Any) -> Seen:
         left, right = self.seen(sent.left), self.seen(sent.right)
         names = (*left.names, *right.names)
         _, kind = _KINDS.get(sent.join_type, ("", ""))
@@ -293,8 +216,8 @@ class _Reader:
                 for a, b in merged
             ]
             if sent.HasField("join_condition"):
-                both = _Seen(left.query, names)
-                found += self._conditions(sent.join_condition, self._sent(None, both))(outputs)
+                both = Seen(left.query, names)
+                found += self.conditions(sent.join_condition, self.sent(None, both))(outputs)
             return found
 
         query = self.world.joined(left.query, right.query, kind, conditions)
@@ -306,9 +229,9 @@ class _Reader:
             query = self.world.projected(
                 query, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
-        return _Seen(query, tuple(shown))
+        return Seen(query, tuple(shown))
 
-    def _set_op(self, relation: Any, sent: Any) -> _Seen:
+    def _set_op(self, relation: Any, sent: Any) -> Seen:
         left, right = self.seen(sent.left_input), self.seen(sent.right_input)
         if sent.set_op_type != 2 or sent.allow_missing_columns:
             self.world.refuse(
@@ -323,66 +246,73 @@ class _Reader:
             )
         outputs = [replace(one, value=key_column(one.key)) for one in left.query.outputs]
         query: Query = self.world.united([left.query, other], outputs)
-        return _Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
+        return Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
-    def _deduplicate(self, relation: Any, sent: Any) -> _Seen:
-        if sent.within_watermark:
-            self.world.refuse("dropDuplicatesWithinWatermark")
-            return self.seen(sent.input)
+    def _deduplicate(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         keys = None
         if not sent.all_columns_as_keys:
             wanted = {one.lower() for one in sent.column_names}
             keys = [one.key for one in below.names if one.name.lower() in wanted]
-        return replace(below, query=self.world.distinct(below.query, keys))
+        if not sent.within_watermark:
+            return replace(below, query=self.world.distinct(below.query, keys))
+        found = self.world.distinct_within(below.query, keys, sql.within_delay)
+        if found is None:
+            self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
+        return replace(below, query=found or below.query)
 
-    def _with_watermark(self, relation: Any, sent: Any) -> _Seen:
+    def _with_watermark(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        value = self._sent(sent.input, below).text(sent.event_time)
+        value = self.sent(sent.input, below).text(sent.event_time)
         if not isinstance(value, exp.Column):
             self.world.refuse("a watermark of an expression")
             return below
         key = next(one.key for one in below.names if str(one.key) == value.name)
         return replace(below, query=self.world.watermarked(below.query, key, sent.delay_threshold))
 
-    def _sort(self, relation: Any, sent: Any) -> _Seen:
+    def _sort(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        made = self._sent(sent.input, below)
+        made = self.sent(sent.input, below)
         query = self.world.ordered(
-            below.query, lambda block: [self._in_place(made, one.child, block.outputs) for one in sent.order]
+            below.query, lambda block: [self.in_place(made, one.child, block.outputs) for one in sent.order]
         )
         return replace(below, query=query)
 
-    def _limit(self, relation: Any, sent: Any) -> _Seen:
+    def _limit(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         return replace(below, query=self.world.limited(below.query, str(sent.limit)))
 
-    def _aggregate(self, relation: Any, sent: Any) -> _Seen:
-        if (kind := _GROUPS.get(sent.group_type)) is not None:
-            self.world.refuse(kind)
+    def _aggregate(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        made = self._sent(sent.input, below)
-        query = self.world.grouped(
-            below.query,
-            lambda block: [
-                Condition(self._in_place(made, one, block.outputs), origin_of(one))
-                for one in sent.grouping_expressions
-            ],
-            lambda block: block.outputs,
-        )
-        items = [*sent.grouping_expressions, *sent.aggregate_expressions]
-        if kind is not None:
-            return self._leaf(relation, Source(object(), STREAM, [kind]))
-        return self._shown(relation, sent.input, replace(below, query=query), items)
+        if sent.group_type == _PIVOT:
+            self.world.refuse("PIVOT")
+            return self.leaf(relation, Source(object(), STREAM, ["PIVOT"]))
+        made = self.sent(sent.input, below)
 
-    def _sql(self, relation: Any, sent: Any) -> _Seen:
+        def groups(block: Block) -> list[Condition]:
+            def of(given: Sequence[Any]) -> list[exp.Expr]:
+                return [self.in_place(made, one, block.outputs) for one in given]
+
+            if sent.group_type == _GROUPING_SETS:
+                sets = [exp.Tuple(expressions=of(one.grouping_set)) for one in sent.grouping_sets]
+                return [Condition(exp.GroupingSets(expressions=sets))]
+            found = of(sent.grouping_expressions)
+            if (kind := _SETS.get(sent.group_type)) is not None:
+                return [Condition(kind(expressions=found))]
+            return [Condition(v, origin_of(o)) for v, o in zip(found, sent.grouping_expressions, strict=True)]
+
+        query = self.world.grouped(below.query, groups, lambda block: block.outputs)
+        items = [*sent.grouping_expressions, *sent.aggregate_expressions]
+        return self.shown(relation, sent.input, replace(below, query=query), items)
+
+    def _sql(self, relation: Any, sent: Any) -> Seen:
         if not self.streams(relation):
-            return self._leaf(relation, Source(object(), STATIC, ["table"]))
+            return self.leaf(relation, Source(object(), STATIC, ["table"]))
         try:
             tree = parse_one(sent.query, dialect="spark")
         except SqlglotError:
             self.world.refuse("a statement that is not understood", f"{sent.query} is not understood")
-            return self._leaf(relation, Source(object(), STREAM, ["sql"]))
+            return self.leaf(relation, Source(object(), STREAM, ["sql"]))
         self._with_arguments(tree, sent)
         ctes = {one.alias.lower() for one in tree.find_all(exp.CTE)}
         tables: dict[str, Query] = {}
@@ -399,29 +329,29 @@ class _Reader:
         schema = self.schema(relation)
         if isinstance(tree, exp.Select) and len(tree.expressions) == len(schema):
             tree.set("expressions", [_called(one, schema[n][0]) for n, one in enumerate(tree.expressions)])
-        names = tuple(_Name(self.world.fresh(), name) for name, _, _ in schema)
+        names = tuple(Name(self.world.fresh(), name) for name, _, _ in schema)
         outputs = tuple(
             Output(n.key, n.name, key_column(n.key), kind)
             for n, (_, kind, _) in zip(names, schema, strict=True)
         )
-        return _Seen(Text(tree, tables, outputs), names)
+        return Seen(Text(tree, tables, outputs), names)
 
     def _named_table(self, name: str) -> Query:
         from pyspark.sql.connect.proto import relations_pb2
 
         last = name.rpartition(".")[2].strip("`").lower()
-        if last in self._views:
-            return self.world.named(self.seen(self._views[last]).query, last)
+        if last in self.views:
+            return self.world.named(self.seen(self.views[last]).query, last)
         relation = relations_pb2.Relation()
         relation.read.named_table.unparsed_identifier = name
         if not self.streams(relation):
-            return self._leaf(relation, Source(("table", name), STATIC, [last])).query
+            return self.leaf(relation, Source(("table", name), STATIC, [last])).query
         return self._table(relation, name).query
 
     def _with_arguments(self, tree: exp.Expr, sent: Any) -> None:
         """Put what a statement was given in place of its markers."""
         given = [*sent.pos_arguments]
-        sends = self._sent(None, _Seen(Union((), ()), ()))
+        sends = self.sent(None, Seen(Union((), ()), ()))
         for marker in list(tree.find_all(exp.Placeholder, exp.Parameter)):
             name = marker.name or ""
             if name in sent.named_arguments:
@@ -429,144 +359,12 @@ class _Reader:
             elif given and not name:
                 marker.replace(sends.of(given.pop(0)))
 
-    # Expressions
 
-    def _sent(self, relation: Any, below: _Seen) -> Sent:
-        types = (
-            {one.key: one.type for one in below.query.outputs} if not isinstance(below.query, Text) else {}
-        )
-
-        def resolve(parts: Sequence[str], plan: int | None) -> exp.Expr:
-            name, fields = self._resolved(parts, plan, below.names)
-            made: exp.Expr = key_column(name.key)
-            kind = types.get(name.key)
-            for one in fields:
-                made = field_of(made, one, kind)
-                kind = None
-            return made
-
-        def kind(sent: Any) -> str:
-            from pyspark.sql.connect.proto import relations_pb2
-
-            if relation is None:
-                return "object(unknown)"
-            asked = relations_pb2.Relation()
-            asked.project.input.CopyFrom(relation)
-            asked.project.expressions.append(sent)
-            return self.schema(asked)[0][1]
-
-        return Sent(self.world, resolve, kind)
-
-    def _resolved(
-        self, parts: Sequence[str], plan: int | None, names: Sequence[_Name]
-    ) -> tuple[_Name, Sequence[str]]:
-        """The column that a name is, and the fields within it that follow."""
-        low = [one.lower() for one in parts]
-        mine = self._plans.get(plan, []) if plan is not None else []
-        chosen = [n for n in names if plan is None or n.key in mine] or list(names)
-        for owners in (1, 0):
-            for one in chosen:
-                owned = len(low) > owners and (not owners or low[0] in [o.lower() for o in one.owners])
-                if owned and one.name.lower() == low[owners]:
-                    return one, parts[owners + 1 :]
-        if len(low) > 2:
-            # A table's name in full: the last part before the column is its owner.
-            return self._resolved(parts[1:], plan, names)
-        raise UnsupportedError(
-            f"the name {'.'.join(parts)} is not understood", fix="name a column that is selected before"
-        )
-
-    def _in_place(
-        self, made: Sent, sent: Any, outputs: Sequence[Output], called: str | None = None
-    ) -> exp.Expr:
-        with self.world.written_at(lambda: origin_of(sent)):
-            value = made.of(sent)
-        value = value.this if isinstance(value, exp.Alias) else value
-        return sql.unnested(substituted(value, outputs), self.world, called)
-
-    def _conditions(self, sent: Any, made: Sent) -> Callable[[Sequence[Output]], list[Condition]]:
-        def of(outputs: Sequence[Output]) -> list[Condition]:
-            function = sent.unresolved_function
-            if sent.HasField("unresolved_function") and function.function_name.lower() == "and":
-                return [c for one in function.arguments for c in self._conditions(one, made)(outputs)]
-            before = len(self.world.missing)
-            value = self._in_place(made, sent, outputs)
-            if len(self.world.missing) > before:
-                return []
-            return [Condition(one, origin_of(sent)) for one in conjuncts(value)]
-
-        return of
-
-    def _shown(self, relation: Any, under: Any, below: _Seen, items: Sequence[Any]) -> _Seen:
-        """SELECT: of each column a name, an expression as sent, or a name and what fills its NULLs."""
-        made = self._sent(under, below)
-        schema = self.schema(relation)
-        values = [one for item in items for one in self._expanded(item, below, made)]
-        if len(values) != len(schema):
-            self.world.refuse("a projection that is not understood")
-            return self._leaf(relation, Source(object(), STREAM, ["projection"]))
-        names: list[_Name] = []
-        for (_, kept, _), (name, _, _) in zip(values, schema, strict=True):
-            key = kept.key if kept is not None else self.world.fresh()
-            names.append(_Name(key, name, kept.owners if kept is not None and kept.name == name else ()))
-
-        def outputs(block: Any) -> list[Output]:
-            found = []
-            for (value, _, origin), one, (name, kind, _) in zip(values, names, schema, strict=True):
-                placed_value = substituted(value, block.outputs)
-                if sql.TYPE in placed_value.meta and sql.WINDOW not in placed_value.meta:
-                    placed_value.meta[sql.TYPE] = kind
-                made_value = sql.unnested(placed_value, self.world, name)
-                found.append(Output(one.key, name, made_value, kind, origin))
-            return found
-
-        if getattr(below.query, "groups", None) is not None:
-            query = replace(below.query, outputs=tuple(outputs(below.query)))
-        else:
-            query = self.world.projected(below.query, outputs)
-        return _Seen(query, tuple(names))
-
-    def _expanded(
-        self, item: Any, below: _Seen, made: Sent
-    ) -> list[tuple[exp.Expr, _Name | None, str | None]]:
-        if isinstance(item, _Name):
-            return [(key_column(item.key), item, None)]
-        if isinstance(item, tuple):
-            name, value = item
-            return [(sql.call("coalesce", [key_column(name.key), made._literal(value)]), None, None)]
-        origin = origin_of(item)
-        with self.world.written_at(lambda: origin):
-            value = made.of(item)
-        bare = value.this if isinstance(value, exp.Alias) else value
-        if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
-            target = item.unresolved_star.unparsed_target.removesuffix(".*")
-            target = target or (bare.table if isinstance(bare, exp.Column) else "")
-            return self._starred(target.strip("`"), below, made)
-        if isinstance(bare, exp.Column) and not isinstance(value, exp.Alias) and not item.HasField("alias"):
-            kept = next(n for n in below.names if str(n.key) == bare.name)
-            return [(bare, kept, None)]
-        return [(bare, None, origin)]
-
-    def _starred(
-        self, target: str, below: _Seen, made: Sent
-    ) -> list[tuple[exp.Expr, _Name | None, str | None]]:
-        if not target:
-            return [(key_column(n.key), n, None) for n in below.names]
-        owned = [n for n in below.names if target.lower() in [o.lower() for o in n.owners]]
-        if owned:
-            return [(key_column(n.key), n, None) for n in owned]
-        # The fields of a struct.
-        name, _ = self._resolved([target], None, below.names)
-        kind = next(o.type for o in below.query.outputs if o.key == name.key)
-        fields = exp.DataType.build(kind, dialect="spark").expressions
-        return [(field_of(key_column(name.key), one.name, kind), None, None) for one in fields]
-
-
-def _owned(names: Sequence[_Name], owner: str) -> tuple[_Name, ...]:
+def _owned(names: Sequence[Name], owner: str) -> tuple[Name, ...]:
     return tuple(replace(one, owners=(owner,)) for one in names)
 
 
-def _named(names: Sequence[_Name], name: str) -> _Name:
+def _named(names: Sequence[Name], name: str) -> Name:
     return next(one for one in names if one.name.lower() == name.lower())
 
 
@@ -583,46 +381,3 @@ def _called(node: exp.Expr, name: str) -> exp.Expr:
     if isinstance(node, (exp.Alias, exp.Column, exp.Star)):
         return node
     return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
-
-
-def _seen_through(relation: Any, form: str) -> bool:
-    """Whether a part of a plan is read as it stands, over tables as over streams."""
-    sent = getattr(relation, form)
-    if form == "project":
-        named_only = (one.alias.expr if one.HasField("alias") else one for one in sent.expressions)
-        return all(one.HasField("unresolved_attribute") for one in named_only)
-    return form == "subquery_alias" or (form == "filter" and _simple(sent.condition))
-
-
-def _simple(sent: Any) -> bool:
-    """Whether a condition is made of comparisons of columns and constants alone."""
-    if sent.HasField("expression_string"):
-        try:
-            return all(isinstance(one, _PLAIN) for one in parse_one(sent.expression_string.expression).walk())
-        except SqlglotError:
-            return False
-    function = sent.unresolved_function
-    if sent.HasField("unresolved_function"):
-        known = (*sql.OPERATORS, "not", "in", "isnull", "isnotnull")
-        return function.function_name.lower() in known and all(map(_simple, function.arguments))
-    return bool(sent.HasField("unresolved_attribute") or sent.HasField("literal"))
-
-
-def _unnamed(relation: Any) -> Any:
-    while (form := relation.WhichOneof("rel_type")) in ("subquery_alias", *_SILENT):
-        relation = getattr(relation, form).input
-    return relation
-
-
-def _aliases_below(relation: Any) -> list[str]:
-    """The names of a table, the innermost first."""
-    found: list[str] = []
-    while True:
-        sent = getattr(relation, relation.WhichOneof("rel_type"))
-        if relation.HasField("subquery_alias"):
-            found.insert(0, sent.alias)
-        if relation.HasField("read") and sent.WhichOneof("read_type") == "named_table":
-            found.insert(0, sent.named_table.unparsed_identifier.rpartition(".")[2].strip("`"))
-        if "input" not in sent.DESCRIPTOR.fields_by_name:
-            return found
-        relation = sent.input

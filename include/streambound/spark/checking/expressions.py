@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from sqlglot import expressions as exp
 
 from streambound.spark.checking import sql
-from streambound.spark.checking.blocks import World, key_column
+from streambound.spark.checking.blocks import key_column
 from streambound.spark.checking.tree import Node
 from streambound.spark.checking.types import field_name, holds, named, scalar, within
+from streambound.spark.checking.world import World
 
 _BINARY: dict[str, type[exp.Binary]] = {
     "EqualTo": exp.EQ,
@@ -239,11 +240,50 @@ def _udf(node: Node, world: World) -> exp.Expr:
 
 
 def _over(node: Node, world: World) -> exp.Expr:
-    function = node.children[0]
-    while function.kind == "AggregateExpression":
-        function = function.children[0]
-    world.refuse(f"the window function {_function_name(function).upper()}")
-    return exp.Null()
+    function, spec = node.children
+    order = [
+        sql.ordered(
+            expression(one.children[0], world),
+            _is(one, "direction", "Descending"),
+            _is(one, "nullOrdering", "NullsFirst"),
+        )
+        for one in _children(spec, "orderSpec")
+    ]
+    partition = [expression(one, world) for one in _children(spec, "partitionSpec")]
+    (frame,) = _children(spec, "frameSpecification")
+    made = None
+    if frame.kind == "SpecifiedWindowFrame" and (order or not _whole(frame)):
+        kind = "ROWS" if _is(frame, "frameType", "RowFrame") else "RANGE"
+        start, end = (
+            _edge(one, world, first) for one, first in zip(frame.children, (True, False), strict=True)
+        )
+        made = sql.Frame(kind, start, end)
+    return sql.over(expression(function, world), partition, order, made)
+
+
+def _children(node: Node, name: str) -> list[Node]:
+    """The children that an argument is: JSON has their numbers."""
+    value = node.args[name]
+    return [node.children[place] for place in (value if isinstance(value, list) else [value])]
+
+
+def _is(node: Node, name: str, word: str) -> bool:
+    """Whether an argument is a word of Spark's."""
+    return f".{word}" in str(node.args[name])
+
+
+def _whole(frame: Node) -> bool:
+    """Whether a frame is all rows, which is what there is without an order."""
+    return [one.kind.rstrip("$") for one in frame.children] == ["UnboundedPreceding", "UnboundedFollowing"]
+
+
+def _edge(node: Node, world: World, first: bool) -> sql.Edge:
+    kind = node.kind.rstrip("$")
+    if kind == "CurrentRow":
+        return sql.CURRENT
+    if kind.startswith("Unbounded"):
+        return sql.UNBOUNDED_BEFORE if first else sql.UNBOUNDED_AFTER
+    return sql.edge(expression(node, world))
 
 
 def _call(node: Node, world: World) -> exp.Expr:

@@ -10,7 +10,8 @@ from typing import Any
 from streambound.errors import QueryError, UnsupportedError
 from streambound.query.values import shown
 from streambound.spark.checking import classic, connect
-from streambound.spark.checking.blocks import Query, World
+from streambound.spark.checking.blocks import Query
+from streambound.spark.checking.world import World
 
 # Where a query that ``install`` saw start on Spark Connect keeps its DataFrame.
 STARTED = "_streambound_frame"

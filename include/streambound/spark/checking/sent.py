@@ -11,9 +11,9 @@ from sqlglot.errors import SqlglotError
 
 from streambound.query.scope import is_word
 from streambound.spark.checking import sql
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.tree import said
 from streambound.spark.checking.types import scalar, within
+from streambound.spark.checking.world import World
 
 # What Spark calls a column by its parts: a column, and the fields within it that follow.
 Resolve = Callable[[Sequence[str], int | None], exp.Expr]
@@ -26,6 +26,7 @@ _LITERALS = {
     "double": "double",
     "string": "string",
 }
+_DESCENDING, _NULLS_FIRST, _ROWS = 2, 1, 1
 # Kinds of a Python function that takes many rows for one value.
 _AGGREGATES = (202, 203, 252)
 
@@ -133,9 +134,22 @@ class Sent:
         return sql.call(name, [self.of(one) for one in sent.arguments])
 
     def _window(self, sent: Any) -> exp.Expr:
-        function = self.of(sent.window_function)
-        self._world.refuse(f"the window function {function.name.upper()}")
-        return exp.Null()
+        order = [
+            sql.ordered(self.of(one.child), one.direction == _DESCENDING, one.null_ordering == _NULLS_FIRST)
+            for one in sent.order_spec
+        ]
+        partition = [self.of(one) for one in sent.partition_spec]
+        frame = None
+        if sent.HasField("frame_spec"):
+            kind = "ROWS" if sent.frame_spec.frame_type == _ROWS else "RANGE"
+            start = self._edge(sent.frame_spec.lower, sql.UNBOUNDED_BEFORE)
+            frame = sql.Frame(kind, start, self._edge(sent.frame_spec.upper, sql.UNBOUNDED_AFTER))
+        return sql.over(self.of(sent.window_function), partition, order, frame)
+
+    def _edge(self, sent: Any, unbounded: sql.Edge) -> sql.Edge:
+        if sent.HasField("value"):
+            return sql.edge(self.of(sent.value))
+        return unbounded if sent.unbounded else sql.CURRENT
 
     def _subquery_expression(self, sent: Any) -> exp.Expr:
         self._world.refuse("a sub-query in an expression")

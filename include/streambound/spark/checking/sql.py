@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
 from streambound.query.differences import microseconds
-from streambound.spark.checking.blocks import World
 from streambound.spark.checking.types import scalar
+from streambound.spark.checking.world import World
 
+# A side of a frame: a length, or which row, and on which side it lies.
+Edge = tuple[exp.Expr | str, str | None]
+UNBOUNDED_BEFORE: Edge = ("UNBOUNDED", "PRECEDING")
+UNBOUNDED_AFTER: Edge = ("UNBOUNDED", "FOLLOWING")
+CURRENT: Edge = ("CURRENT ROW", None)
+# Functions that make several rows of one.
+GENERATORS = ("explode", "posexplode")
+# Functions that have a frame of their own.
+RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
 # Marks in the ``meta`` of a node: the type of a value that lies within nested data; a window of time.
 TYPE, WINDOW = "spark_type", "spark_window"
 OPERATORS: dict[str, type[exp.Binary]] = {
@@ -36,7 +47,18 @@ OPERATORS: dict[str, type[exp.Binary]] = {
     "^": exp.BitwiseXor,
 }
 _UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000))
+_LENGTHS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000}
+_LENGTHS |= {"hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000}
 _EPOCH = dt.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows around a row that a window function is over; ``kind`` is ROWS or RANGE."""
+
+    kind: str
+    start: Edge
+    end: Edge
 
 
 def operand(node: exp.Expr) -> exp.Expr:
@@ -89,6 +111,65 @@ def window(stamp: exp.Expr, length: str, slide: str | None = None) -> exp.Expr:
     made = call("window", [stamp, length, slide if slide != length else None])
     made.meta[WINDOW] = True
     return made
+
+
+def within_delay(stamp: exp.Expr, delay: str) -> exp.Expr:
+    """The stretch of time, as long as a watermark's delay, that a moment lies in."""
+    size = microseconds_of(delay)
+    return window(stamp, length(size)) if size else stamp
+
+
+def microseconds_of(text: str) -> int | None:
+    """A delay as Spark says it; None of one that has no fixed length.
+
+    >>> microseconds_of("1 hours 30 minutes")
+    5400000000
+    """
+    parts = re.findall(r"([\d.]+) ([a-z]+?)s?\b", text)
+    if not parts or any(unit not in _LENGTHS for _, unit in parts):
+        return None
+    return round(sum(float(number) * _LENGTHS[unit] for number, unit in parts))
+
+
+def over(
+    function: exp.Expr,
+    partition: Sequence[exp.Expr],
+    order: Sequence[exp.Expr],
+    frame: Frame | None,
+) -> exp.Expr:
+    """A window function.
+
+    Args:
+        order: what orders its rows (see ``ordered``).
+        frame: None where the function has none of its own.
+    """
+    made = exp.Window(this=function, partition_by=[*partition], over="OVER")
+    if order:
+        made.set("order", exp.Order(expressions=[*order]))
+    if frame is not None and function.name.lower() not in RANKS:
+        (start, before), (end, after) = frame.start, frame.end
+        made.set(
+            "spec",
+            exp.WindowSpec(kind=frame.kind, start=start, start_side=before, end=end, end_side=after),
+        )
+    return made
+
+
+def ordered(value: exp.Expr, falls: bool, nulls_first: bool) -> exp.Expr:
+    """What rows are ordered by."""
+    return exp.Ordered(this=value, desc=falls or None, nulls_first=nulls_first)
+
+
+def edge(value: exp.Expr) -> Edge:
+    """A side of a frame that lies a length away: below zero before the row."""
+    while isinstance(value, exp.Paren):
+        value = value.this
+    if isinstance(value, exp.Neg):
+        return value.this, "PRECEDING"
+    if isinstance(value, exp.Interval) and value.this.name.startswith("-"):
+        shorter = exp.Interval(this=exp.Literal.string(value.this.name[1:]), unit=value.args.get("unit"))
+        return shorter, "PRECEDING"
+    return value, "FOLLOWING"
 
 
 def interval(size: int) -> exp.Expr:

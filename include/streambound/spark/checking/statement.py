@@ -28,14 +28,12 @@ from streambound.spark.checking.blocks import (
     Source,
     Text,
     Union,
-    World,
 )
-from streambound.spark.checking.sql import length
+from streambound.spark.checking.sql import length, microseconds_of
 from streambound.spark.checking.types import declared
+from streambound.spark.checking.world import World
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
-_UNITS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000}
-_UNITS |= {"hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000}
 _OF_COLUMNS = ("domains", "not_null", "primary_key", "cardinality", "timestamp")
 # What a promise may not say: Spark says it.
 SAID = ("columns", "history", "kind")
@@ -88,7 +86,7 @@ class _Writer:
         self.relations: list[_Relation] = []
         taken: set[str] = set()
         for source in _sources(query):
-            if source.inner is not None:
+            if not source.own:
                 self._inner[id(source)] = _unique(
                     (key, one.called or one.name, True) for key, one in source.fields.items()
                 )
@@ -218,7 +216,11 @@ class _Writer:
             word = "FROM" if not number else f"{joined.kind} JOIN".strip()
             source = joined.source
             alias = _quoted(self._aliases[id(source)])
-            if source.inner is not None:
+            if source.made is not None:
+                view = f"LATERAL VIEW{' OUTER' if source.outer else ''} {self._text(source.made)}"
+                names = ", ".join(map(_quoted, self._inner[id(source)].values()))
+                yield f"{before}{view} {alias} AS {names}", source.origin
+            elif source.inner is not None:
                 yield f"{before}{word} (", None
                 yield from self.lines(source.inner, depth + 1)
                 yield f"{before}) AS {alias}", None
@@ -313,22 +315,15 @@ class _Writer:
         }
         if source.timestamp is not None and source.kind != STATIC:
             body["timestamp"] = relation.columns[source.timestamp]
-            if source.delay is not None and (late := _delay(source.delay)) is not None:
-                body["allowed_lateness"] = late
+            late = None if source.delay is None else microseconds_of(source.delay)
+            if late is not None:
+                body["allowed_lateness"] = length(late)
         return body
 
 
 def _within(query: Query, inner: Query) -> bool:
     """Whether a query is one, or the first member of the union that it is."""
     return query is inner or (isinstance(inner, Union) and _within(query, inner.parts[0]))
-
-
-def _delay(text: str) -> str | None:
-    """A delay as Spark says it, as a catalog does."""
-    parts = re.findall(r"([\d.]+) ([a-z]+?)s?\b", text)
-    if not parts or any(unit not in _UNITS for _, unit in parts):
-        return None
-    return length(round(sum(float(number) * _UNITS[unit] for number, unit in parts)))
 
 
 def _sources(query: Query) -> Iterator[Source]:
@@ -360,6 +355,8 @@ def _expressions(query: Query) -> Iterator[exp.Expr]:
     yield from (one.value for one in conditions)
     yield from (*query.on, *query.order)
     for joined in query.sources:
+        if joined.source.made is not None:
+            yield joined.source.made
         if joined.source.inner is not None:
             yield from _expressions(joined.source.inner)
 

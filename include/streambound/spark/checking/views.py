@@ -21,13 +21,13 @@ from streambound.spark.checking.blocks import (
     Output,
     Query,
     Source,
-    World,
     conjuncts,
     key_column,
     substituted,
 )
 from streambound.spark.checking.naming import told
 from streambound.spark.checking.types import holds
+from streambound.spark.checking.world import World
 
 _COLUMN = re.compile(r"([^\s,\[\]()#]+)#(\d+)(L?)(?:-T\d+ms)?")
 _ONLY = re.compile(rf"{_COLUMN.pattern}$")

@@ -1,0 +1,225 @@
+"""GROUP BY: aggregates of the rows of each group, as they change (docs/theory.md, Theorems L, M and D).
+
+Of a group there is kept how many rows it has, if rows are taken back, and what each aggregate keeps of them. A
+group that has changed takes its old row back and gives the new one. Where a key is a time, a group of which no
+row comes any more is forgotten, and its row stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.operators.aggregates import Accumulator, Settling, accumulator, of_column
+from streambound.operators.closing import Closing
+from streambound.operators.expressions import Computed, compiled
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.operators.weighed import Weighed
+from streambound.query.operators import Kind
+from streambound.query.values import Type
+from streambound.synopsis.flow import Grouped, Times
+from streambound.synopsis.serial import decoded, plain
+
+
+@dataclass
+class _Group:
+    """The number of rows from each input (1 if none is taken back), and what the aggregates keep."""
+
+    counts: list[int]
+    kept: list[Accumulator]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        return tuple(one.value() for one in self.kept)
+
+
+class Groups(Operator):
+    """The groups of some rows.
+
+    Args:
+        types: of the rows of each input.
+        times: of the keys.
+        rows: the times of the rows of each input.
+        retracts: of each input, whether its rows are taken back.
+    """
+
+    rows = ("groups",)
+
+    def __init__(
+        self,
+        operation: Grouped,
+        types: Sequence[Sequence[Type]],
+        times: Times,
+        rows: Sequence[Times],
+        retracts: Sequence[bool],
+    ) -> None:
+        self.operation, self.times = operation, times
+        self.types, self.retracts = types, retracts
+        # Of each input the aggregates that take its rows, with the factor of their weights.
+        self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
+        values = []
+        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+            self.takers[reads.input].append((number, None))
+            for factor, source in reads.terms:
+                self.takers[source].append((number, factor))
+            values.append(one.type_of(operation.kinds.__getitem__))
+        # Expressions over several tuples are further columns of the rows of their input.
+        self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
+        self.columns: dict[int, int] = {}
+        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+            if one.formula is not None:
+                made = self.computed[reads.input]
+                self.columns[number] = len(types[reads.input]) + len(made)
+                places = sorted(reads.positions.items(), key=lambda item: item[1])
+                named = [(f"o{p}", types[reads.input][place]) for p, place in places]
+                # Of what is counted it matters whether it is NULL.
+                counts = one.kind is Kind.COUNT
+                formula = f"CASE WHEN ({one.formula}) IS NOT NULL THEN 1 END" if counts else one.formula
+                made.append((number, compiled(formula, named, one.type_of(operation.kinds.__getitem__))))
+        # Weights that are sums say nothing of how many rows there are.
+        self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
+        keys = list(zip(operation.keys, types[0], strict=False))
+        self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
+        self.groups: dict[Row, _Group] = {}
+        self.closing = Closing(times, times)
+        # Of rows that may be taken back, until when; where nothing says so, for ever.
+        self.settling = [Closing(t, t if r else Times()) for t, r in zip(rows, retracts, strict=True)]
+        self.open: list[dict[Row, int]] = [{} for _ in types]
+
+    @property
+    def units(self) -> int:
+        """Counts of rows, and what each aggregate keeps, of every group."""
+        groups = sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
+        return groups + sum(len(row) + 1 for kept in self.open for row in kept)
+
+    def initial(self) -> dict[Row, int]:
+        """The row of no rows, where there are no keys."""
+        return {} if self.operation.then.keys else dict(self._answers([self._standing(self.operation.alone)]))
+
+    def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
+        """The changes of the groups' rows that follow from those of their rows."""
+        before: dict[Row, Row | None] = {}
+        width = len(self.operation.keys)
+        for number, changes in enumerate(inputs):
+            for row, (given, count) in zip(
+                self._with_computed(number, changes), changes.items(), strict=True
+            ):
+                key = row[:width]
+                if key not in before:
+                    before[key] = self._standing(key)
+                group = self._group(key)
+                # How many rows there were says nothing where the best of them is all that comes.
+                if self.counted[number]:
+                    group.counts[number] = group.counts[number] + count if self.retracts[number] else 1
+                for place, factor in self.takers[number]:
+                    kept = group.kept[place]
+                    if factor is None:
+                        kept.add(row, count)
+                    elif isinstance(kept, Weighed):
+                        kept.weigh(factor, count)
+                self.closing.see(row)
+                self._keep(number, given, count)
+        after = [self._standing(key) for key in before]
+        found = difference(self._answers(before.values()), self._answers(after))
+        for key in before:
+            if not any(self.groups[key].counts):
+                del self.groups[key]
+        for key in self.closing.over():
+            self.groups.pop(key, None)
+        self._settle()
+        return found
+
+    def _with_computed(self, number: int, rows: Iterable[Row]) -> Iterable[Row]:
+        """Rows of an input with what is computed of each."""
+        made = self.computed[number]
+        if not made:
+            return rows
+        found = list(rows)
+        columns = [compute(found) for _, compute in made]
+        return [(*row, *values) for row, values in zip(found, zip(*columns, strict=True), strict=True)]
+
+    def _keep(self, number: int, row: Row, count: int) -> None:
+        """Take note of a row that may be taken back for some time."""
+        if self.settling[number].parted:
+            self.settling[number].see(row)
+            kept = self.open[number]
+            if row not in kept:
+                self.settling[number].open(row)
+            kept[row] = kept.get(row, 0) + count
+            if not kept[row]:
+                del kept[row]
+
+    def _settle(self) -> None:
+        """Tell what keeps rows that some are not taken back any more."""
+        for number, closing in enumerate(self.settling):
+            for row in closing.over():
+                count = self.open[number].pop(row, 0)
+                group = self.groups.get(row[: len(self.operation.keys)])
+                for place, _ in self.takers[number] if group is not None and count else ():
+                    if isinstance(kept := group.kept[place], Settling):  # type: ignore[union-attr]
+                        kept.settle(row, count)
+
+    def _standing(self, key: Row) -> Row | None:
+        """The keys of a group with the values of its aggregates; None if there is none."""
+        group = self.groups.get(key)
+        if self.operation.then.keys:
+            return None if group is None or not any(group.counts) else (*key, *group.values)
+        return (*key, *(group or self._empty()).values)
+
+    def _answers(self, standing: Iterable[Row | None]) -> list[tuple[Row, int]]:
+        rows = self.shown([one for one in standing if one is not None])
+        return [(row, 1) for row in rows if row is not None]
+
+    def _empty(self) -> _Group:
+        kept: list[Accumulator] = []
+        pairs = zip(self.operation.then.aggregates, self.operation.reads, strict=True)
+        for number, (one, reads) in enumerate(pairs):
+            kinds = self.types[reads.input]
+            if (column := self.columns.get(number)) is not None:
+                shown = one.type_of(self.operation.kinds.__getitem__)
+                wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
+                retracts = self.retracts[reads.input]
+                kept.append(accumulator(of_column(one, column), {column: column}, retracts, wider))
+            elif reads.weighed:
+                kept.append(Weighed(one, one.type_of(self.operation.kinds.__getitem__)))
+            else:
+                retracts = self.retracts[reads.input]
+                kept.append(accumulator(one, reads.positions, retracts, kinds, reads.time))
+        return _Group([0] * len(self.types), kept)
+
+    def _group(self, key: Row) -> _Group:
+        found = self.groups.get(key)
+        if found is None:
+            found = self.groups[key] = self._empty()
+            self.closing.open(key)
+        return found
+
+    def dump(self) -> Any:
+        """The groups in the order of their texts, and the time that was seen."""
+        found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
+        rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
+        kept = [
+            [
+                [list(map(plain, row)), count]
+                for row, count in sorted(one.items(), key=lambda r: ordering(r[0]))
+            ]
+            for one in self.open
+        ]
+        seen = [closing.seen for closing in (self.closing, *self.settling)]
+        return {"groups": rows, "open": kept, "seen": seen}
+
+    def load(self, document: Any) -> None:
+        """Take up groups."""
+        self.groups = {}
+        for closing, seen in zip((self.closing, *self.settling), document["seen"], strict=True):
+            closing.seen = seen
+        for number, rows in enumerate(document["open"]):
+            for row, count in rows:
+                self._keep(number, decoded(row), count)
+        for key, counts, kept in document["groups"]:
+            group = self._group(decoded(key))
+            group.counts = list(counts)
+            for one, part in zip(group.kept, kept, strict=True):
+                one.load(part)

@@ -1,0 +1,53 @@
+"""What is shown of rows: outputs and what was computed of several rows, or expressions over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from streambound.operators.expressions import compiled
+from streambound.query.operators import Having, Shown
+from streambound.query.values import Type, parse_type
+
+Row = tuple[Any, ...]
+BOOLEAN = parse_type("boolean")
+
+
+class Projection:
+    """What is shown of rows.
+
+    Args:
+        outputs: the outputs of the block that the rows have, in their order, with their types.
+        values: the types of what was computed, which follows the outputs in the rows.
+        having: the rows of which it does not hold are not shown.
+    """
+
+    def __init__(
+        self,
+        shown: Sequence[Shown],
+        outputs: Sequence[tuple[int, Type]],
+        values: Sequence[Type],
+        having: Having | None = None,
+    ) -> None:
+        places = {f"o{number}": place for place, (number, _) in enumerate(outputs)}
+        places.update({f"v{number}": len(outputs) + number for number in range(len(values))})
+        columns = [(f"o{number}", kind) for number, kind in outputs]
+        columns += [(f"v{number}", kind) for number, kind in enumerate(values)]
+
+        def of(one: Shown) -> Callable[[Sequence[Row]], Iterable[Any]]:
+            if one.formula is not None:
+                return compiled(one.formula, columns, one.type)
+            place = places[f"o{one.outputs[0]}" if one.outputs else f"v{one.values[0]}"]
+            return lambda rows: [row[place] for row in rows]
+
+        self._shown = [of(one) for one in shown]
+        self._holds = None if having is None else compiled(str(having.formula), columns, BOOLEAN)
+
+    def __call__(self, rows: Sequence[Row]) -> list[Row | None]:
+        """What is shown of each row; None of one that is not."""
+        if not rows:
+            return []
+        made = list(zip(*(column(rows) for column in self._shown), strict=True))
+        if self._holds is None:
+            return list(made)
+        return [row if held else None for row, held in zip(made, self._holds(rows), strict=True)]

@@ -1,0 +1,218 @@
+"""GROUP BY session: rows of a key less than a gap apart are one group (docs/theory.md, "The others").
+
+Where rows only come, of each open session there is kept its first and last time and what the aggregates keep
+of its rows; rows between two sessions make them one. Where rows are taken back a session can fall apart, so
+the rows themselves are kept. Whenever a session has changed its old row is taken back, and the new one given.
+It is over, and is forgotten, when no row can come any more that is less than the gap after its last; its row
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streambound.operators.aggregates import Accumulator, accumulator
+from streambound.operators.closing import Closing
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.query.operators import Aggregate
+from streambound.query.values import Type
+from streambound.query.windows import SESSIONS
+from streambound.synopsis.flow import Grouped, Times
+from streambound.synopsis.serial import decoded, plain
+
+
+@dataclass
+class _Session:
+    first: Any
+    last: Any
+    kept: list[Accumulator]
+
+    @property
+    def units(self) -> int:
+        return 2 + sum(one.units for one in self.kept)
+
+
+class Sessions(Operator):
+    """The sessions of some rows, all of which each aggregate reads.
+
+    Args:
+        operation: what is grouped, with a ``session``; its ``reads`` tell the time of a row.
+        types: of the rows.
+        times: of the rows.
+        time: the position of the time of a row.
+        retracts: whether rows are taken back.
+    """
+
+    def __init__(
+        self, operation: Grouped, types: Sequence[Type], times: Times, time: int, retracts: bool
+    ) -> None:
+        self._operation, self._types, self._times = operation, types, times
+        self._time, self._retracts = time, retracts
+        # In the unit of the column.
+        self._gap = (operation.then.session or 0) // times.scales.get(time, 1)
+        self._ending = times.among({time: 0})
+        self._aggregates = operation.then.aggregates
+        # Those that are no edge of a session.
+        self._plain = [n for n, one in enumerate(self._aggregates) if one.function not in SESSIONS]
+        keys = list(zip(operation.keys, types, strict=False))
+        values = [self._type(one) for one in self._aggregates]
+        self._shown = Projection(operation.then.shown, keys, values, operation.then.having)
+        self._closing = Closing(times, self._ending)
+        # The open sessions of each key, or their rows.
+        self._open: dict[Row, list[_Session]] = {}
+        self._rows: dict[Row, dict[Row, int]] = {}
+
+    def _type(self, one: Aggregate) -> Type:
+        edge = one.function in SESSIONS
+        return self._types[self._time] if edge else one.type_of(self._operation.kinds.__getitem__)
+
+    @property
+    def units(self) -> int:
+        """Times, and what each aggregate keeps, of every open session; or their rows with their counts."""
+        sessions = sum(one.units for found in self._open.values() for one in found)
+        return sessions + sum(len(row) + 1 for rows in self._rows.values() for row in rows)
+
+    def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
+        """The changes of the sessions' rows that follow from those of their rows."""
+        arrived: dict[Row, dict[Row, int]] = {}
+        width = len(self._operation.keys)
+        for changes in inputs:
+            for row, count in changes.items():
+                rows = arrived.setdefault(row[:width], {})
+                rows[row] = rows.get(row, 0) + count
+                self._closing.see(row)
+        before, after = list[Row](), list[Row]()
+        for key, rows in arrived.items():
+            change = self._replaced if self._retracts else self._extended
+            for session in change(key, rows, before, after):
+                self._wait(key, session.last)
+        for key in self._closing.over():
+            self._forget(key)
+        return difference(self._answers(before), self._answers(after))
+
+    def _replaced(
+        self, key: Row, arrived: Mapping[Row, int], before: list[Row], after: list[Row]
+    ) -> list[_Session]:
+        """The sessions of a key with rows of which some are taken back: what is kept are rows."""
+        known = self._rows.pop(key, {})
+        before += [self._values(key, one) for one in self._swept((), known)]
+        rows = {row: n for row in {**known, **arrived} if (n := known.get(row, 0) + arrived.get(row, 0))}
+        found = self._swept((), rows)
+        after += [self._values(key, one) for one in found]
+        if rows:
+            self._rows[key] = rows
+        return found
+
+    def _extended(
+        self, key: Row, arrived: Mapping[Row, int], before: list[Row], after: list[Row]
+    ) -> list[_Session]:
+        """The sessions of a key with rows that only come."""
+        known = self._open.get(key, [])
+        near = self._near(known, arrived)
+        before += [self._values(key, one) for one in near]
+        others = {id(one) for one in known}.difference(map(id, near))
+        found = self._open[key] = self._swept(known, arrived)
+        after += [self._values(key, one) for one in found if id(one) not in others]
+        return found
+
+    def _near(self, known: Sequence[_Session], arrived: Iterable[Row]) -> list[_Session]:
+        """The sessions that rows of these times may belong to."""
+        times = [row[self._time] for row in arrived]
+        low, high = min(times), max(times)
+        return [one for one in known if low - one.last < self._gap and one.first - high < self._gap]
+
+    def _swept(self, known: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
+        """Sessions in order of time, of others and of rows."""
+        parts: list[tuple[Any, _Session | None, Row]] = [(one.first, one, ()) for one in known]
+        parts += [(row[self._time], None, row) for row in rows]
+        found: list[_Session] = []
+        for time, session, row in sorted(parts, key=lambda part: part[0]):
+            last = found[-1] if found and time - found[-1].last < self._gap else None
+            if session is not None:
+                found.append(session) if last is None else self._join(last, session)
+                continue
+            if last is None:
+                last = _Session(time, time, [self._empty(one) for one in self._plain])
+                found.append(last)
+            last.last = max(last.last, time)
+            for one in last.kept:
+                one.add(row, rows[row])
+        return found
+
+    def _empty(self, number: int) -> Accumulator:
+        reads = self._operation.reads[number]
+        return accumulator(self._aggregates[number], reads.positions, False, self._types, self._time)
+
+    def _join(self, session: _Session, later: _Session) -> None:
+        session.last = max(session.last, later.last)
+        for one, other in zip(session.kept, later.kept, strict=True):
+            one.merge(other)
+
+    def _values(self, key: Row, session: _Session) -> Row:
+        """The keys of a session, and the values of its aggregates."""
+        kept = iter(session.kept)
+        edges = {SESSIONS[0]: session.first, SESSIONS[1]: session.last + self._gap}
+        values = [
+            edges[one.function] if one.function in edges else next(kept).value() for one in self._aggregates
+        ]
+        return (*key, *values)
+
+    def _answers(self, rows: Sequence[Row]) -> list[tuple[Row, int]]:
+        return [(row, 1) for row in self._shown(rows) if row is not None]
+
+    def _end(self, last: Any) -> int | None:
+        """The latest that the time of a row can be that belongs to a session with this last time."""
+        return self._ending.end((last + self._gap - 1,))
+
+    def _forget(self, key: Row) -> None:
+        """Forget the sessions of a key that are over, and wait for the others."""
+        rows = self._rows.pop(key, {})
+        sessions = self._swept((), rows) if self._retracts else self._open.pop(key, [])
+        lasting = [one for one in sessions if self._lasts(one)]
+        for session in lasting:
+            self._wait(key, session.last)
+        if not lasting:
+            return
+        if self._retracts:
+            self._rows[key] = {row: n for row, n in rows.items() if row[self._time] >= lasting[0].first}
+        else:
+            self._open[key] = lasting
+
+    def _wait(self, key: Row, last: Any) -> None:
+        """Look at a key when a session with this last time is over."""
+        self._closing.until(key, self._end(last))
+
+    def _lasts(self, session: _Session) -> bool:
+        end, seen = self._end(session.last), self._closing.seen
+        return end is None or seen is None or end >= seen
+
+    def dump(self) -> Any:
+        """Sessions in the order of their keys and times, or their rows, and the time that was seen."""
+        sessions = [
+            [list(map(plain, key)), [[s.first, s.last, [one.dump() for one in s.kept]] for s in found]]
+            for key, found in sorted(self._open.items(), key=lambda one: ordering(one[0]))
+        ]
+        rows = [(row, count) for found in self._rows.values() for row, count in found.items()]
+        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
+        return {"sessions": sessions, "rows": kept, "seen": self._closing.seen}
+
+    def load(self, document: Any) -> None:
+        """Take up sessions."""
+        self._open, self._rows = {}, {}
+        self._closing = Closing(self._times, self._ending)
+        self._closing.seen = document["seen"]
+        for values, found in document["sessions"]:
+            sessions = self._open[decoded(values)] = []
+            for first, last, kept in found:
+                sessions.append(_Session(first, last, [self._empty(one) for one in self._plain]))
+                for one, part in zip(sessions[-1].kept, kept, strict=True):
+                    one.load(part)
+        for *values, count in document["rows"]:
+            row = decoded(values)
+            self._rows.setdefault(row[: len(self._operation.keys)], {})[row] = count
+        for key in (*self._open, *self._rows):
+            for session in self._open[key] if key in self._open else self._swept((), self._rows[key]):
+                self._wait(key, session.last)

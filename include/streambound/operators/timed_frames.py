@@ -1,0 +1,274 @@
+"""OVER ordered by time, where no row is taken back: what is said of a row is settled soon (docs/theory.md).
+
+A row is settled when no row can come any more that its frames see: none of its time, none of the range after
+it, and when as many rows after it as are looked at have come. Rows that are not settled are kept, and so are
+those that their frames, or those of rows to come, still see: the last n rows of each key, or those of the
+last time. Of a frame that reaches back to the first row there is kept what the function has to know of its
+past. All else is forgotten, so units do not depend on the length of a history.
+
+Functions with the same partition and order share a *lane*, which has the rows in that order. In several lanes
+rows are settled by time alone, in all of them at once. A descending order is an ascending one with frames
+turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from streambound.errors import PlanError
+from streambound.operators.closing import Closing
+from streambound.operators.frames import shown
+from streambound.operators.framing import Element, Function, Functions, Past, apart
+from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.projection import Projection
+from streambound.operators.ranks import merged
+from streambound.query.operators import Framing, Over
+from streambound.query.values import Type
+from streambound.synopsis.flow import Times
+from streambound.synopsis.looking import ascending
+from streambound.synopsis.serial import decoded, plain
+
+# What the functions of a lane say of a row, by their numbers, and of how many equal rows.
+Said: TypeAlias = tuple[dict[int, Any], int]
+
+
+@dataclass
+class _Part:
+    """The different rows of a key that are kept, in order, with their counts.
+
+    The first ``settled`` elements that functions take them for are only seen by others.
+    """
+
+    pasts: list[Past]
+    kept: list[Element] = field(default_factory=list)
+    settled: int = 0
+    # The others.
+    waiting: int = 0
+
+
+class _Lane:
+    """The rows of functions with one partition and order."""
+
+    def __init__(self, over: Over, functions: Mapping[int, Function], placed: bool) -> None:
+        self.partition, self.order = over.partition, over.order
+        self.turned, self.time = self.order[0][1], self.order[0][0]
+        self.functions, self.placed = functions, placed
+        self.parts: dict[Row, _Part] = {}
+        # Keys with rows that are not settled.
+        self.open: set[Row] = set()
+        ahead, back, after, before = zip(*(one.looks for one in functions.values()), strict=True)
+        self.rows_after, self.rows_before, self.after = max(ahead), max(back), max(after)
+        self.before = max((length for length in before if length is not None), default=None)
+
+    def key(self, row: Row) -> Row:
+        return tuple([row[p] for p in self.partition])
+
+    def part(self, key: Row) -> _Part:
+        found = self.parts.get(key)
+        if found is None:
+            found = self.parts[key] = _Part([one.past() for one in self.functions.values()])
+        return found
+
+    def add(self, part: _Part, arrived: Iterable[Element]) -> None:
+        """Take in rows, all of them after those that are settled."""
+        found = merged([*part.kept, *arrived])
+        part.kept = found[::-1] if self.turned else found
+
+    def elements(self, part: _Part) -> list[Element]:
+        return apart(part.kept) if self.placed else part.kept
+
+    def said(self, key: Row) -> Iterator[tuple[Row, Said]]:
+        """What is said of the rows of a key that are not settled: of equal ones in the order of OVER."""
+        part = self.parts.get(key)
+        if part is None:
+            return
+        elements = self.elements(part)
+        columns = [
+            one.values(elements, part.settled, past)
+            for one, past in zip(self.functions.values(), part.pasts, strict=True)
+        ]
+        values = list(zip(*columns, strict=True))
+        found = list(zip(elements[part.settled :], values, strict=True))
+        for (_, row, count), said in reversed(found) if self.turned else found:
+            yield row, (dict(zip(self.functions, said, strict=True)), count)
+
+    def settle(self, part: _Part, over: Callable[[Any], bool], after: Any) -> None:
+        """Find the rows that are settled, and forget those that no frame sees any more."""
+        elements = self.elements(part)
+        times = [row[self.time] for _, row, _ in elements]
+        fixed = _leading(times, over)
+        settled = max(0, min(fixed - self.rows_after, _leading(times, lambda t: over(t + after))))
+        unseen = settled - self.rows_before
+        if self.before is not None:
+            length, following = self.before, times[settled : settled + 1]
+            unseen = min(
+                unseen, _leading(times, lambda t: over(t + length) and all(t + length < n for n in following))
+            )
+        unseen = max(0, unseen)
+        for one, past in zip(self.functions.values(), part.pasts, strict=True):
+            one.forget(past, elements[:unseen])
+        if unseen:
+            part.kept = list[Element]()
+            self.add(part, elements[unseen:])
+        part.settled, part.waiting = settled - unseen, len(elements) - settled
+
+    def lengths(self, after: Any) -> set[Any]:
+        """How long after a time of a row something of it can change."""
+        return {0, after, *(() if self.before is None else (self.before,))}
+
+
+def _leading(times: Sequence[Any], holds: Callable[[Any], bool]) -> int:
+    """How many of the first times a condition holds of."""
+    return sum(1 for _ in takewhile(holds, times))
+
+
+class TimedFrames(Operator):
+    """Rows with what window functions say of them, where that is settled (see ``synopsis.looking``).
+
+    Args:
+        types: of the rows.
+        times: of the rows.
+        time: where in rows their time is, for what is first or last.
+
+    Raises:
+        PlanError: functions look ahead by rows in several lanes, or lanes have different times.
+    """
+
+    def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
+        self._functions = Functions([ascending(over) for over in then.functions], types, time)
+        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types)
+        self._times, self._count, self._width = times, len(then.functions), len(types)
+        lanes: dict[Any, list[int]] = {}
+        for number, over in enumerate(then.functions):
+            lanes.setdefault((over.partition, over.order), []).append(number)
+        self._lanes = [
+            _Lane(
+                then.functions[numbers[0]],
+                {n: self._functions.all[n] for n in numbers},
+                self._functions.placed,
+            )
+            for numbers in lanes.values()
+        ]
+        if len(self._lanes) > 1 and (
+            any(lane.rows_after for lane in self._lanes) or len({lane.time for lane in self._lanes}) > 1
+        ):
+            over = then.functions[-1]
+            raise PlanError(
+                f"{over.name} cannot be evaluated beside functions with another PARTITION BY or ORDER BY",
+                place=over.place,
+            )
+        self._after = max(lane.after for lane in self._lanes)
+        self._ending = times.among({self._lanes[0].time: 0})
+        self._parted = [times.among({p: n for n, p in enumerate(lane.partition)}) for lane in self._lanes]
+        self._closing = Closing(times, times)
+
+    @property
+    def units(self) -> int:
+        """The values and counts of the rows that are kept, and of what is known of the past."""
+        parts = [part for lane in self._lanes for part in lane.parts.values()]
+        pasts = sum(past.units for part in parts for past in part.pasts)
+        return pasts + sum(self._width + 1 for part in parts for _ in part.kept)
+
+    def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
+        """The changes of the rows with what is said of them that follow from new rows."""
+        arrived: dict[Row, int] = {}
+        for changes in inputs:
+            for row, count in changes.items():
+                arrived[row] = arrived.get(row, 0) + count
+                self._closing.see(row)
+        new = [self._new(lane, arrived) for lane in self._lanes]
+        touched = [
+            {*rows, *(lane.open if len(self._lanes) > 1 else ())}
+            for lane, rows in zip(self._lanes, new, strict=True)
+        ]
+        before = self._said(touched)
+        for lane, rows in zip(self._lanes, new, strict=True):
+            for key, elements in rows.items():
+                lane.add(lane.part(key), elements)
+        after = self._said(touched)
+        for number, keys in enumerate(touched):
+            for key in keys:
+                self._settle(number, key)
+        for number, *values in self._closing.over():
+            self._settle(number, tuple(values))
+        return shown(self._shown, difference(before, after))
+
+    def _new(self, lane: _Lane, arrived: Mapping[Row, int]) -> dict[Row, list[Element]]:
+        found: dict[Row, list[Element]] = {}
+        for element in self._functions.elements(arrived.items(), lane.order):
+            found.setdefault(lane.key(element[1]), []).append(element)
+        return found
+
+    def _said(self, keys: Sequence[Iterable[Row]]) -> list[tuple[Row, int]]:
+        """Rows with what is said of them in all lanes, of some keys in each."""
+        lanes: list[dict[Row, list[Said]]] = []
+        for lane, own in zip(self._lanes, keys, strict=True):
+            rows: dict[Row, list[Said]] = {}
+            for key in own:
+                for data, said in lane.said(key):
+                    rows.setdefault(self._functions.row(data), []).append(said)
+            lanes.append(rows)
+        found = []
+        for row in lanes[0]:
+            for parts in zip(*(rows[row] for rows in lanes), strict=True):
+                values = {number: value for said, _ in parts for number, value in said.items()}
+                found.append(((*row, *(values[n] for n in range(self._count))), parts[0][1]))
+        return found
+
+    def _over(self, time: Any) -> bool:
+        """Whether no row with such a time in its order comes any more."""
+        end, seen = self._ending.end((time,)), self._closing.seen
+        return end is not None and seen is not None and end < seen
+
+    def _settle(self, number: int, key: Row) -> None:
+        """Forget what can be forgotten of a key, and look again when that may be more."""
+        lane = self._lanes[number]
+        part = lane.parts.get(key)
+        if part is None:
+            return
+        lane.settle(part, self._over, self._after)
+        ends = self._parted[number].end(key)
+        closed = ends is not None and self._closing.seen is not None and ends < self._closing.seen
+        settled = not part.waiting
+        if (closed and (settled or len(self._lanes) == 1)) or not (
+            part.kept or any(past.units for past in part.pasts)
+        ):
+            del lane.parts[key]
+            lane.open.discard(key)
+            return
+        (lane.open.discard if settled else lane.open.add)(key)
+        waits = [] if closed or ends is None else [ends]
+        for length in lane.lengths(self._after):
+            times = (row[lane.time] + length for _, row, _ in part.kept)
+            end = next((self._ending.end((t,)) for t in times if not self._over(t)), None)
+            waits += [] if end is None else [end]
+        if waits:
+            self._closing.until((number, *key), min(waits))
+
+    def dump(self) -> Any:
+        """What is kept of each key in each lane, and the time that was seen."""
+        found = []
+        for number, lane in enumerate(self._lanes):
+            for key in sorted(lane.parts, key=ordering):
+                part = lane.parts[key]
+                rows = [[*map(plain, self._functions.row(row)), count] for _, row, count in part.kept]
+                found.append([number, list(map(plain, key)), rows, [past.dump() for past in part.pasts]])
+        return {"parts": found, "seen": self._closing.seen}
+
+    def load(self, document: Any) -> None:
+        """Take up what was kept."""
+        self._closing = Closing(self._times, self._times)
+        self._closing.seen = document["seen"]
+        for lane in self._lanes:
+            lane.parts, lane.open = {}, set()
+        for number, values, rows, pasts in document["parts"]:
+            lane, key = self._lanes[number], decoded(values)
+            part = lane.part(key)
+            for past, kept in zip(part.pasts, pasts, strict=True):
+                past.load(kept)
+            known = [(decoded(row), count) for *row, count in rows]
+            lane.add(part, self._functions.elements(known, lane.order))
+            self._settle(number, key)

@@ -1,0 +1,50 @@
+"""COUNT, SUM and AVG over a join, of rows that weigh what is summed (Theorem L of docs/theory.md)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from streambound.operators.aggregates import Accumulator
+from streambound.operators.aggregates import _as as rounded
+from streambound.operators.operator import Row
+from streambound.query.operators import Aggregate, Kind
+from streambound.query.values import Type
+from streambound.synopsis.serial import plain, value_of
+
+
+class Weighed(Accumulator):
+    """A number of rows, and the sum of their weights times factors."""
+
+    def __init__(self, aggregate: Aggregate, shown: Type) -> None:
+        self._kind, self._shown = aggregate.kind, shown
+        self._rows = 0
+        self._sum: Any = Fraction(0)
+
+    @property
+    def units(self) -> int:
+        return 2 - (self._kind is Kind.COUNT)
+
+    def add(self, row: Row, count: int) -> None:
+        self._rows += count
+
+    def weigh(self, factor: Fraction, weight: Any) -> None:
+        """Take in the weight of some rows, times a factor."""
+        self._sum += factor * weight
+
+    def merge(self, other: Weighed) -> None:
+        self._rows += other._rows
+        self._sum += other._sum
+
+    def value(self) -> Any:
+        if self._kind is Kind.COUNT:
+            return self._rows
+        if not self._rows:
+            return None
+        return rounded(self._sum / self._rows if self._kind is Kind.MEAN else self._sum, self._shown)
+
+    def dump(self) -> Any:
+        return [self._rows, plain(self._sum)]
+
+    def load(self, document: Any) -> None:
+        self._rows, self._sum = document[0], Fraction(value_of(document[1]))

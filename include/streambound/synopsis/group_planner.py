@@ -1,0 +1,288 @@
+"""Groups as a node: which rows each aggregate is computed from, and how many groups are kept (``flow.Grouped``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streambound.boundedness.polynomials import Nature, nature
+from streambound.boundedness.questions import filtered, of_rows
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Constant, NullTest, Output
+from streambound.query.operators import Aggregate, Grouping, Kind, Shown
+from streambound.query.ring import BOOLEANS, INTEGERS, Ring
+from streambound.query.statement import Block, Selection, Statement
+from streambound.query.values import Type
+from streambound.query.windows import SESSIONS
+from streambound.synopsis import widths
+from streambound.synopsis.extrema import extreme_rows
+from streambound.synopsis.flow import (
+    Applied,
+    Grouped,
+    Leaf,
+    Node,
+    Reads,
+    Size,
+    Times,
+    together,
+)
+from streambound.synopsis.row_planner import Planning, rows, times_of
+from streambound.synopsis.sizes import groups
+
+# What is computed from a number of rows and sums of products.
+WEIGHED = ("COUNT", "SUM", "AVG")
+
+
+def grouped(statement: Statement, block: Block, then: Grouping, planning: Planning) -> Node:
+    block, time = _with_time(block, then)
+    if any(s.base.select[p].within for s in block.selections for p in range(then.keys)):
+        raise PlanError(
+            "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
+        )
+    if any(one.formula is not None and one.distinct for one in then.aggregates):
+        message = "different values of an expression over several streams cannot be counted yet"
+        raise PlanError(message, subject=statement.name)
+    # What is shown beside the keys depends on them: the end of a window.
+    further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
+    keys = (*range(then.keys), *further)
+    block, beside = _with_fed_times(block)
+    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, planning)
+    terms = [block.selections[0].base.select[p].term for p in keys]
+    alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
+    first = inputs[0]
+    times = first.times.among({p: p for p in range(len(keys))})
+    base = block.selections[0].base
+    kinds = tuple(base.type_of(output.term) for output in base.select)
+    if then.session is not None:
+        times, number = _open_sessions(first, then.session, reads[0] if reads else None, len(keys))
+    else:
+        number = groups(first, times, range(len(keys)))
+    edges = 2 if then.session is not None else len(inputs)
+    sizes = [number.times(edges + sum(_width(one, r, kinds, inputs)[0] for one, r in _pairs(then, reads)))]
+    for one, r in _pairs(then, reads):
+        if each := _width(one, r, kinds, inputs)[1]:
+            places = [r.positions[p] for p in sorted(_read(one))]
+            further = [p for p in places if p >= len(keys)]
+            with suppress(PlanError):
+                values_of_each = groups(inputs[r.input], Times(), further).number
+                sizes.append(number.times(each * (values_of_each or 0)))
+                continue
+            node = inputs[r.input]
+            # Rows that are not taken back any more are one value.
+            lasting = node.times if node.retracts else times if r.input == 0 else inputs[r.input].times
+            wanted = range(len(node.outputs)) if node.retracts else (*range(len(keys)), *further)
+            sizes.append(groups(node, lasting, wanted).times(each))
+    for node in inputs:
+        if node.retracts and node.times:
+            # Rows that may be taken back, and the best of the others.
+            kept = groups(node, node.times, range(len(node.outputs)))
+            sizes.append(kept.times(len(node.outputs) + 1))
+            sizes.append(number.times(2 * len(then.aggregates)))
+    total = together(sizes)
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    places = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
+    return Applied(
+        Grouped(then, keys, tuple(reads), kinds, alone),
+        tuple(inputs),
+        outputs,
+        times.among(places),
+        True,
+        total.number,
+        total.formula,
+        number,
+    )
+
+
+def _pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
+    """Each aggregate with what it reads."""
+    return list(zip(then.aggregates, reads, strict=True))
+
+
+def _width(
+    aggregate: Aggregate, reads: Reads, kinds: Sequence[Type], inputs: Sequence[Node]
+) -> tuple[int, int]:
+    if reads.weighed:
+        return 2, 0
+    if aggregate.function in SESSIONS:
+        return 0, 0
+    return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
+
+
+def _read(aggregate: Aggregate) -> set[int]:
+    """The positions that an aggregate reads."""
+    further = {aggregate.by, aggregate.value} - {None}
+    return {*aggregate.arguments, *(p for p in further if p is not None)}
+
+
+def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tuple[Times, Size]:
+    """How many sessions may be open at once, of rows with so many keys; and the times that end them.
+
+    Raises:
+        PlanError: rows of one are taken back, or nothing ends it.
+    """
+    time = None if reads is None else reads.time
+    span = None if time is None else node.times.spans.get(time)
+    if time is None or span is None or node.retracts:
+        raise PlanError("sessions of rows that change cannot be evaluated yet", subject="query")
+    before, after = span
+    ends = Times({time: (before, after + gap)}, node.times.delay, node.times.scales)
+    try:
+        # Of one key they are further apart than the gap.
+        number = groups(node, Times(), range(keys)).times(2 + (before + after + node.times.delay) // gap)
+    except PlanError:
+        number = groups(node, ends, (*range(keys), time))
+    return Times(), number
+
+
+def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
+    """A block whose rows have their time as one more output, where that says which is first or last."""
+    ordered = (Kind.FIRST, Kind.LAST)
+    first = any(one.kind in ordered and one.by is None for one in then.aggregates)
+    if not first and then.session is None:
+        return block, None
+    made = []
+    for selection in block.selections:
+        base = selection.base
+        stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
+        if len(base.occurrences) != 1 or not stamps:
+            what = "what is first or last" if first else "a session"
+            raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
+        time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
+        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+    return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+
+
+def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
+    """A block whose rows have the time of the sub-query that they are: it tells what is not taken back."""
+    made = []
+    for selection in block.selections:
+        base = selection.base
+        first = base.occurrences[0]
+        if len(base.occurrences) != 1 or first.relation.fed is None or first.relation.timestamp is None:
+            return block, ()
+        time = Output("time", Attribute(first.alias, first.relation.timestamp))
+        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+    return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
+
+
+def _inputs(
+    statement: Statement,
+    block: Block,
+    aggregates: Sequence[Aggregate],
+    keys: tuple[int, ...],
+    time: int | None,
+    beside: tuple[int, ...],
+    planning: Planning,
+) -> tuple[list[Node], list[Reads]]:
+    """The rows that aggregates are computed from, keys first, and from which of them each is.
+
+    They are all the same where those have a plan; else each has what the criterion says is bounded.
+    """
+    needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
+    places = [*keys, *sorted(needed.difference(keys))]
+    with suppress(PlanError):
+        node = rows(statement, block.selections, places, planning)
+        at = {p: n for n, p in enumerate(places)}
+        return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
+    if time is not None:
+        raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
+    made = _Inputs(statement, block, keys, planning)
+    if not aggregates:
+        made.rows((), BOOLEANS)
+    return made.nodes, [made.reads(one) for one in aggregates]
+
+
+@dataclass
+class _Inputs:
+    """The inputs of a grouping whose aggregates are not computed from the same rows."""
+
+    statement: Statement
+    block: Block
+    keys: tuple[int, ...]
+    planning: Planning
+    nodes: list[Node] = field(default_factory=list)
+    known: dict[Any, int] = field(default_factory=dict)
+
+    def reads(self, one: Aggregate) -> Reads:
+        """What an aggregate is computed from: of what the criterion says that it is bounded."""
+        positions = sorted(_read(one).difference(self.keys))
+        if one.distinct or one.idempotent or self._shows_existence(one):
+            return self._different(one, tuple(positions))
+        if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
+            return self._weighed(one)
+        return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def _shows_existence(self, one: Aggregate) -> bool:
+        """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
+        if one.kind not in (Kind.SUM, Kind.MEAN) or one.function not in WEIGHED:
+            return False
+        keys = len(self.keys)
+        return all(nature(s, one, keys) is Nature.EXISTENCE for s in self.block.selections)
+
+    def _of(self, positions: Sequence[int], number: int) -> Reads:
+        return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
+
+    def rows(self, positions: tuple[int, ...], ring: Ring) -> int:
+        """The input with some outputs beside the keys."""
+        if (positions, ring) not in self.known:
+            places = (*self.keys, *positions)
+            self._put(
+                (positions, ring), rows(self.statement, self.block.selections, places, self.planning, ring)
+            )
+        return self.known[positions, ring]
+
+    def _put(self, key: Any, node: Node) -> None:
+        self.known[key] = len(self.nodes)
+        self.nodes.append(node)
+
+    def _different(self, one: Aggregate, positions: tuple[int, ...]) -> Reads:
+        try:
+            return self._of(positions, self.rows(positions, BOOLEANS))
+        except PlanError:
+            if not one.idempotent or one.by is not None:
+                raise
+        parts, order = extreme_rows(self.statement, self.block.selections, one, self.keys)
+        found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
+        self._put(one, Leaf(found, parts, times_of(parts)))
+        return self._of(order, self.known[one])
+
+    def _weighed(self, one: Aggregate) -> Reads:
+        """A sum as weights of rows that are keys alone: a number for each product of columns."""
+        if one.arguments and one.polynomial is None:
+            raise PlanError(f"{one.text} over a join cannot be evaluated yet", subject=self.statement.name)
+        counted = self._product((), one.arguments)
+        terms = () if one.kind is Kind.COUNT else one.polynomial or ()
+        products = tuple((f, self._product(places, one.arguments)) for f, places in terms)
+        return Reads(counted, weighed=True, terms=products)
+
+    def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:
+        """The input whose rows weigh a product of outputs, where others are not NULL."""
+        key = (tuple(sorted(factors)), present)
+        if key not in self.known:
+            made = [_weighing(s, factors, present) for s in self.block.selections]
+            node = rows(self.statement, [s for s in made if s is not None], self.keys, self.planning)
+            self._put(key, node)
+        return self.known[key]
+
+
+def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection | None:
+    """A selection whose rows weigh a product of outputs; None where one of them is always NULL."""
+    base = selection.base
+    terms = [base.select[p].term for p in (*factors, *present)]
+    if any(not isinstance(term, Attribute) for term in terms):
+        raise PlanError("a sum of constants over a join cannot be evaluated yet", subject=base.name)
+    attributes = [term for term in terms if isinstance(term, Attribute)]
+    tests = [NullTest(a, False) for a in dict.fromkeys(attributes) if base.nullable(a)]
+    weight = tuple(attributes[: len(factors)])
+    return filtered(replace(selection, base=replace(base, weight=weight)), tests)
+
+
+def different(node: Node) -> Node:
+    """The different rows of a node: groups by all columns."""
+    keys = tuple(range(len(node.outputs)))
+    shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
+    number = groups(node, node.times, keys)
+    operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
+    return Applied(operation, (node,), node.outputs, node.times, True, number.number, number.formula, number)

@@ -1,0 +1,121 @@
+"""Ranks and frames as nodes, with how many rows they keep (``flow.Ranked``, ``flow.Framed``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from streambound.errors import PlanError
+from streambound.query.operators import Framing, Over, Ranking
+from streambound.query.statement import Block
+from streambound.synopsis import widths
+from streambound.synopsis.flow import (
+    Applied,
+    Framed,
+    Node,
+    Ranked,
+    Size,
+    Times,
+    together,
+)
+from streambound.synopsis.looking import ascending, looks, settles
+from streambound.synopsis.sizes import each_of, groups, rows_within
+
+
+def shown_alone(block: Block, then: Ranking) -> Block:
+    """A block of ranks without outputs that are neither shown nor sorted by: ties are kept whole."""
+    if any(shown.formula for shown in then.shown):
+        return block
+    used = sorted({*then.partition, *(p for p, _ in then.order), *(p for s in then.shown for p in s.outputs)})
+    at = {p: n for n, p in enumerate(used)}
+    fewer = replace(
+        then,
+        partition=tuple(at[p] for p in then.partition),
+        order=tuple((at[p], descends) for p, descends in then.order),
+        shown=tuple(replace(s, outputs=tuple(at[p] for p in s.outputs)) for s in then.shown),
+    )
+    selections = (
+        replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in used)))
+        for s in block.selections
+    )
+    return replace(block, selections=tuple(selections), then=fewer)
+
+
+def ranked(node: Node, then: Ranking) -> Node:
+    each, every = widths.ranked(then, len(node.outputs), node.retracts)
+    sizes = [groups(node, node.times, then.partition).times(each)] if each else []
+    if every:
+        # So many different values has the order of the rows that tie for one of the first ranks.
+        ties = 1 if then.keeps_all(node.retracts) else then.last
+        free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
+        kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
+        sizes.append(_tied(node, then, kept).times(every * ties))
+    size = together(sizes)
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
+    """How many different rows of all partitions tie for one place."""
+    try:
+        return groups(node, node.times, kept)
+    except PlanError:
+        first = then.order[0][0] if then.order else -1
+        if node.retracts or node.times.spans.get(first) != (0, 0):
+            raise
+        # Rows that tie have one time.
+        tied = rows_within(node, 0)
+        return tied if not then.partition else each_of(groups(node, node.times, then.partition), tied)
+
+
+def framed(node: Node, then: Framing) -> Node:
+    columns = len(node.outputs)
+    settled = settles(then, node.times, node.retracts)
+    sizes = _of_lanes(node, then) if settled else [_of_partitions(node, then).times(columns + 1)]
+    size = together(sizes)
+    stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
+    outputs = tuple((shown.name, shown.type) for shown in then.shown)
+    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    operation = Framed(then, settled, next(stamps, None))
+    return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _of_partitions(node: Node, then: Framing) -> Size:
+    """How many different rows there are where all are kept until what they are partitioned by is over."""
+    shared = set.intersection(*(set(over.partition) for over in then.functions))
+    return groups(node, node.times.among({p: p for p in shared}), range(len(node.outputs)))
+
+
+def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
+    """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of others."""
+    kinds = [kind for _, kind in node.outputs].__getitem__
+    lanes: dict[Any, list[Over]] = {}
+    for over in then.functions:
+        lanes.setdefault((over.partition, over.order), []).append(ascending(over))
+    found = [looks(over, kinds) for overs in lanes.values() for over in overs]
+    after = max(one[2] for one in found)
+    for (partition, order), overs in lanes.items():
+        ahead, back, _, before = zip(*(looks(over, kinds) for over in overs), strict=True)
+        own = node.times.among({p: p for p in partition})
+        rows_kept = (max(ahead) + max(back)) * (len(node.outputs) + 1)
+        pasts = [(over, widths.past(over, kinds)) for over in overs]
+        if rows_kept or any(numbers for _, (numbers, _) in pasts):
+            keys = groups(node, own, partition)
+            yield keys.times(rows_kept + sum(numbers for _, (numbers, _) in pasts))
+        for over, (_, each) in pasts:
+            if each and over.aggregate is not None:
+                yield groups(node, own, dict.fromkeys((*partition, *over.aggregate.arguments))).times(each)
+        time = order[0][0]
+        seen = max(after, *(length for length in before if length is not None), 0)
+        yield groups(node, _longer(node.times, time, seen), range(len(node.outputs))).times(
+            len(node.outputs) + 1
+        )
+
+
+def _longer(times: Times, position: int, length: int) -> Times:
+    """Times of which only one tells that rows are over, so long after it."""
+    before, after = times.spans[position]
+    found = times.among({position: position})
+    return replace(found, spans={position: (before, after + length * times.scales.get(position, 1))})

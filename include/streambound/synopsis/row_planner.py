@@ -1,0 +1,229 @@
+"""The rows of a SELECT as a node: a leaf of joins with filters, or what guards, versions and changes make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from streambound.boundedness.questions import of_rows
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Column, Constant, Output, Query
+from streambound.query.model import Kind as RelationKind
+from streambound.query.ring import INTEGERS, Ring
+from streambound.query.statement import Selection, Statement
+from streambound.query.values import Family
+from streambound.synopsis.ending import EndingPlan
+from streambound.synopsis.flow import (
+    Applied,
+    Hopped,
+    Leaf,
+    Node,
+    Size,
+    Sum,
+    Times,
+)
+from streambound.synopsis.guarded import guarded
+from streambound.synopsis.joined import changing, guarded_rows, joined_rows
+from streambound.synopsis.sizes import groups
+from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
+from streambound.synopsis.table_planner import StaticValues
+
+# Microseconds of a day.
+_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What planners are given: the planner of sub-queries, and what gives the values of static relations."""
+
+    flow: Callable[[Statement, Planning], Node]
+    values: Callable[[Query], StaticValues] | None = None
+
+
+def leaf(statement: Statement, planning: Planning) -> Leaf:
+    """The leaf of a statement of joins with filters.
+
+    Raises:
+        PlanError: it has no plan.
+    """
+    relations = {o.relation.name: o.relation for o in statement.occurrences if o.relation.fed is not None}
+    nodes = {name: planning.flow(r.fed, planning) for name, r in relations.items() if r.fed is not None}
+    if not nodes:
+        parts = planned_parts(bounded_parts(statement), planning.values)
+        return Leaf(statement, parts, times_of(parts))
+    statement = _arriving(statement)
+    parts = planned_parts(bounded_parts(statement), planning.values)
+    return Leaf(statement, parts, _times_of_fed(statement, nodes), tuple(nodes.items()))
+
+
+def _arriving(statement: Statement) -> Statement:
+    """A statement whose sub-queries' rows arrive, with weights."""
+
+    def of(selection: Selection) -> Selection:
+        found = selection.base.occurrences
+        made = tuple(replace(o, relation=replace(o.relation, kind=RelationKind.STREAM)) for o in found)
+        fed = tuple(m if o.relation.fed else o for o, m in zip(found, made, strict=True))
+        return replace(selection, base=replace(selection.base, occurrences=fed))
+
+    blocks = tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks)
+    return replace(statement, blocks=blocks)
+
+
+def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
+    """The times of rows of sub-queries that are read alone."""
+    found = []
+    for selection in statement.selections:
+        first = selection.base.occurrences[0].relation
+        if len(selection.base.occurrences) > 1 or first.name not in nodes:
+            return Times()
+        columns = {c.name: n for n, c in enumerate(first.columns)}
+        below, spans, scales = nodes[first.name].times, dict[int, tuple[int, int]](), dict[int, int]()
+        for position, output in enumerate(selection.base.select):
+            if not isinstance(output.term, Attribute):
+                continue
+            column = output.term.column
+            if column in columns and columns[column] in below.spans:
+                spans[position] = below.spans[columns[column]]
+                if columns[column] in below.scales:
+                    scales[position] = below.scales[columns[column]]
+            elif (rounded := _rounded_span(selection.base, output.term, columns, below)) is not None:
+                spans[position] = rounded
+        found.append(Times(spans, below.delay, scales))
+    return found[0] if len(found) == 1 else Times()
+
+
+def times_of(parts: Sequence[PlannedPart]) -> Times:
+    """The times of the rows of several parts: those of the streams that complete each match."""
+    found = [times for part in parts if (times := _of_part(part)) is not None]
+    if not found:
+        return Times()
+    shared = set(found[0].spans).intersection(*(times.spans for times in found))
+    spans = {p: (max(t.spans[p][0] for t in found), max(t.spans[p][1] for t in found)) for p in shared}
+    return Times(spans, max(times.delay for times in found), found[0].scales)
+
+
+def _of_part(part: PlannedPart) -> Times | None:
+    plan = part.plan
+    if isinstance(plan, EndingPlan):
+        return Times()
+    if plan.empty:
+        return None
+    query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
+    for position, output in enumerate(query.select):
+        if isinstance(output.term, Constant) and output.term.value is None:
+            # A row without this time: other rows may have it.
+            spans[position] = 0, 0
+        if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
+            continue
+        span = query.span(output.term)
+        if span is None:
+            continue
+        spans[position], delay = span, max(delay, plan.clock.reach(output.term.occurrence))
+        if query.type_of(output.term).family is Family.DATE:
+            scales[position] = _DAY
+    return Times(spans, delay, scales)
+
+
+def _rounded_span(
+    base: Query, attribute: Attribute, columns: Mapping[str, int], below: Times
+) -> tuple[int, int] | None:
+    """The span of a bucket of the time of a sub-query's rows, which has one itself."""
+    moment, own = base.moment(attribute), base.span(attribute)
+    inner = None if moment is None else below.spans.get(columns.get(moment[0].column, -1))
+    return None if own is None or inner is None else (own[0] + inner[0], own[1] + inner[1])
+
+
+def _sliding(selection: Selection, positions: Iterable[int]) -> dict[int, Column]:
+    """The outputs that are edges of windows that overlap."""
+    base = selection.base
+    terms = {p: base.select[p].term for p in positions}
+    columns = {p: base.column(term) for p, term in terms.items() if isinstance(term, Attribute)}
+    return {p: column for p, column in columns.items() if column.slide is not None}
+
+
+def _hopped(
+    statement: Statement, selection: Selection, positions: tuple[int, ...], planning: Planning
+) -> Node:
+    """The rows of a selection, each in each of its windows."""
+    base, sliding = selection.base, _sliding(selection, positions)
+    compared = {a for atom in selection.atoms for a in atom.attributes}
+    if any(base.select[p].term in compared for p in sliding):
+        message = "a comparison with windows that overlap cannot be evaluated yet"
+        raise PlanError(message, subject=statement.name)
+    alike = {(c.bucket, c.slide, c.cumulative) for c in sliding.values()}
+    terms = [base.select[p].term for p in sliding]
+    stamps = {moment[0] for t in terms if isinstance(t, Attribute) and (moment := base.moment(t))}
+    if len(alike) != 1 or len(stamps) != 1:
+        message = "several windows that overlap cannot be evaluated together yet"
+        raise PlanError(message, subject=statement.name)
+    ((size, slide, cumulative),), (stamp,) = alike, stamps
+    select = (*(base.select[p] for p in positions), Output("time", stamp))
+    wider = replace(selection, base=replace(base, select=select))
+    node = _rows(statement, [wider], tuple(range(len(select))), planning)
+    edges = tuple((n, sliding[p].edge == "end") for n, p in enumerate(positions) if p in sliding)
+    operation = Hopped(edges, len(positions), size or 0, slide or 0, cumulative)
+    times = node.times.among({p: p for p in range(len(positions))})
+    return Applied(operation, (node,), node.outputs[:-1], times, node.retracts, 0)
+
+
+def changes(selection: Selection) -> bool:
+    """Whether rows of several relations are joined, of which some change."""
+    return len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
+
+
+def _of_selection(statement: Statement, planning: Planning, selection: Selection) -> Node:
+    return rows(statement, [selection], range(len(selection.base.select)), planning)
+
+
+def _kept(node: Node, times: Times) -> Size:
+    """How many different rows of a node there are at once that are kept for so long."""
+    return groups(node, times or (node.times if node.retracts else times), range(len(node.outputs)))
+
+
+def rows(
+    statement: Statement,
+    selections: Iterable[Selection],
+    positions: Iterable[int],
+    planning: Planning,
+    ring: Ring = INTEGERS,
+) -> Node:
+    """The rows of some selections together, of which some outputs matter.
+
+    Raises:
+        PlanError: they have no plan.
+    """
+    found, kept = list(selections), tuple(positions)
+    if any(_sliding(s, kept) for s in found):
+        made = [_hopped(statement, s, kept, planning) for s in found]
+        return made[0] if len(made) == 1 else Sum(tuple(made))
+    return _rows(statement, found, kept, planning, ring)
+
+
+def _rows(
+    statement: Statement,
+    found: Sequence[Selection],
+    kept: tuple[int, ...],
+    planning: Planning,
+    ring: Ring = INTEGERS,
+) -> Node:
+    plain = [s for s in found if not (s.guards or s.as_of or changes(s))]
+    nodes: list[Node] = []
+    if plain:
+        nodes.append(leaf(of_rows(statement, plain, ring, kept), planning))
+    leaves = partial(leaf, planning=planning)
+    for selection in found:
+        if selection in plain:
+            continue
+        base = selection.base
+        fewer = replace(base, ring=ring, select=tuple(base.select[p] for p in kept))
+        made = replace(selection, base=fewer)
+        inner = partial(_of_selection, statement, planning)
+        changed = changing(selection.occurrences)
+        if changed and selection.guards and not selection.as_of:
+            nodes.append(guarded_rows(made, inner, _kept))
+        elif selection.guards or selection.as_of:
+            nodes.append(guarded(statement, made, leaves))
+        else:
+            nodes.append(joined_rows(made, inner, _kept))
+    return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
