@@ -112,7 +112,7 @@ def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
 
 
 def _least(selection: Selection, guard: Guard) -> Guard:
-    """A guard without conditions that follow from its others, and those outside: they ask for more columns."""
+    """A guard without conditions that follow from its others, and those outside: they ask more columns."""
     atoms = conjunction(guard.formula)
     if atoms is None:
         return guard
