@@ -132,6 +132,28 @@ KINDS = {
         SELECT a.country, sum(a.n * b.n) AS count FROM a JOIN a b
         ON a.country = b.country AND a.amount < b.amount GROUP BY a.country""",
     ),
+    "grouped": Kind(
+        """SELECT o.country, COUNT(*) AS number, SUM(o.amount) AS whole, AVG(o.amount) AS mean,
+        MIN(o.id) AS first, MAX(o.id) AS last FROM o GROUP BY o.country""",
+        """SELECT country, count(*) AS number, sum(amount)::BIGINT AS whole, avg(amount) AS mean,
+        min(id) AS first, max(id) AS last, 1 AS count FROM o GROUP BY country""",
+        """SELECT country, count(*) AS number, sum(amount) AS whole, avg(amount) AS mean,
+        min(id) AS first, max(id) AS last, 1 AS count FROM o GROUP BY country""",
+    ),
+    "windowed group": Kind(
+        """SELECT o.country, window(o.ts, '1 hour').start AS ts, COUNT(*) AS number, SUM(o.amount) AS whole
+        FROM o GROUP BY o.country, (window(o.ts, '1 hour'))""",
+        """SELECT country, date_trunc('hour', ts) AS ts, count(*) AS number, sum(amount)::BIGINT AS whole,
+        1 AS count FROM o GROUP BY ALL""",
+        """SELECT country, date_trunc('hour', ts) AS ts, count(*) AS number, sum(amount) AS whole, 1 AS count
+        FROM o GROUP BY country, date_trunc('hour', ts)""",
+    ),
+    "top-n": Kind(
+        """SELECT country, id, amount FROM (SELECT o.country, o.id, o.amount, ROW_NUMBER() OVER
+        (PARTITION BY o.country ORDER BY o.amount DESC, o.id) AS place FROM o) q WHERE place <= 3""",
+        """SELECT country, id, amount, 1 AS count FROM (SELECT country, id, amount, row_number() OVER
+        (PARTITION BY country ORDER BY amount DESC, id) AS place FROM o) WHERE place <= 3""",
+    ),
     "k tuples": Kind(
         "SELECT o.id, p.amount FROM o, p WHERE o.id = p.id",
         "SELECT o.id, p.amount, count(*) AS count FROM o JOIN p ON o.id = p.id GROUP BY o.id, p.amount",
@@ -257,7 +279,7 @@ class Bench:
                 )
                 connection.execute(
                     f"CREATE TABLE {table} AS SELECT {keys}, sum(count)::HUGEINT AS n "
-                    f"FROM {read} GROUP BY ALL"
+                    f"FROM {read} GROUP BY ALL HAVING sum(count) <> 0"
                 )
             extra = "(SELECT count(*) FROM (FROM {} EXCEPT FROM {}))"
             pairs = [("duckdb", "spark"), ("spark", "duckdb"), ("product", "duckdb"), ("duckdb", "product")]

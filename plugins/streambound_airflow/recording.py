@@ -118,13 +118,17 @@ def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
     from streambound.quality import AnswerSet
     from streambound.query.parse import statement
     from streambound.query.registry import registry_catalog
+    from streambound.tasks.emit import TOTAL
 
     name = str(body["query"])
     query = statement(body["sql"], registry_catalog(settings.registry()), name)
     folder = settings.answers_root() / name
     # In k tuples of memory nobody remembers which rows there have been: one may come again.
     distinct = query.projection == "eliminating" and not body.get("memory")
-    return AnswerSet(name, folder, distinct, body["units"], body["peak_units"])
+    # What partitions hold may be taken back by later ones.
+    total = folder / TOTAL
+    rows = total if not query.plain and total.exists() else folder
+    return AnswerSet(name, rows, distinct, body["units"], body["peak_units"])
 
 
 def _tell(body: Mapping[str, Any]) -> None:

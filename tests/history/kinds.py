@@ -31,6 +31,13 @@ SQL = {
     "ending": "SELECT S.B FROM S, T WHERE S.A = T.A AND T.ts <= 100",
     "union": "SELECT A FROM S WHERE A BETWEEN 5 AND 9 UNION SELECT A FROM T WHERE A BETWEEN 1 AND 3",
     "static": "SELECT R.N, S.B FROM S, R WHERE S.A = R.A AND S.B > 10",
+    "groups": "SELECT A, COUNT(*) AS n, SUM(B) AS b, MIN(B) AS m, COUNT(DISTINCT A) AS d FROM S"
+    " WHERE A BETWEEN 0 AND 9 GROUP BY A HAVING COUNT(*) > 2",
+    "windows": "SELECT A, window(ts, 10).start AS w, AVG(B) AS b, MAX(B) AS m FROM S"
+    " GROUP BY A, (window(ts, 10))",
+    "weighed": "SELECT S.A, SUM(S.B * T.B) AS b, COUNT(*) AS n FROM S, T"
+    " WHERE S.A = T.A AND S.A BETWEEN 1 AND 5 GROUP BY S.A",
+    "global": "SELECT COUNT(*) AS n, SUM(B) AS b FROM S WHERE A > 3",
     "cached": "SELECT S.A FROM S, T WHERE S.A = T.A",
 }
 KINDS = [Registered(name, sql) for name, sql in SQL.items()]

@@ -70,6 +70,38 @@ def test_a_delta_table_is_the_fold_of_the_changes(
         assert sorted(map(repr, rows_found)) == sorted(map(repr, wanted))
 
 
+# What a group becomes at a marker: None if it has no rows any more.
+GROUPS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([1, 2, None])), max_size=3)
+
+
+@settings(max_examples=settings.default.max_examples // 5)
+@given(told=st.lists(GROUPS, min_size=1, max_size=4))
+def test_a_delta_table_by_the_key_of_groups_is_the_answer(told: list[list[dict[str, int | None]]]) -> None:
+    """Each row that takes the place of another is one change of its key; a group that ends leaves none."""
+    standing: dict[str, int] = {}
+    marker = 0
+    with TemporaryDirectory() as name:
+        path = Path(name) / "table"
+        for epoch, markers in enumerate(told):
+            changes: list[tuple[Any, ...]] = []
+            for becomes in markers:
+                marker += 1
+                new: list[tuple[Any, ...]] = []
+                for key, value in becomes.items():
+                    if (before := standing.pop(key, None)) is not None:
+                        new.append((key, before, marker, Decimal(-1)))
+                    if value is not None:
+                        standing[key] = value
+                        new.append((key, value, marker, Decimal(1)))
+                changes += sorted(one for one in new if (*one[:3], -one[3]) not in new)
+            if changes:
+                sink = DeltaSink(Into("delta", {"path": str(path)}, ("user id",)), "run")
+                sink.put(epoch, answers(changes), "marker")
+        found = DeltaTable(path).to_pyarrow_table().to_pydict() if path.exists() else {"user id": [], "n": []}
+        assert dict(zip(found["user id"], found["n"], strict=True)) == standing
+        assert len(found["user id"]) == len(standing)
+
+
 def test_another_beginning_tells_of_its_answers_again(tmp_path: Path) -> None:
     for run in ("one", "other"):
         DeltaSink(Into("delta", {"path": str(tmp_path / "t")}), run).put(

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from streambound.synopsis.flow import Changes
+from streambound.synopsis.flow import Changes as Changes
 
 Row: TypeAlias = tuple[Any, ...]
 

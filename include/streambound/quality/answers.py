@@ -30,7 +30,8 @@ POSITIVE = "^[1-9][0-9]*$"
 class AnswerSet:
     """The answers of one query, to be checked.
 
-    ``rows`` is a table, or a Parquet file or a folder of them. ``row_columns`` names the answer's own
+    ``rows`` is a table, or a Parquet file or a folder of them; of a query whose answers may be taken back the
+    answer as a whole. ``row_columns`` names the answer's own
     columns (None: all but ``count_column``): leave out a partition or marker, since under DISTINCT a row
     may not come again later either. Counts may be integers or, beyond 64 bits, decimal text.
     ``units`` bounds ``peak_units`` (None: unknown).
@@ -162,8 +163,8 @@ def _view(connection: duckdb.DuckDBPyConnection, rows: pd.DataFrame | Path | str
     path = Path(rows)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    visible = [glob.escape(str(file)) for file in files if file.name[0] not in "._"]
+    below = (file for file in sorted(path.rglob("*.parquet")) if file.name[0] not in "._")
+    visible = [glob.escape(str(file)) for file in (below if path.is_dir() else [path])]
     if visible:
         connection.read_parquet(visible, hive_partitioning=False, union_by_name=True).create_view("answers")
     return bool(visible)

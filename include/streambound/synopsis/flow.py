@@ -96,12 +96,17 @@ def together(sizes: Iterable[Size]) -> Size:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has."""
+    """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
+
+    Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest matters
+    there, so the others may be left out: nothing depends on whether they are.
+    """
 
     statement: Statement
     parts: tuple[PlannedPart, ...]
     times: Times
     fed: tuple[tuple[str, Node], ...] = ()
+    best: tuple[int, bool] | None = None
 
     @property
     def outputs(self) -> Outputs:

@@ -28,6 +28,7 @@ from streambound.synopsis.flow import (
     Times,
     together,
 )
+from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
 from streambound.synopsis.sizes import groups
 
@@ -184,14 +185,49 @@ def _inputs(
     places = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
         node = rows(statement, block.selections, places, planning)
+        if needed.difference(keys) and time is None and not beside and _read_alone(node):
+            with suppress(PlanError):
+                return _summed(statement, block, aggregates, keys, planning)
         at = {p: n for n, p in enumerate(places)}
         return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
-    if not aggregates:
+    if keys and all(any(_nullable(block, p) for p in _read(one)) for one in aggregates):
+        # A group is there also where its aggregates pass over all of its rows.
+        made.rows((), BOOLEANS)
+    elif not aggregates:
         made.rows((), BOOLEANS)
     return made.nodes, [made.reads(one) for one in aggregates]
+
+
+def _nullable(block: Block, position: int) -> bool:
+    found = ((s.base, s.base.select[position].term) for s in block.selections)
+    return any(base.nullable(term) if isinstance(term, Attribute) else True for base, term in found)
+
+
+def _read_alone(node: Node) -> bool:
+    """Whether rows are tuples of one stream, of which nothing is kept."""
+    if not isinstance(node, Leaf) or node.fed:
+        return False
+    return all(isinstance(part.plan, Plan) and part.plan.stateless for part in node.parts)
+
+
+def _summed(
+    statement: Statement,
+    block: Block,
+    aggregates: Sequence[Aggregate],
+    keys: tuple[int, ...],
+    planning: Planning,
+) -> tuple[list[Node], list[Reads]]:
+    """The inputs where tuples are read alone: what can be added up before is, so few rows come.
+
+    Raises:
+        PlanError: a constant is added up.
+    """
+    made = _Inputs(statement, block, keys, planning)
+    made.rows((), INTEGERS)
+    return made.nodes, [made.added_up(one) for one in aggregates]
 
 
 @dataclass
@@ -213,6 +249,33 @@ class _Inputs:
         if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
             return self._weighed(one)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def added_up(self, one: Aggregate) -> Reads:
+        """The same where any rows may be read."""
+        base = self.block.selections[0].base
+        kinds = [base.type_of(base.select[p].term) for p in one.arguments]
+        exact = one.kind is Kind.COUNT or all(kind.step is not None for kind in kinds)
+        polynomial = one.kind is Kind.COUNT or one.polynomial is not None
+        if one.function in WEIGHED and not one.distinct and one.formula is None and exact and polynomial:
+            return self._weighed(one)
+        positions = sorted(_read(one).difference(self.keys))
+        plain = one.formula is None and one.polynomial in (None, *(((1, (p,)),) for p in positions))
+        if one.idempotent and one.by is None and plain and _read(one) == {*positions} and len(positions) == 1:
+            return self._of(positions, self._best(positions[0], one.kind is Kind.LEAST))
+        return self._of(positions, self.rows(tuple(positions), INTEGERS))
+
+    def _best(self, position: int, least: bool) -> int:
+        """The input with one output beside the keys, of which only the least or the greatest matters."""
+        if (position, least) not in self.known:
+            node = rows(self.statement, self.block.selections, (*self.keys, position), self.planning)
+            same = {s.base.select[p].term for s in self.block.selections for p in self.keys}
+            alone = not any(s.base.select[position].term in same for s in self.block.selections)
+            simple = isinstance(node, Leaf) and all(
+                isinstance(s.base.select[position].term, Attribute) for s in self.block.selections
+            )
+            best = (len(self.keys), least)
+            self._put((position, least), replace(node, best=best) if alone and simple else node)
+        return self.known[position, least]
 
     def _shows_existence(self, one: Aggregate) -> bool:
         """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""

@@ -34,6 +34,8 @@ class PartPlan:
     label: str
     query: Query
     plan: AnyPlan | MemoryPlan
+    # See ``flow.Leaf``.
+    best: tuple[int, bool] | None = None
 
     @property
     def shares(self) -> dict[str, Relation]:
@@ -126,7 +128,7 @@ def _fingerprint(part: PartPlan, static: Static) -> str:
 def _tree(node: Node) -> Any:
     """What a tree does to the rows of its leaves, whose parts have fingerprints of their own."""
     if isinstance(node, Leaf):
-        return ["Leaf", len(node.parts), [[name, _tree(one)] for name, one in node.fed]]
+        return ["Leaf", len(node.parts), node.best, [[name, _tree(one)] for name, one in node.fed]]
     below = [_tree(one) for one in node.inputs]
     own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
     return [type(node).__name__, *own, below]
@@ -149,7 +151,7 @@ def statement_plan(
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
     for leaf in (one for one in nodes(node) if isinstance(one, Leaf)):
-        parts = (PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan) for p in leaf.parts)
+        parts = (PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best) for p in leaf.parts)
         leaves.append(StatementPlan(leaf.statement, tuple(parts)))
     return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))
 

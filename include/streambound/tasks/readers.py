@@ -71,7 +71,7 @@ def statement_readers(
             continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         waiting = markers and bool(plan.waiting & part.shares.keys())
-        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers, waiting):
+        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers, waiting, part.best):
             if part.label + reader.alias not in part.shares:
                 continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
@@ -114,6 +114,7 @@ def readers_of(
     counted: bool = False,
     markers: bool = False,
     waiting: bool = False,
+    best: tuple[int, bool] | None = None,
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
@@ -121,6 +122,7 @@ def readers_of(
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
         markers: see ``statement_readers``.
         waiting: tuples are wanted by time, though the plan does not ask for it.
+        best: see ``flow.Leaf``.
     """
     if not isinstance(plan, Plan) or plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
@@ -128,7 +130,7 @@ def readers_of(
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
         if plan.stateless:
-            made = [stateless_statement(plan, outward=counted)]
+            made = [stateless_statement(plan, counted, best)]
         else:
             made = [cell_statement(query, synopsis, cell, number) for number, cell in enumerate(own)]
         reader = Reader(

@@ -117,13 +117,16 @@ def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
     return select
 
 
-def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
+def stateless_statement(
+    plan: Plan, outward: bool = False, best: tuple[int, bool] | None = None
+) -> Statement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
     Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
 
     Args:
         outward: columns are as result sets return them, not as files hold them.
+        best: of rows that differ in an output alone only that with the least (or greatest) is wanted.
     """
     synopsis, query = plan.streams[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
@@ -132,7 +135,9 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
     columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
     further, number = weighing(build, query.weight)
     columns += further
-    select = _grouped(columns, [], number).from_(ordered.table(TUPLES))
+    select = (_grouped(columns, [], number) if best is None else _best(query, columns, number, *best)).from_(
+        ordered.table(TUPLES)
+    )
     for alias, table in statics.items():
         select = select.join(
             exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
@@ -145,6 +150,16 @@ def stateless_statement(plan: Plan, outward: bool = False) -> Statement:
         select = select.where(*conditions)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
     return Statement(select.order_by(*order), tuple(build.lookups), len(further))
+
+
+def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int, least: bool) -> exp.Select:
+    """Columns (the partition first), of rows alike in all but one the least or greatest value there."""
+    at = 1 + query.projected.index(query.select[output].term)  # type: ignore[arg-type]
+    name, own = columns[at]
+    end = exp.Min(this=own) if least else exp.Max(this=own)
+    shown = [*columns[:at], (name, end), *columns[at + 1 :], (COUNT, number)]
+    others = (exp.Literal.number(place + 1) for place in range(len(columns)) if place != at)
+    return _selected(shown).group_by(*others)
 
 
 def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:

@@ -110,7 +110,7 @@ class Epochs:
         path = epoch_path(self.folder, epoch)
         if self.sink is not None and path.exists():
             with parquet_file(str(path)) as file:
-                self.sink.put(epoch, file.read())
+                self.sink.put(epoch, file.read(), self.schema.names[-2] if self.timed else None)
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         from streambound.spark.live.processor import ANSWERS, ERROR, TOLD

@@ -11,6 +11,7 @@ from streambound.live.answers import EPOCH
 from streambound.live.sinks import DELTA, DeltaSink, Into, Sink, marked, newest
 from streambound.spark.live.decoding import lacks_package
 from streambound.spark.live.rows import said
+from streambound.tasks.emit import COUNT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +52,7 @@ class SparkSink:
     def __init__(self, session: SparkSession, into: Into) -> None:
         self.session, self.into = session, into
 
-    def put(self, epoch: int, answers: pa.Table) -> None:
+    def put(self, epoch: int, answers: pa.Table, marker: str | None = None) -> None:
         """See ``Sink``."""
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
@@ -63,7 +64,8 @@ class SparkSink:
                 frame = self.session.createDataFrame(answers).coalesce(1)
                 frame.write.format(self.into.format).options(**options).mode("overwrite").save(path)
                 return
-            rows = self.session.createDataFrame(marked(newest(answers, key) if key else answers, epoch))
+            chosen = newest(answers, key, marker) if key else answers
+            rows = self.session.createDataFrame(marked(chosen, epoch))
             frame = keyed(rows, key) if self.into.format == "kafka" else rows
             frame.write.format(self.into.format).options(**options).mode("append").save()
         except (PySparkException, Py4JJavaError) as error:
@@ -74,11 +76,16 @@ class SparkSink:
 
 
 def keyed(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Answers as Kafka takes them: objects of JSON, the key NULL where there is none."""
+    """Answers as Kafka takes them: objects of JSON, the key NULL where there is none.
+
+    The value of a key that has no answer any more is NULL, which Kafka takes for its end.
+    """
     from pyspark.sql import functions as f
 
     from streambound.spark.frames import quoted
 
     value = f.to_json(f.struct(*map(quoted, rows.columns)), {"ignoreNullFields": "false"})
     named = f.to_json(f.struct(*map(quoted, key)), {"ignoreNullFields": "false"}) if key else f.lit(None)
+    if key:
+        value = f.when(quoted(COUNT) >= 0, value)
     return rows.select(named.cast("string").alias("key"), value.alias("value"))
