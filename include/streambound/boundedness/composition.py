@@ -65,8 +65,7 @@ def inherited(
         return replace(verdict, outcome=Outcome.UNBOUNDED, final="never-final")
     if relation.fed is not None and _remembered(relation.fed):
         alike = unfolded(statement, relation)
-        found = None if alike is None else decide(alike)
-        if found is not None and found.outcome is Outcome.UNBOUNDED:
+        if alike is not None and (found := decide(alike)).outcome is Outcome.UNBOUNDED:
             return replace(found, final=None)
     if relation.fed is not None and _seen_once(relation.fed):
         found = decide(_over_keys(statement, relation))

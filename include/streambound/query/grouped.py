@@ -453,10 +453,10 @@ def framing(
 
     def of(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Window):
-            made = _over(node, asked, clauses)
-            if made not in functions:
-                functions.append(made)
-            return value(functions.index(made))
+            over = _over(node, asked, clauses)
+            if over not in functions:
+                functions.append(over)
+            return value(functions.index(over))
         if isinstance(node, exp.Column) and not is_word(node):
             return output(asked.output(node))
         made = node.copy()
