@@ -119,8 +119,8 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _truth(scope.attribute(node), positive, node, scope)
     if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
         # What a sub-query computes has a type that may not be known here.
-        column, value = scope.holds(Op.EQ, node, exp.true())
-        return _truth(column, positive is value, node, scope)
+        computed, value = scope.holds(Op.EQ, node, exp.true())
+        return _truth(computed, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     if (found := _predicate(node, scope)) is not None:
