@@ -68,7 +68,7 @@ class Beyond:
             row = {"stream": name, **_row(r, self.line.streams[name])}
             if TIME in row:
                 moment += r.choice([0, 1, 1, 2, 5]) or (not moment)
-                row[TIME] = _after(texts[-1] if texts else 0, moment)
+                row[TIME] = after(texts[-1] if texts else 0, moment)
             found.append(row)
         return found
 
@@ -305,7 +305,7 @@ def _row(r: Random, stream: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _after(moment: Any, steps: int) -> Any:
+def after(moment: Any, steps: int) -> Any:
     """A time so many steps after another, as events write it."""
     if isinstance(moment, int):
         return moment + steps

@@ -46,7 +46,7 @@ def case(keys: np.ndarray, lag: int = 0) -> Case:
         for at, (side, key) in enumerate(zip(sides, keys, strict=True))
     ]
     carried = [len(stream.carried) for stream in plan.streams]
-    rows = [replace(row, values=(*row.values, row.moment)[: carried[row.side]]) for row in rows]
+    rows = [row._replace(values=(*row.values, row.moment)[: carried[row.side]]) for row in rows]
     day = tuple(at * len(DAYS) // len(keys) for at in range(len(keys)))
     return Case(plan, tuple(rows), day, DAYS, 4)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.beyond import TIME, Beyond, statements_beyond
+from tests.beyond import TIME, VALUES, Beyond, after, statements_beyond
 
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import Batch, batches
@@ -67,3 +69,44 @@ def test_what_was_told_is_never_taken_back(case: Beyond, seed: int) -> None:
         later = case.later(seed + other, there)
         holds = rows_that_hold(case, list(batches(query, [*there, *later])))
         assert told <= holds, f"{case}: {told - holds} was told before {later}"
+
+
+def single_tuples(case: Beyond, there: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every tuple of likely values that may come next."""
+    moments = [event[TIME] for event in there if TIME in event]
+    for name, stream in case.line.streams.items():
+        columns = [column for column in stream["columns"] if column != TIME]
+        values = [
+            [
+                *((0, 1) if c == "K" else VALUES[stream["columns"][c]]),
+                *([-1, 5] if c == "A" else []),
+                *([] if c in stream.get("not_null", ()) else [None]),
+            ]
+            for c in columns
+        ]
+        for row in product(*values):
+            for steps in (1, 9) if TIME in stream["columns"] else (1,):
+                made = {"stream": name, **dict(zip(columns, row, strict=True))}
+                if TIME in stream["columns"]:
+                    made[TIME] = after(moments[-1], steps)
+                yield made
+
+
+@settings(max_examples=30)
+@given(statements_beyond("guards"))
+def test_what_is_not_told_can_be_taken_back(case: Beyond) -> None:
+    sql = case.line.sql
+    query = defined(sql, case.line.catalog, case.line.id)
+    assume(len(query.blocks) == 1)
+    (block,) = query.blocks
+    # One partner, so that one more tuple can be it; and rows that are told apart.
+    assume(block.then is None and not block.ring.idempotent and "t1" not in sql and case.line.events)
+    there = list(case.line.events)
+    holds, told = (of(case, list(batches(query, there))) for of in (rows_that_hold, rows_told))
+    waiting = set(holds - told)
+    for one in single_tuples(case, there) if waiting else ():
+        later = rows_that_hold(case, list(batches(query, [*there, one])))
+        waiting -= {row for row in waiting if later[row] < holds[row]}
+        if not waiting:
+            return
+    assert not waiting, f"{case}: nothing takes {waiting} back after {there}"

@@ -66,6 +66,11 @@ CASES = [
     ),
     ("postgres", "SELECT id, (SELECT MAX(n) FROM clicks c WHERE c.usr = o.who) FROM orders o", "unbounded"),
     ("postgres", "SELECT id FROM orders WHERE total > (SELECT AVG(n) FROM clicks)", "unbounded"),
+    (
+        "postgres",
+        "SELECT id FROM orders WHERE total = (SELECT MIN(n) FROM clicks WHERE usr = who)",
+        "unbounded",
+    ),
     ("feldera", "SELECT COUNT(*), (SELECT COUNT(*) FROM things) FROM orders WHERE id = 4", "bounded"),
     # What uses a sub-query that must remember its keys.
     ("spark", "SELECT COUNT(*) FROM (SELECT DISTINCT usr FROM clicks)", "unbounded"),

@@ -65,8 +65,8 @@ def inherited(
         return replace(verdict, outcome=Outcome.UNBOUNDED, final="never-final")
     if relation.fed is not None and _remembered(relation.fed):
         alike = unfolded(statement, relation)
-        if alike is not None and (of_alike := decide(alike)).outcome is Outcome.UNBOUNDED:
-            return replace(of_alike, final=None)
+        if alike is not None and (found := decide(alike)).outcome is Outcome.UNBOUNDED:
+            return replace(found, final=None)
     if relation.fed is not None and _seen_once(relation.fed):
         found = decide(_over_keys(statement, relation))
         if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):

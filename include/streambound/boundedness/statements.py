@@ -8,6 +8,7 @@ under OR and UNION (``disjunctions``). A sub-query that is not written out must 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streambound.boundedness.aggregates import grouped
@@ -114,7 +115,7 @@ def _final(found: list[Verdict]) -> str | None:
     return "never-final"
 
 
-def _without_nulls(part: tuple[Block, ...], parts: list[tuple[Block, ...]]) -> tuple[Block, ...]:
+def _without_nulls(part: tuple[Block, ...], parts: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
     """Groups of the inputs in which no key of any of the groups is NULL; the same for other blocks."""
     keys = {
         (s.base.occurrence(term.occurrence).relation.name, term.column)

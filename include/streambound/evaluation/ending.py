@@ -14,6 +14,7 @@ from streambound.query.model import Atom, Join, Kind, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
+from streambound.synopsis.planner import needs_time
 from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
@@ -190,7 +191,8 @@ class EndingPass:
 
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
-        held = self.held
+        # Their answers have been given, and where no order is asked for they enter at once.
+        held = self.held if needs_time(self.plan.later) else [_as_one(self.held)]
         later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
         for batch in held:
             later.step(self._widened(batch))
@@ -268,6 +270,15 @@ class EndingPass:
             if name in shadows
         }
         return Batch(batch.marker, tuples, batch.moment)
+
+
+def _as_one(batches: Sequence[Batch]) -> Batch:
+    tuples: dict[str, list[Encoded]] = {}
+    for batch in batches:
+        for stream, rows in batch.tuples.items():
+            tuples.setdefault(stream, []).extend(rows)
+    last = batches[-1].moment if batches else 0
+    return Batch(last, tuples, last)
 
 
 def _joins(query: Query) -> tuple[Join, ...]:

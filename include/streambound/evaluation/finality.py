@@ -8,7 +8,8 @@ between it and the timestamps of other tuples of a row has passed. A rank is set
 it, a frame when no row comes into it. What no time bounds is never settled, and never told.
 
 Where this asks less than the definition, a row is told late or not at all, never too early: what is computed
-of a tuple that may come is taken for any value, and an aggregate at the end of its domain is not looked at.
+of a tuple that may come is taken for any value, an aggregate at the end of its domain is not looked at, and
+of an outer join the row without a partner is told only when none comes, whatever is shown of partners.
 """
 
 from __future__ import annotations

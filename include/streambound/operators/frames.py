@@ -2,8 +2,8 @@
 
 Without an order, to the end of a partition, ordered by a value, or where rows are taken back, what is said
 of a row can always change. So all rows are kept, with their counts: they must be finitely many, or their
-partition must end. Rows that no function sees together change apart: what has changed is computed anew for the
-rows that are alike in what all functions are partitioned by.
+partition must end. Rows that no function sees together change apart: what has changed is computed anew for
+the rows that are alike in what all functions are partitioned by.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Past:
 
     rows: int = 0
     different: int = 0
-    # The values of the first of them, and of the last.
+    # The values of the first of them, and of the last; or the order of the last.
     first: list[Any] = field(default_factory=list)
     last: list[Any] = field(default_factory=list)
     kept: Accumulator | None = None
@@ -111,14 +111,15 @@ class Function:
         return Past(kept=self._empty(False) if summed else None)
 
     def forget(self, past: Past, found: Sequence[Element]) -> None:
-        """Add the next rows to the past; rows that the order does not tell apart all at once."""
+        """Add the next rows to the past."""
         if not self.endless:
             return
-        for number, (key, row, count) in enumerate(found):
+        for _, row, count in found:
             if self.over.name in ("ROW_NUMBER", "RANK"):
                 past.rows += count
             elif self.over.name == "DENSE_RANK":
-                past.different += number == 0 or key[0] != found[number - 1][0][0]
+                if (place := self._columns(row)) != past.last:
+                    past.different, past.last = past.different + 1, place
             elif self.over.name == "LAST_VALUE" and self.places:
                 past.last = [row[self.over.arguments[0]]]
             elif self.places:
@@ -145,6 +146,9 @@ class Function:
             return [self._end(found, lows[at], highs[at], past) for at in range(start, len(found))]
         return self._aggregated(found, lows, highs, start, past)
 
+    def _columns(self, row: Row) -> list[Any]:
+        return [row[p] for p, _ in self.over.order]
+
     def _ranks(self, found: Sequence[Element], past: Past) -> list[Any]:
         first, last = _peers(found)
         before = [0, *accumulate(count for _, _, count in found)]
@@ -158,7 +162,11 @@ class Function:
         if name == "CUME_DIST":
             return [before[at + 1] / total for at in last]
         if name == "DENSE_RANK":
-            return [past.different + n for n in accumulate(int(at == n) for n, at in enumerate(first))]
+            # Rows that tie with the first may have been forgotten.
+            split = bool(found) and self._columns(found[0][1]) == past.last
+            return [
+                past.different - split + n for n in accumulate(int(at == n) for n, at in enumerate(first))
+            ]
         # The first parts have a row more each.
         size, more = divmod(total, self.over.offset)
         large = more * (size + 1)

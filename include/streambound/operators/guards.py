@@ -14,15 +14,13 @@ from typing import Any, TypeAlias
 
 from streambound.operators.due import Due
 from streambound.operators.operator import Changes, Operator, Row
-from streambound.query.model import Op
 from streambound.synopsis.conditions import (
     Coming,
     Outlook,
+    Serving,
     Terms,
     Tree,
-    compared,
     condition,
-    directions,
     equalities,
     mirrored,
     true_of,
@@ -46,6 +44,9 @@ class Guards(Operator):
             _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
         ]
         self._waiting: dict[Waiting, int] = {}
+        # Of different rows those that are hardest to match stand for all with the same values.
+        alone = len(self._guards) == 1 and operation.sought[0].negated
+        self._hardest = _Hardest(self._guards[0].tree) if operation.distinct and alone else None
         # By a time after which something that waits, or that is kept, asks or gives less.
         self._due: Due[tuple[int, Any]] = Due()
         self._seen: int | None = None
@@ -63,7 +64,7 @@ class Guards(Operator):
             self._step(rows, found)
             if moment is not None and (self._seen is None or moment > self._seen):
                 self._seen = moment
-            self._forget()
+            self._forget(found)
         return {row: count for row, count in found.items() if count}
 
     def _in_time(self, inputs: Sequence[Changes]) -> Iterable[tuple[int | None, list[dict[Row, int]]]]:
@@ -102,7 +103,7 @@ class Guards(Operator):
                 continue
             if self._passes(asked):
                 found[one[0]] = found.get(one[0], 0) + count
-            self._wait((one[0], tuple(asked)), count)
+            self._wait((one[0], tuple(asked)), count, found)
         for number, those in enumerate(new):
             for terms in those.all:
                 self._keep(number, terms)
@@ -124,9 +125,9 @@ class Guards(Operator):
         if before != after:
             found[shown] = found.get(shown, 0) + (count if after else -count)
         if not gone:
-            self._wait((shown, later), count)
+            self._wait((shown, later), count, found)
 
-    def _wait(self, one: Waiting, count: int) -> None:
+    def _wait(self, one: Waiting, count: int, found: dict[Row, int]) -> None:
         """Keep a row as far as its guards may still change their mind."""
         shown, asked = one
         rest: list[Any] = []
@@ -140,6 +141,13 @@ class Guards(Operator):
         if all(terms is _PASSED for terms in rest):
             return
         kept = (shown, tuple(rest))
+        if self._hardest is not None:
+            served = None if kept in self._waiting else self._hardest.add(kept)
+            gone = count - (served is not None) + sum(map(self._remove, served or ()))
+            found[shown] = found.get(shown, 0) - gone
+            if served is None:
+                return
+            count = 1
         if kept not in self._waiting:
             for guard, terms in zip(self._guards, rest, strict=True):
                 if terms is not _PASSED:
@@ -148,6 +156,8 @@ class Guards(Operator):
         self._waiting[kept] = self._waiting.get(kept, 0) + count
 
     def _remove(self, one: Waiting) -> int:
+        if self._hardest is not None:
+            self._hardest.discard(one)
         for guard, terms in zip(self._guards, one[1], strict=True):
             if terms is not _PASSED:
                 guard.unfile(one, terms)
@@ -160,12 +170,12 @@ class Guards(Operator):
         if rest is not None and guard.add(rest):
             self._due.add((number, rest), guard.offer.next(rest, self._seen))
 
-    def _forget(self) -> None:
+    def _forget(self, found: dict[Row, int]) -> None:
         """Reduce what waits, and what is kept, by the time that has been seen."""
         for number, what in self._due.until(self._seen):
             if number < 0:
                 if what in self._waiting:
-                    self._wait(what, self._remove(what))
+                    self._wait(what, self._remove(what), found)
             elif self._guards[number].discard(what):
                 self._keep(number, what)
 
@@ -185,7 +195,9 @@ class Guards(Operator):
         """Take up what ``dump`` gave."""
         self._seen = document["seen"]
         for shown, asked, count in document["waiting"]:
-            self._wait((decoded(shown), tuple(_PASSED if a is True else decoded(a) for a in asked)), count)
+            self._wait(
+                (decoded(shown), tuple(_PASSED if a is True else decoded(a) for a in asked)), count, {}
+            )
         for number, kept in enumerate(document["kept"]):
             for terms in kept:
                 self._keep(number, decoded(terms))
@@ -197,6 +209,33 @@ def _plain(values: Any) -> Any:
 
 def _width(asked: Any) -> int:
     return 0 if asked is _PASSED else len(asked)
+
+
+class _Hardest:
+    """Rows that wait for there to be no match, of which none has only matches of another's."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._order = Serving(tree, hard=True)
+        self._groups: dict[tuple[Row, Row], dict[Waiting, None]] = {}
+
+    def _place(self, one: Waiting) -> tuple[Row, Row]:
+        return one[0], self._order.group(one[1][0])
+
+    def add(self, one: Waiting) -> list[Waiting] | None:
+        """Take in a row: those that it serves for; None if another serves for it."""
+        group = self._groups.setdefault(self._place(one), {})
+        if any(self._order.serves(other[1][0], one[1][0]) for other in group):
+            return None
+        served = [other for other in group if self._order.serves(one[1][0], other[1][0])]
+        group[one] = None
+        return served
+
+    def discard(self, one: Waiting) -> None:
+        """Drop a row."""
+        place = self._place(one)
+        self._groups[place].pop(one, None)
+        if not self._groups[place]:
+            del self._groups[place]
 
 
 class _New:
@@ -217,18 +256,18 @@ class _Guard:
     def __init__(self, sought: Sought, outer: Times, inner: Times) -> None:
         self.negated = sought.negated
         self._known = sought.known
-        self._tree, self._asks, self._offers = condition(sought.formula, sought.outer, sought.inner)
-        self._equal = equalities(self._tree)
+        self.tree, self._asks, self._offers = condition(sought.formula, sought.outer, sought.inner)
+        self._equal = equalities(self.tree)
         self._outer = [(p, r) for p, r in sought.outer_ranges.items() if r != Range()]
         self._inner = [(p, r) for p, r in sought.inner_ranges.items() if r != Range()]
         mine, theirs = len(self._asks.columns), len(self._offers.columns)
         coming = [Coming.of(p, inner, sought.inner_ranges) for p in self._offers.columns]
-        self.outlook = Outlook(self._tree, mine, coming)
-        back: Tree = mirrored(self._tree)
+        self.outlook = Outlook(self.tree, mine, coming)
+        back: Tree = mirrored(self.tree)
         self.offer = Outlook(
             back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self._asks.columns]
         )
-        self._order = _Order(back)
+        self._order = Serving(back)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
         # By what must be equal, then by what no row can serve for another in: the best of the rest.
         self._kept: dict[Row, dict[Row, list[Terms]]] = {}
@@ -274,15 +313,15 @@ class _Guard:
             one
             for key, offered in new.by_key.items()
             for one, asked in self._waiting.get(key, {}).items()
-            if any(true_of(self._tree, asked, terms) for terms in offered)
+            if any(true_of(self.tree, asked, terms) for terms in offered)
         ]
 
     def matches(self, asked: Terms, new: _New) -> bool:
         """Whether a row has a match among those that are kept and those that come."""
         key = self._asked(asked)
         kept = (terms for some in self._kept.get(key, {}).values() for terms in some)
-        return any(true_of(self._tree, asked, terms) for terms in kept) or any(
-            true_of(self._tree, asked, terms) for terms in new.by_key.get(key, ())
+        return any(true_of(self.tree, asked, terms) for terms in kept) or any(
+            true_of(self.tree, asked, terms) for terms in new.by_key.get(key, ())
         )
 
     def file(self, one: Waiting, terms: Terms) -> None:
@@ -325,27 +364,3 @@ class _Guard:
 def _within(row: Row, ranges: Iterable[tuple[int, Range]]) -> bool:
     """Whether a row has values only that rows with a match have."""
     return all(row[p] is None or of.holds(row[p]) for p, of in ranges)
-
-
-class _Order:
-    """Which of two rows that a guard may find serves for the other: it meets all that the other meets."""
-
-    def __init__(self, tree: Tree) -> None:
-        ways = directions(tree)
-        self._least = [term for term, least in ways.items() if least is True]
-        self._greatest = [term for term, least in ways.items() if least is False]
-
-    def group(self, terms: Terms) -> Row:
-        """What must be the same of two rows for one to serve for the other."""
-        free = {*self._least, *self._greatest}
-        return tuple([value is None if n in free else value for n, value in enumerate(terms)])
-
-    def serves(self, one: Terms, other: Terms) -> bool:
-        """Whether a row of the same group serves for another."""
-        return all(_before(one[n], other[n]) for n in self._least) and all(
-            _before(other[n], one[n]) for n in self._greatest
-        )
-
-
-def _before(one: Any, other: Any) -> bool:
-    return one is None or compared(Op.LE, one, other)

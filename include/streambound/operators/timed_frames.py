@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from streambound.errors import PlanError
 from streambound.operators.closing import Closing
 from streambound.operators.frames import shown
 from streambound.operators.framing import Element, Function, Functions, Past, apart
@@ -132,9 +131,6 @@ class TimedFrames(Operator):
         types: of the rows.
         times: of the rows.
         time: where in rows their time is, for what is first or last.
-
-    Raises:
-        PlanError: functions look ahead by rows in several lanes, or lanes have different times.
     """
 
     def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
@@ -152,14 +148,6 @@ class TimedFrames(Operator):
             )
             for numbers in lanes.values()
         ]
-        if len(self._lanes) > 1 and (
-            any(lane.rows_after for lane in self._lanes) or len({lane.time for lane in self._lanes}) > 1
-        ):
-            over = then.functions[-1]
-            raise PlanError(
-                f"{over.name} cannot be evaluated beside functions with another PARTITION BY or ORDER BY",
-                place=over.place,
-            )
         self._after = max(lane.after for lane in self._lanes)
         self._ending = times.among({self._lanes[0].time: 0})
         self._parted = [times.among({p: n for n, p in enumerate(lane.partition)}) for lane in self._lanes]

@@ -119,8 +119,8 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _truth(scope.attribute(node), positive, node, scope)
     if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
         # What a sub-query computes has a type that may not be known here.
-        column, value = scope.holds(Op.EQ, node, exp.true())
-        return _truth(column, positive is value, node, scope)
+        computed, value = scope.holds(Op.EQ, node, exp.true())
+        return _truth(computed, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
     if (found := _predicate(node, scope)) is not None:
@@ -600,6 +600,5 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    last = max(known)  # type: ignore[type-var]
-    latest = next(value for value in values if value.value == last)
+    latest = max(known, key=lambda one: one.value)  # type: ignore[arg-type, return-value]
     return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])

@@ -6,7 +6,7 @@ with them as keys, or the first rows of each. The last row before a row's time i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import expressions as exp
@@ -21,7 +21,11 @@ _TIMES = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _MORE = ("laterals", "pivots", "match", "qualify", "windows", "offset", "distinct", "with_", "into")
 
 
-def without_laterals(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
+# The columns of a table in FROM, in lower case; None where they are not known yet.
+Columns = Callable[[exp.Expr], Collection[str] | None]
+
+
+def without_laterals(joins: Iterable[exp.Join], columns: Columns) -> Iterator[exp.Join]:
     """Joins with sub-queries in the place of LATERAL, where what these ask of the rows before is a join."""
     before: list[str] = []
     for number, join in enumerate(joins):
@@ -30,7 +34,7 @@ def without_laterals(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
         query = inner.this if isinstance(inner, exp.Subquery) else None
         given = table.args.get("alias")
         name = given.this.name if given is not None and given.this is not None else f"lateral{number}"
-        found = None if query is None else joined(query, name, before)
+        found = None if query is None else joined(query, name, before, columns)
         if found is None:
             yield join
         else:
@@ -56,7 +60,9 @@ def _joining(join: exp.Join, found: Joined) -> exp.Join:
     return made
 
 
-def without_scalars(select: exp.Select, tables: Iterable[exp.Expr]) -> tuple[exp.Select, list[exp.Join]]:
+def without_scalars(
+    select: exp.Select, tables: Iterable[exp.Expr], columns: Columns
+) -> tuple[exp.Select, list[exp.Join]]:
     """A SELECT with columns in the place of scalar sub-queries, and the joins with those."""
     if next(_scalars(select), None) is None:
         return select, []
@@ -72,7 +78,7 @@ def without_scalars(select: exp.Select, tables: Iterable[exp.Expr]) -> tuple[exp
         valued = query.copy()
         value = exp.Alias(this=plain.copy(), alias=exp.to_identifier("value", quoted=True))
         valued.set("expressions", [value])
-        found = joined(valued, name, around)
+        found = joined(valued, name, around, columns)
         counts = any(isinstance(part, exp.Count) for part in plain.walk())
         if found is None or found.latest or (clause == "where" and counts and found.on):
             # A number of rows is 0 where there is none: a condition may ask for that.
@@ -110,7 +116,7 @@ class Joined:
     latest: bool
 
 
-def joined(select: exp.Expr, alias: str, around: Collection[str]) -> Joined | None:
+def joined(select: exp.Expr, alias: str, around: Collection[str], columns: Columns) -> Joined | None:
     """A sub-query as a join; None where what it asks of the rows around it is no join.
 
     Args:
@@ -120,11 +126,20 @@ def joined(select: exp.Expr, alias: str, around: Collection[str]) -> Joined | No
         return None
     made = select.copy()
     made.meta.update(select.meta)
-    own = {found.name.lower() for table in _tables(made) if (found := alias_of(table)) is not None}
+    own = {name.name.lower() for table in _tables(made) if (name := alias_of(table)) is not None}
+
+    found = [columns(table) for table in _tables(made)]
+    listed = None if any(one is None for one in found) else {name for one in found for name in one or ()}
+    shown = {item.alias.lower() for item in made.expressions if isinstance(item, exp.Alias)}
 
     def outer(node: exp.Expr) -> list[exp.Column]:
-        columns = (c for c in node.find_all(exp.Column) if not is_word(c))
-        return [c for c in columns if c.table and c.table.lower() not in own and c.table.lower() in around]
+        return [c for c in node.find_all(exp.Column) if not is_word(c) and speaks_of_around(c)]
+
+    def speaks_of_around(column: exp.Column) -> bool:
+        if column.table:
+            return column.table.lower() not in own and column.table.lower() in around
+        name = column.name.lower()
+        return listed is not None and name not in listed and name not in shown
 
     where = made.args.get("where")
     split = [] if where is None else list(conjuncts(where.this))

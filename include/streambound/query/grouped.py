@@ -338,7 +338,7 @@ class _Group:
         if key in self._keys:
             return _one([output(number) for number in self._keys[key]])
         if key in self._left_out:
-            return output(self._asked.output(exp.Null()))
+            return exp.Null()
         if (part := self._of_window(node)) is not None:
             return part
         if name_of(node) in ("GROUPING", "GROUPING_ID"):

@@ -466,8 +466,12 @@ class Inliner:
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
         laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
         joins = [*unnested([*joins, *laterals])]
-        select, scalars = without_scalars(select, [join.this for join in joins])
-        joins = [*without_laterals(joins), *scalars]
+
+        def columns(table: exp.Expr) -> list[str] | None:
+            return self._columns(table, around)
+
+        select, scalars = without_scalars(select, [join.this for join in joins], columns)
+        joins = [*without_laterals(joins, columns), *scalars]
         tables = [join.this for join in joins]
         taken.update(self._key(name) for name in map(alias_of, tables) if name)
         outer, self._around = self._around, None
@@ -597,6 +601,17 @@ class Inliner:
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
         return Source(key, table, blocks, blocks[0].columns)
+
+    def _columns(self, table: exp.Expr, around: Mapping[str, View]) -> list[str] | None:
+        """The columns of a stream in FROM, in lower case; None of a view or a sub-query."""
+        if not isinstance(table, exp.Table) or self._view(table, around) is not None:
+            return None
+        relation = self.catalog.find(".".join(part.name for part in table.parts))
+        if relation is None:
+            return None
+        return [
+            name.lower() for name in (*(c.name for c in relation.columns), *(n for n, _ in relation.opaque))
+        ]
 
     def _windowed(
         self,

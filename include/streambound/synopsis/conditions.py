@@ -138,6 +138,33 @@ def directions(tree: Tree) -> dict[int, bool | None]:
     return {term: ways.pop() if len(ways) == 1 else None for term, ways in found.items()}
 
 
+class Serving:
+    """Which of the terms of two rows of one side serve for the other's.
+
+    They match all that the others match; of rows that are ``hard`` to match, nothing that the others do not.
+    """
+
+    def __init__(self, tree: Tree, hard: bool = False) -> None:
+        ways = directions(tree)
+        self._least = [term for term, least in ways.items() if least is not None and least is not hard]
+        self._greatest = [term for term, least in ways.items() if least is not None and least is hard]
+
+    def group(self, terms: Terms) -> Row:
+        """What must be the same of two rows for one to serve for the other."""
+        free = {*self._least, *self._greatest}
+        return tuple([value is None if n in free else value for n, value in enumerate(terms)])
+
+    def serves(self, one: Terms, other: Terms) -> bool:
+        """Whether a row of the same group serves for another."""
+        return all(_before(one[n], other[n]) for n in self._least) and all(
+            _before(other[n], one[n]) for n in self._greatest
+        )
+
+
+def _before(one: Any, other: Any) -> bool:
+    return one is None or compared(Op.LE, one, other)
+
+
 def serving(tree: Tree) -> frozenset[int]:
     """The terms of mine of which one value serves for another."""
     return frozenset(term for term, least in directions(tree).items() if least is not None)

@@ -253,10 +253,14 @@ class Sought:
 @dataclass(frozen=True)
 class Guarded:
     """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
-    ``operators.guards``); the other inputs are those of the guards, in order."""
+    ``operators.guards``); the other inputs are those of the guards, in order.
+
+    Where it is ``distinct``, it only counts whether a row is there.
+    """
 
     shown: tuple[int, ...]
     sought: tuple[Sought, ...]
+    distinct: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,14 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     selection = _possible(selection)
     if not selection.guards:
         return looked_up(statement, selection, leaf)
+    distinct = selection.base.ring.idempotent
+    if distinct and sum(o.relation.kind is not Kind.STATIC for o in selection.base.occurrences) < 2:
+        # Of one stream nothing need be kept to tell how often a row comes.
+        selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
     selection = replace(selection, guards=tuple(_least(selection, guard) for guard in selection.guards))
     outside, places = _outside(statement, selection, leaf)
-    found = [_planned(statement, selection, guard, outside, places, leaf) for guard in selection.guards]
+    hard = distinct and len(selection.guards) == 1
+    found = [_planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards]
     nodes = (outside, *(one.node for one in found))
     shown = tuple(range(len(selection.base.select)))
     if any(node.retracts for node in nodes):
@@ -70,7 +75,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     size = _units(statement.name, outside, shown, found)
     times = outside.times.among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
-    operation, outputs = Guarded(shown, tuple(one.sought for one in found)), selection.base.outputs
+    operation, outputs = Guarded(shown, tuple(one.sought for one in found), distinct), selection.base.outputs
     return Applied(operation, nodes, outputs, times, retracts, size.number, size.formula)
 
 
@@ -107,7 +112,7 @@ def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
 
 
 def _least(selection: Selection, guard: Guard) -> Guard:
-    """A guard without conditions that follow from its others, and those outside: they ask for more columns."""
+    """A guard without conditions that follow from its others, and those outside: they ask more columns."""
     atoms = conjunction(guard.formula)
     if atoms is None:
         return guard
@@ -187,18 +192,19 @@ def _planned(
     outside: Node,
     places: Mapping[Attribute, int],
     leaf: Leaves,
+    hard: bool,
 ) -> _Planned:
     """A guard whose own rows have a plan, or those of the join with the rows outside."""
     matching = _matching(selection, guard, places)
     try:
         node, one = _sought(statement, selection, guard, places, leaf)
-        return _sized(outside, node, one, matching, _matching(selection, guard, one.inner))
+        return _sized(outside, node, one, matching, _matching(selection, guard, one.inner), hard)
     except PlanError:
         if selection.as_of:
             raise
         with suppress(PlanError):
             node, one = _through(statement, selection, guard, places, leaf)
-            return _sized(outside, node, one, matching, {})
+            return _sized(outside, node, one, matching, {}, hard)
         raise
 
 
@@ -208,8 +214,13 @@ def _sized(
     one: Sought,
     matching: Mapping[int, Values],
     found: Mapping[int, Values],
+    hard: bool,
 ) -> _Planned:
-    """A guard with how much is kept for it, where rows match that hold what is given."""
+    """A guard with how much is kept for it, where rows match that hold what is given.
+
+    Args:
+        hard: rows that are hard to match stand for others.
+    """
     sides = [_narrowed(columns_of(n), given) for n, given in ((outside, matching), (node, found))]
     one = replace(
         one,
@@ -221,7 +232,9 @@ def _sized(
     rows, matches = replace(rows, other=matches), replace(matches, other=rows)
     kept = _kept(matches, one).times(max(1, offers.width))
     life = -1 if one.known else rows.life()
-    lasting, windows = rows.lasting() if life is None else (None, [life])
+    lasting, windows = (
+        rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
+    )
     return _Planned(node, one, lasting, windows, asks.width, kept, dict(enumerate(sides[0])))
 
 

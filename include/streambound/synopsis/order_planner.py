@@ -73,6 +73,8 @@ def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
 def framed(node: Node, then: Framing) -> Node:
     columns = len(node.outputs)
     settled = settles(then, node.times, node.retracts)
+    if settled and len({(over.partition, over.order) for over in then.functions}) > 1:
+        _require_alike(node, then)
     sizes = _of_lanes(node, then) if settled else [_of_partitions(node, then).times(columns + 1)]
     size = together(sizes)
     stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
@@ -80,6 +82,23 @@ def framed(node: Node, then: Framing) -> Node:
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
     operation = Framed(then, settled, next(stamps, None))
     return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _require_alike(node: Node, then: Framing) -> None:
+    """Refuse what cannot be settled together.
+
+    Raises:
+        PlanError: a function looks some rows ahead, or follows another time, beside others in another order.
+    """
+    kinds, first = [kind for _, kind in node.outputs], then.functions[0]
+    for over in then.functions:
+        ahead = looks(ascending(over), kinds.__getitem__)[0]
+        if ahead or over.order[0][0] != first.order[0][0]:
+            raise PlanError(
+                f"{over.name} cannot be evaluated beside functions with another PARTITION BY or ORDER BY",
+                place=over.place,
+                fix="write a query of its own for it",
+            )
 
 
 def _of_partitions(node: Node, then: Framing) -> Size:
@@ -116,6 +135,5 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
 
 def _longer(times: Times, position: int, length: int) -> Times:
     """Times of which only one tells that rows are over, so long after it."""
-    before, after = times.spans[position]
     found = times.among({position: position})
-    return replace(found, spans={position: (before, after + length * times.scales.get(position, 1))})
+    return replace(found, delay=found.delay + length * times.scales.get(position, 1))

@@ -58,13 +58,15 @@ def ranked(then: Ranking, columns: int, retracts: bool) -> tuple[int, int]:
 
 
 def past(over: Over, kinds: Callable[[int], Type]) -> tuple[int, int]:
-    """What a window function keeps of rows that are forgotten: of a partition, and for each value that it reads.
+    """What a window function keeps of forgotten rows: of a partition, and for each value that it reads.
 
     Args:
         kinds: the type of a position that the function reads.
     """
     if not endless(over):
         return 0, 0
+    if over.name == "DENSE_RANK":
+        return 1 + len(over.order), 0
     if over.name in (*RANKS, *ENDS) or over.aggregate is None:
         return (over.offset if over.name == "NTH_VALUE" else 1), 0
     return width(over.aggregate, kinds, False)
