@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from streambound.operators.aggregates import Accumulator, Settling, accumulator, of_column
+from streambound.operators.aggregates import Accumulator, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
