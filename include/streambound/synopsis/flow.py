@@ -98,8 +98,8 @@ def together(sizes: Iterable[Size]) -> Size:
 class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
 
-    Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest matters
-    there, so the others may be left out: nothing depends on whether they are.
+    Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest value
+    there matters, so the others may be left out: nothing depends on whether they are.
     """
 
     statement: Statement
