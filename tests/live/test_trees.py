@@ -1,4 +1,4 @@
-"""Live: groups and their like over micro-batches, each from the entries of the last: the definition's changes."""
+"""Live: groups and their like over micro-batches: the changes of the definition."""
 
 from __future__ import annotations
 
