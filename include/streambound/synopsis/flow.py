@@ -95,11 +95,21 @@ def together(sizes: Iterable[Size]) -> Size:
 
 
 @dataclass(frozen=True)
+class First:
+    """So many rows with different values in an ``order`` (True: it falls), NULL the least, of each partition."""
+
+    partition: tuple[int, ...]
+    order: tuple[tuple[int, bool], ...]
+    number: int
+
+
+@dataclass(frozen=True)
 class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
 
     Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest value
-    there matters, so the others may be left out: nothing depends on whether they are.
+    there matters, so the others may be left out: nothing depends on whether they are. Of ``first`` the same is
+    true of rows behind so many different ones in an order, among those with the same values in some positions.
     """
 
     statement: Statement
@@ -107,6 +117,7 @@ class Leaf:
     times: Times
     fed: tuple[tuple[str, Node], ...] = ()
     best: tuple[int, bool] | None = None
+    first: First | None = None
 
     @property
     def outputs(self) -> Outputs:

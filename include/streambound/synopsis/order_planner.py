@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from streambound.errors import PlanError
+from streambound.query.model import Op
 from streambound.query.operators import Framing, Over, Ranking
 from streambound.query.statement import Block
 from streambound.synopsis import widths
 from streambound.synopsis.flow import (
     Applied,
+    First,
     Framed,
+    Leaf,
     Node,
     Ranked,
     Size,
@@ -52,6 +55,11 @@ def ranked(node: Node, then: Ranking) -> Node:
         kept = [p for p in range(len(node.outputs)) if p not in free or p in then.partition]
         sizes.append(_tied(node, then, kept).times(every * ties))
     size = together(sizes)
+    timed = node.times.among({p: p for p in then.partition})
+    few = then.op in (Op.LE, Op.LT, Op.EQ) and then.order and not then.keeps_all(node.retracts)
+    if isinstance(node, Leaf) and few and not timed:
+        # Where a partition never ends nothing is told by rows that are left out.
+        node = replace(node, first=First(then.partition, then.order, then.last))
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
     return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)

@@ -9,6 +9,7 @@ from pathlib import Path
 from streambound.approximate.plan import MemoryPlan
 from streambound.query.model import Attribute, Query, Relation
 from streambound.query.statement import Statement
+from streambound.synopsis.flow import First
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import emit, engine
@@ -72,7 +73,7 @@ def statement_readers(
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         waiting = markers and bool(plan.waiting & part.shares.keys())
         for stream, reader in readers_of(
-            part.plan, answers or Path(), statics, counted, markers, waiting, part.best
+            part.plan, answers or Path(), statics, counted, markers, waiting, part.best, part.first
         ):
             if part.label + reader.alias not in part.shares:
                 continue
@@ -117,6 +118,7 @@ def readers_of(
     markers: bool = False,
     waiting: bool = False,
     best: tuple[int, bool] | None = None,
+    first: First | None = None,
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
@@ -124,7 +126,7 @@ def readers_of(
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
         markers: see ``statement_readers``.
         waiting: tuples are wanted by time, though the plan does not ask for it.
-        best: see ``flow.Leaf``.
+        best, first: see ``flow.Leaf``.
     """
     if not isinstance(plan, Plan) or plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
@@ -132,7 +134,7 @@ def readers_of(
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
         if plan.stateless:
-            made = [stateless_statement(plan, counted, best)]
+            made = [stateless_statement(plan, counted, best, first)]
         else:
             made = [cell_statement(query, synopsis, cell, number) for number, cell in enumerate(own)]
         reader = Reader(

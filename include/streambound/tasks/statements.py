@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.query.model import Atom, Attribute, Query
+from streambound.synopsis.flow import First
 from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout
 from streambound.tasks import ordered
@@ -117,7 +118,12 @@ def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
     return select
 
 
-def stateless_statement(plan: Plan, outward: bool = False, best: tuple[int, bool] | None = None) -> Statement:
+def stateless_statement(
+    plan: Plan,
+    outward: bool = False,
+    best: tuple[int, bool] | None = None,
+    first: First | None = None,
+) -> Statement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
     Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
@@ -125,6 +131,7 @@ def stateless_statement(plan: Plan, outward: bool = False, best: tuple[int, bool
     Args:
         outward: columns are as result sets return them, not as files hold them.
         best: of rows that differ in an output alone only that with the least (or greatest) is wanted.
+        first: only the rows that come first are wanted, and those that tie with them.
     """
     synopsis, query = plan.streams[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
@@ -146,8 +153,31 @@ def stateless_statement(plan: Plan, outward: bool = False, best: tuple[int, bool
     conditions = [*build.accepted(synopsis), *present, *(build.atom(a) for a in (*plan.joins, *own))]
     if conditions:
         select = select.where(*conditions)
+    if first is not None:
+        select = _first(query, select, columns, first)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
     return Statement(select.order_by(*order), tuple(build.lookups), len(further))
+
+
+def _first(query: Query, select: exp.Select, columns: Sequence[Named], first: First) -> exp.Select:
+    """The rows of a grouped SELECT that come first in each partition of files and of values."""
+
+    def of(positions: Sequence[int]) -> list[tuple[int, exp.Expr]]:
+        terms = [(p, query.select[p].term) for p in positions]
+        places = [(p, 1 + query.projected.index(t)) for p, t in terms if isinstance(t, Attribute)]
+        return [(p, columns[place][1].copy()) for p, place in places]
+
+    falls = dict(first.order)
+    ordering = [
+        exp.Ordered(this=column, desc=falls[p], nulls_first=not falls[p]) for p, column in of(list(falls))
+    ]
+    if not ordering:
+        return select
+    alike = [columns[0][1].copy(), *(column for _, column in of(first.partition))]
+    rank = exp.Window(
+        this=exp.Anonymous(this="DENSE_RANK"), partition_by=alike, order=exp.Order(expressions=ordering)
+    )
+    return select.qualify(exp.LTE(this=rank, expression=exp.Literal.number(first.number)))
 
 
 def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int, least: bool) -> exp.Select:
