@@ -1,7 +1,8 @@
-"""Groups, ranks, guards and their like over partitions: the changes of the definition, however history is cut."""
+"""Groups, ranks, guards and their like over partitions: the definition's changes, however history is cut."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.beyond import TIME, Beyond, statements_beyond
+from tests.history.test_nights import DAYS, World
 from tests.spark import histories
 from tests.spark.histories import Registered
 from tests.spark.moments import last_boundary
@@ -124,7 +127,62 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
         assert boundaries[0] == boundaries[1], case
 
 
-@settings(max_examples=settings.default.max_examples)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(statements_beyond(), st.data())
 def test_random_statements(case: Beyond, data: st.DataObject) -> None:
     agrees(data, case)
+
+
+TREES = [
+    Registered(
+        "groups", "SELECT C, A, COUNT(*) AS n, SUM(B) AS b, MAX(B) AS m FROM S WHERE A < 5 GROUP BY C, A"
+    ),
+    Registered("global", "SELECT COUNT(*) AS n, AVG(B) AS b FROM S WHERE A = 3"),
+    Registered("joined", "SELECT S.C, SUM(S.B - T.B) AS d FROM S, T WHERE S.C = T.C GROUP BY S.C"),
+]
+GROUPED = TREES[0].sql.replace("A < 5", "A BETWEEN 0 AND 4")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path / "quarantined"))
+    return World(tmp_path)
+
+
+def test_nights_of_trees(world: World) -> None:
+    """What is new is read alone; what has changed, goes or is lost is put right, as of any other query."""
+    queries = [Registered("groups", GROUPED), *TREES[1:]]
+
+    def evaluated(rows_read: list[int], **options: Any) -> None:
+        found = world.night(*queries, **options)
+        assert [answer.rows_read for answer in found.values()] == rows_read
+        expected = from_scratch(queries, world.catalog, world.folder / "whole")
+        for query in queries:
+            assert left(world.home, query.name) == expected[query.name], query.name
+
+    evaluated([120, 120, 240])
+    evaluated([0, 0, 0])
+    world.arrive(DAYS[6])
+    evaluated([20, 20, 40])
+    world.arrive(DAYS[1], seed=1, streams="S")
+    evaluated([20, 20, 20])
+    shutil.rmtree(world.file(DAYS[3]).parent)
+    evaluated([0, 0, 0])
+    for file in (world.home / "answers" / "groups").glob("date=*/*.parquet"):
+        file.unlink()
+    evaluated([0, 0, 0])
+    evaluated([120, 120, 260], recompute=True)
+
+
+def test_other_groups_are_another_plan(world: World) -> None:
+    """Whatever of a tree answers depend on is part of what checkpoints are of."""
+    texts = [
+        GROUPED,
+        GROUPED.replace("SUM(B)", "SUM(2 * B)"),
+        f"{GROUPED} HAVING COUNT(*) > 2",
+        GROUPED.replace("COUNT(*)", "COUNT(B)"),
+    ]
+    for text in texts:
+        found = world.night(Registered("groups", text))
+        assert found["groups"].rows_read == 120, text
+    assert world.night(Registered("groups", f"-- the same\n{texts[-1]}"))["groups"].rows_read == 0

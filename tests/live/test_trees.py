@@ -1,4 +1,4 @@
-"""Live: groups and their like over micro-batches, with a start anew at each: the changes of the definition."""
+"""Live: groups and their like over micro-batches, each from the state in its entries: the definition's changes."""
 
 from __future__ import annotations
 

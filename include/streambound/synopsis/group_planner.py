@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from streambound.boundedness.polynomials import Nature, nature
@@ -259,7 +260,7 @@ class _Inputs:
         if one.function in WEIGHED and not one.distinct and one.formula is None and exact and polynomial:
             return self._weighed(one)
         positions = sorted(_read(one).difference(self.keys))
-        plain = one.formula is None and one.polynomial in (None, *(((1, (p,)),) for p in positions))
+        plain = one.formula is None and one.polynomial in (None, *(((Fraction(1), (p,)),) for p in positions))
         if one.idempotent and one.by is None and plain and _read(one) == {*positions} and len(positions) == 1:
             return self._of(positions, self._best(positions[0], one.kind is Kind.LEAST))
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
@@ -268,13 +269,11 @@ class _Inputs:
         """The input with one output beside the keys, of which only the least or the greatest matters."""
         if (position, least) not in self.known:
             node = rows(self.statement, self.block.selections, (*self.keys, position), self.planning)
+            terms = {s.base.select[position].term for s in self.block.selections}
             same = {s.base.select[p].term for s in self.block.selections for p in self.keys}
-            alone = not any(s.base.select[position].term in same for s in self.block.selections)
-            simple = isinstance(node, Leaf) and all(
-                isinstance(s.base.select[position].term, Attribute) for s in self.block.selections
-            )
-            best = (len(self.keys), least)
-            self._put((position, least), replace(node, best=best) if alone and simple else node)
+            if isinstance(node, Leaf) and not terms & same and all(isinstance(t, Attribute) for t in terms):
+                node = replace(node, best=(len(self.keys), least))
+            self._put((position, least), node)
         return self.known[position, least]
 
     def _shows_existence(self, one: Aggregate) -> bool:

@@ -71,7 +71,9 @@ def statement_readers(
             continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         waiting = markers and bool(plan.waiting & part.shares.keys())
-        for stream, reader in readers_of(part.plan, answers or Path(), statics, counted, markers, waiting, part.best):
+        for stream, reader in readers_of(
+            part.plan, answers or Path(), statics, counted, markers, waiting, part.best
+        ):
             if part.label + reader.alias not in part.shares:
                 continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs

@@ -117,9 +117,7 @@ def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
     return select
 
 
-def stateless_statement(
-    plan: Plan, outward: bool = False, best: tuple[int, bool] | None = None
-) -> Statement:
+def stateless_statement(plan: Plan, outward: bool = False, best: tuple[int, bool] | None = None) -> Statement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
     Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
@@ -154,7 +152,7 @@ def stateless_statement(
 
 def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int, least: bool) -> exp.Select:
     """Columns (the partition first), of rows alike in all but one the least or greatest value there."""
-    at = 1 + query.projected.index(query.select[output].term)  # type: ignore[arg-type]
+    at = 1 + query.projected.index(query.select[output].term)
     name, own = columns[at]
     end = exp.Min(this=own) if least else exp.Max(this=own)
     shown = [*columns[:at], (name, end), *columns[at + 1 :], (COUNT, number)]
