@@ -256,7 +256,7 @@ class Settling(Accumulator):
     """What is chosen of values of which some may be taken back: these with their counts, of others the best."""
 
     def __init__(self, read: Read, combine: Pick) -> None:
-        self._open = Bag(read, lambda found: combine(found) if found else None)
+        self._open = Bag(read, lambda found: combine(found))
         self._settled, self._combine = Best(read, combine), combine
 
     @property
