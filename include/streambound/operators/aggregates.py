@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 from typing import Any, TypeAlias
 
@@ -80,7 +80,18 @@ def accumulator(
     kinds: Sequence[Type],
     time: int | None = None,
 ) -> Accumulator:
-    """An empty accumulator of an aggregate.
+    """An empty accumulator of an aggregate (see ``accumulators``)."""
+    return accumulators(aggregate, positions, retracts, kinds, time)()
+
+
+def accumulators(
+    aggregate: Aggregate,
+    positions: Mapping[int, int],
+    retracts: bool,
+    kinds: Sequence[Type],
+    time: int | None = None,
+) -> Callable[[], Accumulator]:
+    """What makes empty accumulators of an aggregate.
 
     Args:
         positions: where in its rows the positions are that the aggregate reads.
@@ -98,12 +109,12 @@ def accumulator(
         read = _arguments(aggregate, positions, None)
         powers, finish = _moments(aggregate, shown)
         dense = any(kinds[positions[p]].step is None for p in aggregate.arguments)
-        sums = Sums(read, powers, finish, dense and aggregate.kind is not Kind.COUNT)
-        return Distinct(read, sums, retracts) if aggregate.distinct else sums
+        sums = partial(Sums, read, powers, finish, dense and aggregate.kind is not Kind.COUNT)
+        return (lambda: Distinct(read, sums(), retracts)) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
     if aggregate.kind is Kind.LIST:
-        return Bag(read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
-    return Settling(read, combine) if retracts else Best(read, combine)
+        return partial(Bag, read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
+    return partial(Settling if retracts else Best, read, combine)
 
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:

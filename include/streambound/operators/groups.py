@@ -7,8 +7,9 @@ row comes any more is forgotten, and its row stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from streambound.operators.aggregates import Accumulator, Settling, accumulator, of_column
@@ -63,7 +64,8 @@ class Groups(Operator):
         for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
             self.takers[reads.input].append((number, None))
             for factor, source in reads.terms:
-                self.takers[source].append((number, factor))
+                whole = factor.numerator if factor.denominator == 1 else factor
+                self.takers[source].append((number, whole))
             values.append(one.type_of(operation.kinds.__getitem__))
         # Expressions over several tuples are further columns of the rows of their input.
         self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
@@ -78,6 +80,7 @@ class Groups(Operator):
                 counts = one.kind is Kind.COUNT
                 formula = f"CASE WHEN ({one.formula}) IS NOT NULL THEN 1 END" if counts else one.formula
                 made.append((number, compiled(formula, named, one.type_of(operation.kinds.__getitem__))))
+        self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.
         self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
         keys = list(zip(operation.keys, types[0], strict=False))
@@ -109,6 +112,7 @@ class Groups(Operator):
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
+                    self.closing.see(key)
                 group = self._group(key)
                 # How many rows there were says nothing where the best of them is all that comes.
                 if self.counted[number]:
@@ -119,7 +123,6 @@ class Groups(Operator):
                         kept.add(row, count)
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
-                self.closing.see(row)
                 self._keep(number, given, count)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
@@ -173,7 +176,10 @@ class Groups(Operator):
         return [(row, 1) for row in rows if row is not None]
 
     def _empty(self) -> _Group:
-        kept: list[Accumulator] = []
+        return _Group([0] * len(self.types), [made() for made in self._made])
+
+    def _makers(self) -> Iterator[Callable[[], Accumulator]]:
+        """What makes the accumulator of each aggregate."""
         pairs = zip(self.operation.then.aggregates, self.operation.reads, strict=True)
         for number, (one, reads) in enumerate(pairs):
             kinds = self.types[reads.input]
@@ -181,13 +187,12 @@ class Groups(Operator):
                 shown = one.type_of(self.operation.kinds.__getitem__)
                 wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
                 retracts = self.retracts[reads.input]
-                kept.append(accumulator(of_column(one, column), {column: column}, retracts, wider))
+                yield accumulators(of_column(one, column), {column: column}, retracts, wider)
             elif reads.weighed:
-                kept.append(Weighed(one, one.type_of(self.operation.kinds.__getitem__)))
+                yield partial(Weighed, one, one.type_of(self.operation.kinds.__getitem__))
             else:
                 retracts = self.retracts[reads.input]
-                kept.append(accumulator(one, reads.positions, retracts, kinds, reads.time))
-        return _Group([0] * len(self.types), kept)
+                yield accumulators(one, reads.positions, retracts, kinds, reads.time)
 
     def _group(self, key: Row) -> _Group:
         found = self.groups.get(key)

@@ -19,7 +19,7 @@ class Weighed(Accumulator):
     def __init__(self, aggregate: Aggregate, shown: Type) -> None:
         self._kind, self._shown = aggregate.kind, shown
         self._rows = 0
-        self._sum: Any = Fraction(0)
+        self._sum: Any = 0
 
     @property
     def units(self) -> int:
@@ -28,7 +28,7 @@ class Weighed(Accumulator):
     def add(self, row: Row, count: int) -> None:
         self._rows += count
 
-    def weigh(self, factor: Fraction, weight: Any) -> None:
+    def weigh(self, factor: int | Fraction, weight: Any) -> None:
         """Take in the weight of some rows, times a factor."""
         self._sum += factor * weight
 
@@ -41,10 +41,12 @@ class Weighed(Accumulator):
             return self._rows
         if not self._rows:
             return None
-        return rounded(self._sum / self._rows if self._kind is Kind.MEAN else self._sum, self._shown)
+        return rounded(Fraction(self._sum) / self._rows if self._kind is Kind.MEAN else self._sum, self._shown)
 
     def dump(self) -> Any:
-        return [self._rows, plain(self._sum)]
+        # A sum of fractions may be whole.
+        whole = self._sum.denominator == 1
+        return [self._rows, plain(self._sum.numerator if whole else self._sum)]
 
     def load(self, document: Any) -> None:
-        self._rows, self._sum = document[0], Fraction(value_of(document[1]))
+        self._rows, self._sum = document[0], value_of(document[1])

@@ -321,6 +321,9 @@ class _Inputs:
 
     def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:
         """The input whose rows weigh a product of outputs, where others are not NULL."""
+        present = tuple(p for p in present if _nullable(self.block, p))
+        if not factors and not present:
+            return self.rows((), INTEGERS)
         key = (tuple(sorted(factors)), present)
         if key not in self.known:
             made = [_weighing(s, factors, present) for s in self.block.selections]
