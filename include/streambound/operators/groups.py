@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from streambound.operators.aggregates import Accumulator, Settling, accumulator, of_column
+from streambound.operators.aggregates import Accumulator, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
@@ -66,7 +66,8 @@ class Groups(Operator):
             for factor, source in reads.terms:
                 whole = factor.numerator if factor.denominator == 1 else factor
                 self.takers[source].append((number, whole))
-            values.append(one.type_of(operation.kinds.__getitem__))
+            plain = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
+            values.append(next(plain, one.type_of(operation.kinds.__getitem__)))
         # Expressions over several tuples are further columns of the rows of their input.
         self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
         self.columns: dict[int, int] = {}
