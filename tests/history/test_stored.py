@@ -23,10 +23,11 @@ from streambound.boundedness.statements import decide
 from streambound.cli import main
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.reference import evaluate
+from streambound.evaluation.reference import evaluate, initial, reference
 from streambound.history import stored as module
 from streambound.history.stored import Reading, stored
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import statement
 from streambound.query.statement import Statement
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("date", "decimal(3,1)", "timestamp")]
@@ -96,6 +97,33 @@ def test_statements_equal_the_definition(data: st.DataObject) -> None:
     with TemporaryDirectory() as name:
         written(case, {**of_stream(case, rows), **statics}, data, Path(name))
         assert evaluated(case, Path(name)) == evaluate(case.statement, tuples), case.sql
+
+
+GROUPED = [
+    "SELECT A, COUNT(*), SUM(B), MIN(B), MAX(B) FROM S WHERE A BETWEEN 0 AND 2 GROUP BY A",
+    "SELECT COUNT(B), AVG(B), COUNT(DISTINCT A) FROM S WHERE A BETWEEN 0 AND 2",
+    "SELECT S.A, SUM(S.B * T.B) FROM S, T WHERE S.A = T.A AND S.A BETWEEN 0 AND 2 GROUP BY S.A",
+    "SELECT S.A FROM S WHERE S.A BETWEEN 0 AND 2 AND NOT EXISTS (SELECT 1 FROM T WHERE T.A = S.A)",
+]
+
+
+@pytest.mark.parametrize("sql", GROUPED)
+@settings(max_examples=settings.default.max_examples // 10)
+@given(data=st.data())
+def test_what_is_taken_back_is_no_answer(sql: str, data: st.DataObject) -> None:
+    streams = {name: {"columns": {"A": "int", "B": "int"}} for name in "ST"}
+    catalog = catalog_from_mapping(streams)
+    case = Case(streams, sql, catalog, statement(sql, catalog))
+    rows = data.draw(events(case))
+    with TemporaryDirectory() as name:
+        written(case, of_stream(case, rows), data, Path(name))
+        found = Counter({row: count for row, count in evaluated(case, Path(name)).items() if count})
+    expected = Counter[Any]()
+    for new in [initial(case.query, {}), *reference(case.query, batches(case.query, rows), {})]:
+        for one in new:
+            kinds = [kind for _, kind in case.query.outputs]
+            expected[tuple(k.encode(v) for k, v in zip(kinds, one.row, strict=True))] += one.count
+    assert found == Counter({row: count for row, count in expected.items() if count})
 
 
 TWO = {"S": {"A": "int", "B": "int"}, "T": {"C": "int"}}

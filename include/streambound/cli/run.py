@@ -227,7 +227,8 @@ def _tell(message: str) -> None:
 
 def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.compiler import parsed
-    from streambound.evaluation.corpus import defined_document, document
+    from streambound.evaluation.corpus import defined_document, document, with_initial
+    from streambound.evaluation.events import answers
     from streambound.evaluation.flow import statement_pass
     from streambound.evaluation.history import history_batches, static_history
     from streambound.evaluation.output import write_document
@@ -244,6 +245,7 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     else:
         evaluation = statement_pass(statement, static)
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
+        found = with_initial(found, answers(statement, None, evaluation.initial))
     if options.output is not None:
         found = write_document(found, options.output)
     print(json.dumps(found, ensure_ascii=False))

@@ -46,7 +46,7 @@ def history_evaluation(
 ) -> Evaluation | WindowEvaluation | TreeEvaluation:
     """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
     if plan.node is not None:
-        return TreeEvaluation(plan, static, StatementEvaluation)
+        return tree_evaluation(plan, static)
     if isinstance(cogroup, SegmentCoGroup):
         return SegmentEvaluation(cogroup.segments)
     if isinstance(cogroup, WindowCoGroup):
@@ -57,12 +57,17 @@ def history_evaluation(
 def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation | TreeEvaluation:
     """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
     if plan.node is not None:
-        return TreeEvaluation(plan, static, partial(StatementEvaluation, moments=plan.in_time))
+        return tree_evaluation(plan, static, plan.in_time)
     cogroup = cogroup_of(plan)
     if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
         # Nothing tells the moment at which a match is complete, or virtual time does not.
         cogroup = None
     return history_evaluation(plan, static, cogroup)
+
+
+def tree_evaluation(plan: StatementPlan, static: Static, moments: bool = False) -> TreeEvaluation:
+    """The evaluation of a tree, at the beginning; ``moments`` as for ``StatementEvaluation``."""
+    return TreeEvaluation(plan, static, partial(StatementEvaluation, moments=moments))
 
 
 def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:

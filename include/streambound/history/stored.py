@@ -18,12 +18,14 @@ from streambound.errors import DataError, PlanError
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
-from streambound.history.statement import StatementEvaluation
+from streambound.history.evaluations import Evaluation
+from streambound.history.statement import StatementEvaluation, tree_evaluation
 from streambound.query.catalog import Catalog
 from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
 from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
+from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.statement import planned_parts
 from streambound.tasks.engine import Engine, opened
@@ -55,7 +57,7 @@ class Stored:
     @property
     def passes_on(self) -> bool:
         """Whether a part answers each tuple at once: how many rows it has, no plan bounds."""
-        return any(part.plan.stateless for part in self.plan.parts)
+        return self.plan.node is None and any(part.plan.stateless for part in self.plan.parts)
 
     def readers(self) -> dict[str, list[Reader]]:
         """What is computed of each table that has to be read."""
@@ -91,7 +93,7 @@ def stored(
         outcome = found.verdict.outcome.value
         raise PlanError(f"the query is {outcome}: {why}", subject=name, fix="see streambound check")
     statement = found.statement
-    relations = {o.relation.name: o.relation for o in statement.occurrences}
+    relations = {relation.name: relation for relation in statement.scanned}
     files = {name: _files(folder, name) for name in relations}
     for relation in relations.values():
         refuse_promises(statement, relation)
@@ -100,12 +102,14 @@ def stored(
         o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))
         for o in statement.statics
     }
-    if made is None:
-        parts = planned_parts(found.decision.parts, partial(static_values, static=static))
+    values = partial(static_values, static=static)
+    if made is not None:
+        plan = statement_plan(statement, made.planned_parts, made.node)
+    elif statement.plain:
+        plan = statement_plan(statement, planned_parts(found.decision.parts, values))
     else:
-        parts = made.planned_parts
-    plan = statement_plan(statement, parts)
-    if any(part.plan.timed for part in plan.parts):
+        plan = statement_plan(statement, (), flow(statement, values))
+    if plan.in_time or any(part.plan.timed for part in plan.parts):
         raise PlanError(
             "the query compares timestamps, or its DISTINCT rows have one: stored relations have no order",
             subject=name,
@@ -151,7 +155,8 @@ class Reading:
 
     def __init__(self, query: Stored) -> None:
         self.query = query
-        self.evaluation = StatementEvaluation(query.plan, query.static)
+        made = StatementEvaluation if query.plan.node is None else tree_evaluation
+        self.evaluation: Evaluation = made(query.plan, query.static)
         self.rows = 0
 
     @property
@@ -160,7 +165,7 @@ class Reading:
         return self.evaluation.peak_units
 
     def run(self) -> Iterator[Mapping[Row, int]]:
-        """The new answer rows (encoded) of each batch of rows, with their multiplicities.
+        """The new answer rows (encoded) of each batch of rows, with their multiplicities, after the first answer.
 
         Raises:
             DataError: a file cannot be read, or breaks a promise of the catalog.
@@ -168,6 +173,8 @@ class Reading:
         """
         statement = self.query.statement
         relations = {o.relation.name: _as_read(statement, o.relation) for o in statement.arriving}
+        if self.evaluation.initial:
+            yield self.evaluation.initial
         with opened() as engine:
             for table, readers in self.query.readers().items():
                 relation, files = relations[table], list(map(str, self.query.files[table]))
