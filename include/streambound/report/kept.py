@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from streambound.compiler import Planned
@@ -14,7 +14,7 @@ from streambound.report.layouts import all_text, end_text, extremum_text, filter
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.flow import Leaf, Node, nodes
+from streambound.synopsis.flow import Applied, Leaf, Node, nodes
 from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
@@ -153,13 +153,19 @@ def _tree_words(node: Node) -> PlanWords:
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
-    said = [
-        Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1])
-        for one in operations(node)
-    ]
+    said = [_of_operation(one) for one in operations(node)]
     answer = "Where a row of these changes, its old answer is taken back and the new one is given."
-    query = plans[0].query
+    occurrences = {o.alias: o for plan in plans for o in plan.query.occurrences if o.relation.fed is None}
+    query = replace(plans[0].query, occurrences=tuple(occurrences.values()))
     return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)
+
+
+def _of_operation(node: Applied) -> Kept:
+    title, notes = said_of(node)
+    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    known = (o for plan in plans for o in plan.query.occurrences if o.relation.fed is None)
+    streams = dict.fromkeys(o.alias for o in known)
+    return Kept(What.ROWS, tuple(streams), title, size_text(node), notes=notes)
 
 
 def plan_words(plan: AnyPlan) -> PlanWords:

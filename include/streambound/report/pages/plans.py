@@ -102,6 +102,9 @@ def _parts(job: Planned, found: Explained) -> list[_Part]:
     if not found.parts:
         occurrences = {o.alias: o for o in job.statement.occurrences}
         return [_bare(tuple(occurrences.values()), found.sentence)]
+    if job.node is not None:
+        (plan,) = found.parts
+        return [_part(plan.query, plan, "")]
     several = len(found.parts) > 1
     pairs = list(zip(job.parts, found.parts, strict=True))[:PARTS]
     return [
