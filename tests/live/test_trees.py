@@ -1,4 +1,6 @@
-"""Live: groups and their like over micro-batches, each from the state in its entries: the definition's changes."""
+"""Live: groups and their like over micro-batches, each from the state in its entries: the definition's
+changes.
+"""
 
 from __future__ import annotations
 

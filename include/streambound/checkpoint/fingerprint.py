@@ -56,8 +56,8 @@ def united(
     """The digest of a statement from (block, whether it is distinct, fingerprint) of its parts.
 
     ``outputs`` are the names and types of its answer columns, maybe those of a SELECT that has no part;
-    ``checked`` the streams of no part with the columns that are mentioned; ``tree`` what is done to the rows of
-    the parts, if anything is.
+    ``checked`` the streams of no part with the columns that are mentioned; ``tree`` what is done to the rows
+    of the parts, if anything is.
     """
     columns = [list(output) for output in outputs]
     document = {"version": VERSION, "parts": [list(part) for part in parts], "outputs": columns}

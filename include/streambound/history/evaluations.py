@@ -50,8 +50,8 @@ NOTHING_COMES = Batch(None, {})
 class Evaluation(Protocol):
     """The state of one query between two partitions.
 
-    ``total`` is the final answer so far; None where it is the sum of the partitions' answers on disk and of what
-    is the answer before anything came, ``initial``.
+    ``total`` is the final answer so far; None where it is the sum of the partitions' answers on disk and of
+    what is the answer before anything came, ``initial``.
     """
 
     total: states.Total | None

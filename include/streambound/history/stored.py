@@ -165,7 +165,8 @@ class Reading:
         return self.evaluation.peak_units
 
     def run(self) -> Iterator[Mapping[Row, int]]:
-        """The new answer rows (encoded) of each batch of rows, with their multiplicities, after the first answer.
+        """The new answer rows (encoded) of each batch of rows, with their multiplicities, after the first
+        answer.
 
         Raises:
             DataError: a file cannot be read, or breaks a promise of the catalog.

@@ -1,8 +1,8 @@
 """GROUP BY: aggregates of the rows of each group, as they change (docs/theory.md, Theorems L, M and D).
 
-Of a group there is kept how many rows it has, if rows are taken back, and what each aggregate keeps of them. A
-group that has changed takes its old row back and gives the new one. Where a key is a time, a group of which no
-row comes any more is forgotten, and its row stays.
+Of a group there is kept how many rows it has, if rows are taken back, and what each aggregate keeps of them.
+A group that has changed takes its old row back and gives the new one. Where a key is a time, a group of which
+no row comes any more is forgotten, and its row stays.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 class What(Enum):
-    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or changed."""
+    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or
+    changed.
+    """
 
     TUPLES = "tuples"
     MATCHES = "matches"

@@ -1,8 +1,8 @@
 """Numbers of rows where a row weighs a product of columns (``Query.weight``): sums that are exact.
 
 An engine adds up what cannot leave its numbers: integers in 128 bits, products of two of them in two halves,
-decimals of few digits. Of anything else the columns come along as further columns of the groups (``w0``, ...),
-before the number of rows, and are multiplied where there is no limit.
+decimals of few digits. Of anything else the columns come along as further columns of the groups (``w0``,
+...), before the number of rows, and are multiplied where there is no limit.
 """
 
 from __future__ import annotations
