@@ -1,6 +1,4 @@
-"""Live: groups and their like over micro-batches, each from the state in its entries: the definition's
-changes.
-"""
+"""Live: groups and their like over micro-batches: the changes of the definition."""
 
 from __future__ import annotations
 

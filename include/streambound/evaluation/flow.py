@@ -34,7 +34,7 @@ class LeafRows(Protocol[Given]):
         """Values and counts stored now."""
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
-        """The changes of the rows that follow from what is given, and of the rows of relations that are fed."""
+        """The changes of the rows that follow from what is given, and of relations' rows that are fed."""
 
     def dump(self) -> Any:
         """What is kept, as plain JSON values."""

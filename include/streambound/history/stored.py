@@ -165,8 +165,7 @@ class Reading:
         return self.evaluation.peak_units
 
     def run(self) -> Iterator[Mapping[Row, int]]:
-        """The new answer rows (encoded) of each batch of rows, with their multiplicities, after the first
-        answer.
+        """What there is before anything, and the changes of the answer (encoded) by each batch of rows.
 
         Raises:
             DataError: a file cannot be read, or breaks a promise of the catalog.

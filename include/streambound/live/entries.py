@@ -58,9 +58,10 @@ def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
 
 
 def tree_entries(tree: Tree[Any], state: bytes) -> Entries:
-    """The state of a tree as entries: of a leaf those of its parts, of an operation one for each row that it
-    names
-    (see ``Operator.rows``) and one for all else."""
+    """The state of a tree as entries.
+
+    Of a leaf they are those of its parts, of an operation one for each of its ``rows`` and one for all else.
+    """
     return dict(_of_node(tree, json.loads(state), "0"))
 
 

@@ -41,9 +41,8 @@ class Weighed(Accumulator):
             return self._rows
         if not self._rows:
             return None
-        return rounded(
-            Fraction(self._sum) / self._rows if self._kind is Kind.MEAN else self._sum, self._shown
-        )
+        mean = self._kind is Kind.MEAN
+        return rounded(Fraction(self._sum) / self._rows if mean else self._sum, self._shown)
 
     def dump(self) -> Any:
         # A sum of fractions may be whole.

@@ -62,7 +62,7 @@ def _waiting(
 
 
 def _without(plan: Plan, alias: str, terms: int) -> Plan | None:
-    """The plan without the stream that rows wait for, whose rows have what waited as well; None if unclear."""
+    """The plan without the stream that rows wait for, whose rows have what waited; None if unclear."""
     query = plan.query
     if plan.empty:
         return plan

@@ -99,7 +99,7 @@ class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
 
     Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest
-    matters there, so the others may be left out: nothing depends on whether they are.
+    value there matters, so the others may be left out: nothing depends on whether they are.
     """
 
     statement: Statement

@@ -2,8 +2,8 @@
 
 A conjunctive query has one part. The parts of a statement with OR or UNION are evaluated side by side; an
 occurrence of a stream is then named with the label of its part before its alias. Where something is done to
-rows (groups, ranks, frames, guards) the parts are those of all leaves of the tree of what is evaluated, and
-no two have the same label.
+rows (groups, ranks, frames, guards) the parts are those of all leaves of the tree of what is evaluated,
+and no two have the same label.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
 
 
 def _halves(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """The sum of products of integers, as that of the upper halves of the first and that of the lower ones."""
+    """The sum of products of integers: that of the upper halves of the first, and that of the lower ones."""
     upper = exp.BitwiseRightShift(this=one, expression=exp.Literal.number(_HALF))
     lower = exp.BitwiseAnd(this=one.copy(), expression=exp.Literal.number(2**_HALF - 1))
     halves = (exp.Mul(this=exp.paren(half), expression=other.copy()) for half in (upper, lower))
