@@ -600,6 +600,5 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    last = max(known)  # type: ignore[type-var]
-    latest = next(value for value in values if value.value == last)
+    latest = max(known, key=operator.attrgetter("value"))
     return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])
