@@ -175,6 +175,8 @@ class Grouping:
     having: Having | None = None
     # A session: a group lives until nothing of its other keys came for so long (microseconds, or ticks).
     session: int | None = None
+    # The greatest length of a session, where it has one.
+    longest: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from streambound.compiler import Planned
@@ -93,7 +93,7 @@ class PlanWords:
     """The plan of one conjunction.
 
     Args:
-        query: what it was made for, with its occurrences.
+        read: the aliases of what it reads; what else the query names adds nothing.
         filters: the conditions of the tuples that count, by alias, where not all do.
         joins: the comparisons on which an answer is put together.
         answer: how it is put together.
@@ -102,7 +102,7 @@ class PlanWords:
         timed: whether it was planned by time.
     """
 
-    query: Query
+    read: frozenset[str]
     kept: tuple[Kept, ...] = ()
     filters: Mapping[str, str] = field(default_factory=dict)
     joins: str = ""
@@ -157,9 +157,8 @@ def _tree_words(node: Node) -> PlanWords:
     filters = {alias: given for one in words for alias, given in one.filters.items()}
     said = [_of_operation(one) for one in operations(node)]
     answer = "Where a row of these changes, its old answer is taken back and the new one is given."
-    occurrences = {o.alias: o for plan in plans for o in plan.query.occurrences if o.relation.fed is None}
-    query = replace(plans[0].query, occurrences=tuple(occurrences.values()))
-    return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)
+    read = frozenset[str]().union(*(one.read for one in words))
+    return PlanWords(read, (*kept, *said), filters, answer=answer, timed=True)
 
 
 def _of_operation(node: Applied) -> Kept:
@@ -175,19 +174,23 @@ def plan_words(plan: AnyPlan) -> PlanWords:
     if isinstance(plan, EndingPlan):
         return _ending(plan)
     if plan.empty:
-        return PlanWords(plan.query, sentence=EMPTY)
+        return PlanWords(_read(plan.query), sentence=EMPTY)
     if plan.timed:
         return _timed(plan)
     if plan.stateless:
         filters = _filters(plan.query, plan.streams)
-        return PlanWords(plan.query, filters=filters, sentence=STATELESS)
+        return PlanWords(_read(plan.query), filters=filters, sentence=STATELESS)
     return _untimed(plan)
+
+
+def _read(query: Query) -> frozenset[str]:
+    return frozenset(o.alias for o in query.occurrences)
 
 
 def _untimed(plan: Plan) -> PlanWords:
     query, joins = plan.query, " and ".join(map(str, plan.joins))
     return PlanWords(
-        query,
+        _read(query),
         tuple(_of_stream(query, synopsis) for synopsis in plan.synopses),
         _filters(query, plan.streams),
         joins,
@@ -232,7 +235,7 @@ def _timed(plan: Plan) -> PlanWords:
     if plan.remembered is not None and not none:
         kept.append(_answered(plan.remembered))
     return PlanWords(
-        plan.query,
+        _read(plan.query),
         tuple(kept),
         _filters(plan.query, plan.streams),
         conditions,
@@ -319,4 +322,4 @@ def _ending(plan: EndingPlan) -> PlanWords:
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
     held = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
     kept = Kept(What.HELD, held, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
-    return PlanWords(plan.query, (kept,), sentence=f"{until} {last}", timed=True)
+    return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)
