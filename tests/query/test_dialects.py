@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from streambound.compiler import check
+from streambound.compiler import check, compile
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.dialects.reading import LANGUAGES
-from streambound.query.parse import named_queries
+from streambound.query.parse import defined, named_queries
 
 FOLDER = Path(__file__).parent / "dialects"
 CATALOG = catalog_from_mapping(
@@ -57,6 +57,24 @@ def test_what_a_dialect_has_is_read_or_named(dialect: str, text: str, said: str)
     found = dict.fromkeys(one.message.removesuffix(" is not supported yet") for one in report.error.blockers)
     assert f"refused: {' | '.join(found)}" == said
     assert all(one.place is not None for one in report.error.blockers)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("azure", "SELECT id, COUNT(*) AS n FROM t GROUP BY id, SessionWindow(second, 5, 10)"),
+        (
+            "timeplus",
+            "SELECT window_start, count() FROM session(t, 1m, 5m) PARTITION BY id GROUP BY window_start",
+        ),
+    ],
+)
+def test_a_session_with_a_greatest_length_is_not_evaluated_as_one_without(dialect: str, text: str) -> None:
+    job = compile(text, CATALOG, dialect=dialect)
+    said = "a session with a greatest length is decided, and cannot be evaluated yet"
+    assert job.verdict.bounded and job.unplanned == said
+    with pytest.raises(UnsupportedError, match=said):
+        defined(text, CATALOG, dialect=dialect)
 
 
 def broken(seed: int) -> tuple[str, str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.compiler import check, named_queries
+from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.parse import named_queries
 
 CATALOG = catalog_from_mapping(
     {

@@ -73,7 +73,7 @@ def test_what_arrives_at_once_equals_the_matches_made_one_by_one(data: st.DataOb
     engine = OnePass(plan, {})
     held, join = engine.state.held, engine.state.join
     for batch in batches(case.statement, data.draw(timed_events(case))):
-        arriving = {s.alias: engine._arriving(s, batch) for s in plan.streams}
+        arriving = {s.alias: engine.arriving(s, batch) for s in plan.streams}
         held.take(arriving, batch.moment)
         for composite in plan.clock.composites:
             wanted, found = Counter[str](), Counter[str]()

@@ -139,8 +139,8 @@ class _Groups:
         elif aggregate.kind is Kind.LIST:
             positions = (*self.keys, *aggregate.arguments)
             listed = distinct(self.statement, self.selections, positions)
-            # A session may last for ever.
-            closes = self.closing and self.then.session is None
+            # A session may last for ever, if it has no greatest length.
+            closes = self.closing and (self.then.session is None or self.then.longest is not None)
             yield Question(listed if closes else _endless(aggregate), aggregate.text, settles)
 
     def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:

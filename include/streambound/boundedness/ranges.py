@@ -1,7 +1,8 @@
-"""What is known of the columns of a sub-query whose rows feed another statement (docs/theory.md, "Composition").
+"""What is known of the columns of a sub-query whose rows feed another statement (docs/theory.md,
+"Composition").
 
-A column of it has the values that conditions leave to what it shows, so a criterion may rely on them. Of what is
-computed from several rows nothing is known.
+A column of it has the values that conditions leave to what it shows, so a criterion may rely on them. Of what
+is computed from several rows nothing is known.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ def _ranged(column: Column, number: int, made: Statement) -> Column:
     bounds = [bound for block in made.blocks for bound in _of_block(block, number)]
     if not bounds:
         return column
-    lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
-    low = None if None in lows else min(lows)
-    high = None if None in highs else max(highs)
+    lows = [low for low, _ in bounds if low is not None]
+    highs = [high for _, high in bounds if high is not None]
+    low = min(lows) if len(lows) == len(bounds) else None
+    high = max(highs) if len(highs) == len(bounds) else None
     return column if low is None and high is None else replace(column, domain=Domain(low, high))
 
 

@@ -16,7 +16,7 @@ from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded, never_both
 from streambound.boundedness.statements import Decision, Part
-from streambound.boundedness.verdict import Verdict
+from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.certificate.verification import Evaluator, Witness, definition
 from streambound.certificate.witness import Judge, promising, verified, witness
 from streambound.constraints.system import system
@@ -52,6 +52,12 @@ def statement_witness(
             return replace(found, query=statement.name)
         except WitnessError:
             continue
+    if decision.verdict.outcome is Outcome.UNBOUNDED:
+        raise WitnessError(
+            "the query is unbounded, and no witness of it can be made yet",
+            subject=statement.name,
+            accepted="a query of joins, filters, DISTINCT and UNION",
+        )
     reason = decision.verdict.reasons[0].message
     message = f"there is no witness: the query is {decision.verdict.outcome.value}; {reason}"
     raise WitnessError(message, subject=statement.name, fix="ask for the witness of an unbounded query")

@@ -28,8 +28,8 @@ class Batch:
     """The tuples that arrive at one marker: encoded values by column, by stream name.
 
     ``moment`` is the marker encoded: ticks, microseconds, or the position of the event. ``partition`` names
-    where in a history it comes from. ``weights`` has for streams that are the answers of another statement how
-    often each tuple comes, or (negative) is taken back; else each comes once.
+    where in a history it comes from. ``weights`` has for streams that are the answers of another statement
+    how often each tuple comes, or (negative) is taken back; else each comes once.
     """
 
     marker: Any

@@ -1,8 +1,8 @@
 """The evaluation of a tree of rows that change (``synopsis.flow``), and of statements by it.
 
-What is new goes to the leaves; what that changes in their rows goes up through the operations. So the changes of
-the root are the difference between the statement's answers before and after it. How the leaves find their rows
-is handed in: from the tuples of a marker, or from what tasks made of a partition.
+What is new goes to the leaves; what that changes in their rows goes up through the operations. So the changes
+of the root are the difference between the statement's answers before and after it. How the leaves find their
+rows is handed in: from the tuples of a marker, or from what tasks made of a partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LeafRows(Protocol[Given]):
         """Values and counts stored now."""
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
-        """The changes of the rows that follow from what is given, and of the rows of relations that are fed."""
+        """The changes of the rows that follow from what is given, and of relations' rows that are fed."""
 
     def dump(self) -> Any:
         """What is kept, as plain JSON values."""

@@ -93,7 +93,7 @@ class TreeEvaluation:
             return _Rows(number, leaf, evaluation)
 
         self.tree: Tree[Given] = Tree(plan.node, rows)
-        self.initial = self.tree.begin({})
+        self.initial: Mapping[Row, int] = self.tree.begin({})
         self.peak_units = self.units
 
     @property

@@ -1,1 +1,1 @@
-"""What is done to rows that change: groups, ranks, frames, guards, versions; and what is computed of a row."""
+"""What is done to rows that change: groups, ranks, frames, guards, versions; what is computed of a row."""

@@ -264,7 +264,7 @@ class Best(Accumulator):
 
 
 class Settling(Accumulator):
-    """What is chosen of values of which some may be taken back: these with their counts, of others the best."""
+    """What is chosen of values that may be taken back: these with their counts, of others the best."""
 
     def __init__(self, read: Read, combine: Pick) -> None:
         self._open = Bag(read, lambda found: combine(found))

@@ -66,7 +66,8 @@ class Groups(Operator):
             for factor, source in reads.terms:
                 whole = factor.numerator if factor.denominator == 1 else factor
                 self.takers[source].append((number, whole))
-            values.append(one.type_of(operation.kinds.__getitem__))
+            plain = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
+            values.append(next(plain, one.type_of(operation.kinds.__getitem__)))
         # Expressions over several tuples are further columns of the rows of their input.
         self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
         self.columns: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Joins of rows that change: what is new of one side meets the rows of the others as they are.
 
-The change of a product is the sum, over its sides, of the change of a side with the sides before it as they have
-become and those after it as they were. Of EXISTS it is counted how many rows each row has met.
+The change of a product is the sum, over its sides, of the change of a side with the sides before it as they
+have become and those after it as they were. Of EXISTS it is counted how many rows each row has met.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ Row: TypeAlias = tuple[Any, ...]
 class Operator(ABC):
     """An operation with what it keeps.
 
-    ``rows`` names what in its dump is a list of lists whose first elements are different: where states are kept
-    in pieces, each of these is one.
+    ``rows`` names what in its dump is a list of lists whose first elements are different: where states are
+    kept in pieces, each of these is one.
     """
 
     rows: ClassVar[tuple[str, ...]] = ()

@@ -600,5 +600,5 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    latest = max(known, key=lambda one: one.value)  # type: ignore[arg-type, return-value]
+    latest = max(known, key=operator.attrgetter("value"))
     return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])

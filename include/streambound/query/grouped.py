@@ -76,7 +76,7 @@ class Asked:
         return found
 
     def _in_outputs(self, column: exp.Column) -> exp.Expr:
-        """A column as an output; one that a sub-query computed from several tuples as what it is of theirs."""
+        """A column as an output; one that a sub-query computed of several tuples as what it is of them."""
         if len(self.names.owner(column)) < 2:
             return output(self.output(column))
         bases = list(self.names.bases(column))
@@ -291,8 +291,8 @@ class _Group:
             start = names.edge(window, False, window.node)
             self._keys[names.canonical(start)] = self._asked.spread(start)
         for key in shown:
-            if (gap := names.session_of(key)) is not None:
-                self._sessions = [*self._sessions, Window("SESSION", None, gap, key)]
+            if (session := names.session_of(key)) is not None:
+                self._sessions = [*self._sessions, session]
             elif not isinstance(key, exp.Literal):
                 self._keys[names.canonical(key)] = self._asked.spread(key)
         if shown and not self._keys and not self._sessions:
@@ -305,7 +305,8 @@ class _Group:
         shown = tuple(Item(name, key, self._of(node)) for name, key, node in self._items)
         having = self._having()
         gap = max((window.size for window in self._sessions), default=None)
-        operator = Grouping(count, tuple(self._aggregates), (), having, gap)
+        longest = max((one.longest for one in self._sessions if one.longest is not None), default=None)
+        operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest)
         over = {n: self._asked.over[one] for one, n in self._aggregates.items() if one in self._asked.over}
         return self._asked.outputs, Done(operator, shown, self._condition, over)
 

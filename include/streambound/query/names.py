@@ -269,12 +269,13 @@ class Names:
             fix="declare timestamp of the stream in the catalog",
         )
 
-    def session_of(self, node: exp.Expr) -> int | None:
-        """The gap of the sessions whose start or end a column is, where FROM puts rows into sessions."""
+    def session_of(self, node: exp.Expr) -> Window | None:
+        """The sessions whose start or end a column is, where FROM puts rows into sessions."""
         at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
         found = None if at is None else self.sources[at[0]].parts[0].columns[at[1]].value
         if isinstance(found, exp.Anonymous) and str(found.this) in SESSIONS:
-            return int(found.expressions[1].name)
+            gap, *longest = (int(given.name) for given in found.expressions[1:])
+            return Window("SESSION", None, gap, node, longest=longest[0] if longest else None)
         return None
 
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from streambound.errors import Place
 from streambound.query.model import Op
-from streambound.query.values import Type, parse_type
+from streambound.query.values import Family, Type, parse_type
 
 
 class Kind(Enum):
@@ -76,6 +76,8 @@ class Aggregate:
     def type_of(self, kind: Callable[[int], Type]) -> Type:
         """The type of what it shows, by those of the positions that it reads."""
         kinds = [kind(p) for p in self.arguments]
+        if self.kind is Kind.SKETCH and self.function == "PERCENTILE_APPROX":
+            return _DOUBLE
         if self.kind in (Kind.COUNT, Kind.SKETCH):
             return _WHOLE
         if self.kind is Kind.SUM:
@@ -92,19 +94,25 @@ class Aggregate:
 
 
 _WHOLE, _DOUBLE, _TEXT = parse_type("bigint"), parse_type("double"), parse_type("string")
+# What a decimal holds.
+DIGITS = 38
 
 
 def _of_sum(polynomial: Polynomial | None, kind: Callable[[int], Type], kinds: list[Type]) -> Type:
     """Whole numbers stay whole, decimals get the digits that they need; else doubles."""
-    terms = [kinds] if polynomial is None else [[kind(p) for p in positions] for _, positions in polynomial]
-    whole = all(factor.denominator == 1 for factor, _ in polynomial or ())
-    if not whole or any(one.step is None for factors in terms for one in factors):
-        return _DOUBLE
-    steps = [
-        prod((one.step for one in factors if one.step is not None), start=Fraction(1)) for factors in terms
-    ]
-    scale = len(str(min(steps, default=Fraction(1)).denominator)) - 1
-    return _WHOLE if scale == 0 else parse_type(f"decimal(38,{scale})") if scale < 38 else _DOUBLE
+    terms = (
+        [(Fraction(1), kinds)] if polynomial is None else [(f, [kind(p) for p in ps]) for f, ps in polynomial]
+    )
+    scale = 0
+    for factor, factors in terms:
+        if any(one.family is not Family.NUMBER or one.step is None for one in factors):
+            return _DOUBLE
+        step = Fraction(1, factor.denominator) * prod((one.step or 1 for one in factors), start=Fraction(1))
+        digits = next((n for n in range(DIGITS + 1) if (step * 10**n).denominator == 1), None)
+        if digits is None:
+            return _DOUBLE
+        scale = max(scale, digits)
+    return parse_type(f"decimal({DIGITS},{scale})") if scale else _WHOLE
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,8 @@ class Grouping:
     having: Having | None = None
     # A session: a group lives until nothing of its other keys came for so long (microseconds, or ticks).
     session: int | None = None
+    # The greatest length of a session, where it has one.
+    longest: int | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from streambound.query.derived import aligned, not_computed
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
+from streambound.query.operators import Grouping
 from streambound.query.registry import metadata
 from streambound.query.script import CLOCKED, Script, script
 from streambound.query.statement import Statement
@@ -32,6 +33,7 @@ MAX_SQL_CHARACTERS = 100_000
 _FOLLOWS = (
     "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
 )
+_CUT_SHORT = "a session with a greatest length is decided, and cannot be evaluated yet"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def read(
             made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:
             made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
+        elif unevaluated is None and _cut_short(made):
+            made = replace(made, unevaluated=_CUT_SHORT, undefined=_CUT_SHORT)
         elif unevaluated is None and (what := not_computed(made)) is not None:
             made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
         if isinstance(tree, tuple):
@@ -90,6 +94,13 @@ def read(
         raise _about(error, sql, name) from None
     except RecursionError:
         raise _too_deep(name) from None
+
+
+def _cut_short(made: Statement) -> bool:
+    """Whether sessions have a greatest length, here or in a sub-query."""
+    return any(isinstance(one.then, Grouping) and one.then.longest is not None for one in made.blocks) or any(
+        _cut_short(o.relation.fed) for o in made.occurrences if o.relation.fed is not None
+    )
 
 
 def _follows(made: Statement) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from itertools import groupby
 
 from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
-from streambound.query.computed import DIGITS, NotComputed, formula_of
+from streambound.query.computed import NotComputed, formula_of
 from streambound.query.derived import type_of_expression
 from streambound.query.exactness import HELD, exactly
 from streambound.query.grouped import outputs_in, values_in
@@ -21,12 +20,12 @@ from streambound.query.operators import Aggregate, Framing, Grouping, Operator, 
 from streambound.query.operators import Kind as OfGroup
 from streambound.query.parts import Done, Rows, select_tree, stands_for
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
 from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
 from streambound.query.telling import told
 from streambound.query.tokens import token_place, tokens
-from streambound.query.values import NULL, Family, Type, common_type, parse_type
+from streambound.query.values import NULL, Family, Type, common_type
 from streambound.query.windows import SESSIONS
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
@@ -249,42 +248,12 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
         return next(
             (one.column(one.timestamp).type for one in relations if one.timestamp is not None), INTEGER
         )
-    if aggregate.kind is OfGroup.SKETCH:
-        return DOUBLE if aggregate.function == "PERCENTILE_APPROX" else INTEGER
-    if aggregate.kind is OfGroup.COUNT:
-        return INTEGER
-    positions = aggregate.arguments[:1] if aggregate.value is None else (aggregate.value,)
-    kinds = [base.type_of(base.select[n].term) for n in positions]
-    if number in done.over:
-        kinds = [_formula(done.over[number], done, base, _type(done.over[number], done, base))[1]]
-    summed = aggregate.polynomial is not None and aggregate.kind in (OfGroup.LEAST, OfGroup.GREATEST)
-    if summed and aggregate.polynomial != ((Fraction(1), aggregate.arguments),):
-        return _of_sum(aggregate, base)
-    if aggregate.kind is OfGroup.SUM and number in done.over:
-        return INTEGER if kinds[0].step == 1 else DOUBLE
-    if aggregate.kind is OfGroup.SUM:
-        return _of_sum(aggregate, base)
-    if aggregate.kind is OfGroup.MEAN or not kinds:
-        return DOUBLE
-    return STRING if aggregate.kind is OfGroup.LIST else kinds[0]
-
-
-def _of_sum(aggregate: Aggregate, base: Query) -> Type:
-    """A sum is of the type of what is summed, as wide as it has to be."""
-    scale = 0
-    monomials = aggregate.polynomial or tuple((Fraction(1), (n,)) for n in aggregate.arguments)
-    for factor, positions in monomials:
-        kinds = [base.type_of(base.select[n].term) for n in positions]
-        if any(kind.family is not Family.NUMBER or kind.step is None for kind in kinds):
-            return DOUBLE
-        units = Fraction(1) / factor.denominator if factor else Fraction(1)
-        for kind in kinds:
-            units *= kind.step or 1
-        digits = next((n for n in range(DIGITS + 1) if (units * 10**n).denominator == 1), None)
-        if digits is None:
-            return DOUBLE
-        scale = max(scale, digits)
-    return INTEGER if not scale else parse_type(f"decimal({DIGITS},{scale})")
+    if number not in done.over or aggregate.kind not in (OfGroup.SUM, OfGroup.LEAST, OfGroup.GREATEST):
+        return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
+    kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
+    if aggregate.kind is not OfGroup.SUM:
+        return kind
+    return INTEGER if kind.step == 1 else DOUBLE
 
 
 def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:

@@ -44,9 +44,9 @@ _ROUNDING = {
 class Window:
     """The windows that rows are put into: of a timestamp (None: that of the stream), with their length.
 
-    Lengths are microseconds, or ticks. A session has a gap and no length. Where windows overlap, they begin
-    (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are ``moved`` against the epoch, or that
-    begin with a row, are like them for a verdict and are not computed.
+    Lengths are microseconds, or ticks. A session has a gap, and may have a greatest length, ``longest``.
+    Where windows overlap, they begin (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are
+    ``moved`` against the epoch, or that begin with a row, are like them for a verdict and are not computed.
     """
 
     kind: str
@@ -55,6 +55,7 @@ class Window:
     node: exp.Expr
     step: int | None = None
     moved: bool = False
+    longest: int | None = None
 
     @property
     def session(self) -> bool:
@@ -67,7 +68,7 @@ class Window:
         assert of is not None
         length = exp.Literal.number(self.size)
         start, last = SESSIONS if self.session else (START, END)
-        further = [] if self.step is None else [exp.Literal.number(self.step)]
+        further = [exp.Literal.number(one) for one in (self.step, self.longest) if one is not None]
         if self.kind == "CUMULATE":
             further.append(exp.Literal.number(1))
         if self.moved:
@@ -123,7 +124,7 @@ def _window(name: str, stamp: exp.Expr | None, lengths: list[int], node: exp.Exp
         return None
     size, step = max(lengths), min(lengths)
     if name == "SESSION":
-        return Window(name, stamp, lengths[0], node)
+        return Window(name, stamp, lengths[0], node, longest=lengths[1] if len(lengths) > 1 else None)
     tumbles = name in ("TUMBLE", "TUMBLING")
     moved = len(lengths) > (1 if tumbles else 2) or name == "SLIDING"
     if moved or tumbles or step == size:
@@ -142,7 +143,7 @@ def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
     unit = unit.upper().rstrip("S")
     if unit not in _EXACT or not number.isdigit():
         return None
-    step = given[2].name if name == "HOPPING" and len(given) > 2 else ""
+    step = given[2].name if name in ("HOPPING", "SESSION") and len(given) > 2 else ""
     lengths = [int(one) * _EXACT[unit] for one in (number, step) if one.isdigit()]
     return _window(name, None, lengths, node)
 
@@ -225,7 +226,8 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
 
 
 def edge_of(node: exp.Expr) -> str:
-    """Whether a bucket is the ``start`` or ``end`` of a window in which the moment lies, or the ``floor`` of a
+    """Whether a bucket is the ``start`` or ``end`` of a window in which the moment lies, or the ``floor`` of
+    a
     calendar's interval, which may be shorter than another; else empty."""
     while isinstance(node, exp.Paren):
         node = node.this

@@ -14,7 +14,7 @@ from streambound.report.layouts import all_text, end_text, extremum_text, filter
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.flow import Leaf, Node, nodes
+from streambound.synopsis.flow import Applied, Leaf, Node, nodes
 from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
@@ -23,7 +23,9 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 class What(Enum):
-    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or changed."""
+    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or
+    changed.
+    """
 
     TUPLES = "tuples"
     MATCHES = "matches"
@@ -91,7 +93,7 @@ class PlanWords:
     """The plan of one conjunction.
 
     Args:
-        query: what it was made for, with its occurrences.
+        read: the aliases of what it reads; what else the query names adds nothing.
         filters: the conditions of the tuples that count, by alias, where not all do.
         joins: the comparisons on which an answer is put together.
         answer: how it is put together.
@@ -100,7 +102,7 @@ class PlanWords:
         timed: whether it was planned by time.
     """
 
-    query: Query
+    read: frozenset[str]
     kept: tuple[Kept, ...] = ()
     filters: Mapping[str, str] = field(default_factory=dict)
     joins: str = ""
@@ -153,13 +155,18 @@ def _tree_words(node: Node) -> PlanWords:
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
-    said = [
-        Kept(What.ROWS, (), said_of(one)[0], size_text(one), notes=said_of(one)[1])
-        for one in operations(node)
-    ]
+    said = [_of_operation(one) for one in operations(node)]
     answer = "Where a row of these changes, its old answer is taken back and the new one is given."
-    query = plans[0].query
-    return PlanWords(query, (*kept, *said), filters, answer=answer, timed=True)
+    read = frozenset[str]().union(*(one.read for one in words))
+    return PlanWords(read, (*kept, *said), filters, answer=answer, timed=True)
+
+
+def _of_operation(node: Applied) -> Kept:
+    title, notes = said_of(node)
+    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    known = (o for plan in plans for o in plan.query.occurrences if o.relation.fed is None)
+    streams = dict.fromkeys(o.alias for o in known)
+    return Kept(What.ROWS, tuple(streams), title, size_text(node), notes=notes)
 
 
 def plan_words(plan: AnyPlan) -> PlanWords:
@@ -167,19 +174,23 @@ def plan_words(plan: AnyPlan) -> PlanWords:
     if isinstance(plan, EndingPlan):
         return _ending(plan)
     if plan.empty:
-        return PlanWords(plan.query, sentence=EMPTY)
+        return PlanWords(_read(plan.query), sentence=EMPTY)
     if plan.timed:
         return _timed(plan)
     if plan.stateless:
         filters = _filters(plan.query, plan.streams)
-        return PlanWords(plan.query, filters=filters, sentence=STATELESS)
+        return PlanWords(_read(plan.query), filters=filters, sentence=STATELESS)
     return _untimed(plan)
+
+
+def _read(query: Query) -> frozenset[str]:
+    return frozenset(o.alias for o in query.occurrences)
 
 
 def _untimed(plan: Plan) -> PlanWords:
     query, joins = plan.query, " and ".join(map(str, plan.joins))
     return PlanWords(
-        query,
+        _read(query),
         tuple(_of_stream(query, synopsis) for synopsis in plan.synopses),
         _filters(query, plan.streams),
         joins,
@@ -224,7 +235,7 @@ def _timed(plan: Plan) -> PlanWords:
     if plan.remembered is not None and not none:
         kept.append(_answered(plan.remembered))
     return PlanWords(
-        plan.query,
+        _read(plan.query),
         tuple(kept),
         _filters(plan.query, plan.streams),
         conditions,
@@ -311,4 +322,4 @@ def _ending(plan: EndingPlan) -> PlanWords:
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
     held = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
     kept = Kept(What.HELD, held, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
-    return PlanWords(plan.query, (kept,), sentence=f"{until} {last}", timed=True)
+    return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)

@@ -1,4 +1,6 @@
-"""What is done to rows, and what is kept for it, in words: groups, ranks, frames, guards, joins of what changes."""
+"""What is done to rows, and what is kept for it, in words: groups, ranks, frames, guards, joins of what
+changes.
+"""
 
 from __future__ import annotations
 
@@ -135,9 +137,8 @@ def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:
 
 
 def _of_guards(node: Applied, operation: Guarded) -> tuple[str, tuple[str, ...]]:
-    shown = _names(node.inputs[0], operation.shown)
     notes = tuple(_of_guard(one.negated, node.inputs[n + 1]) for n, one in enumerate(operation.sought))
-    return f"rows that may still change their mind ({shown})", notes
+    return "rows that a match may still change", notes
 
 
 def _of_guard(negated: bool, found: Node) -> str:

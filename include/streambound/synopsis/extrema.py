@@ -1,9 +1,9 @@
 """Plans of MIN and MAX over joins: what the best row of each group is found in (Theorem M of docs/theory.md).
 
-MAX(x) is bounded iff DISTINCT of its keys is in the query with one more stream Z whose only column is at least
-what x may be; of its plan everything but Z is kept, since without a tuple of Z its tables tell the greatest x of
-each group. What stands for tuples there has the greatest x of them, so the rows that are joined from it, with x
-among their columns, have the extremum among them. Rows come again: an extremum does not mind.
+MAX(x) is bounded iff DISTINCT of its keys is in the query with one more stream Z whose only column is at
+least what x may be; of its plan everything but Z is kept, since without a tuple of Z its tables tell the
+greatest x of each group. What stands for tuples there has the greatest x of them, so the rows that are joined
+from it, with x among their columns, have the extremum among them. Rows come again: an extremum does not mind.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _waiting(
 
 
 def _without(plan: Plan, alias: str, terms: int) -> Plan | None:
-    """The plan without the stream that rows wait for, whose rows have what waited as well; None if unclear."""
+    """The plan without the stream that rows wait for, whose rows have what waited; None if unclear."""
     query = plan.query
     if plan.empty:
         return plan

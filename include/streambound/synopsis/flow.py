@@ -1,14 +1,14 @@
 """What is evaluated of a statement: a tree of nodes, each with rows that change.
 
-The leaves are joins with filters, whose plans find their rows in bounded state (see ``plan``). The nodes above
-are *operations*: groups, ranks, frames, guards, the last version of each key. An operation is a fold: it takes
-in the signed changes of the rows below it and gives those of its own, whatever made them, so it asks nothing of
-tasks, partitions, or an order within a batch. The criteria reduce what an operation must remember to the same
-leaves (``boundedness.questions``), so a bounded statement has leaves that are.
+The leaves are joins with filters, whose plans find their rows in bounded state (see ``plan``). The nodes
+above are *operations*: groups, ranks, frames, guards, the last version of each key. An operation is a fold:
+it takes in the signed changes of the rows below it and gives those of its own, whatever made them, so it asks
+nothing of tasks, partitions, or an order within a batch. The criteria reduce what an operation must remember
+to the same leaves (``boundedness.questions``), so a bounded statement has leaves that are.
 
-Where rows have a time, what lies behind the latest one seen by more than ``delay`` cannot change any more. That
-is told by the rows themselves, not by where a batch ends, so equal histories leave equal states however they
-are cut.
+Where rows have a time, what lies behind the latest one seen by more than ``delay`` cannot change any more.
+That is told by the rows themselves, not by where a batch ends, so equal histories leave equal states however
+they are cut.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Changes: TypeAlias = Mapping[tuple[Any, ...], int]
 class Times:
     """Which positions of rows hold a time, and when all rows with such a time have been seen.
 
-    ``spans`` has for a position how far before and after its time the timestamp of the row can be. The row may
-    come up to ``delay`` after one with a later timestamp. All are encoded: microseconds, or ticks; what is
-    encoded otherwise (days) has its ``scales``.
+    ``spans`` has for a position how far before and after its time the timestamp of the row can be. The row
+    may come up to ``delay`` after one with a later timestamp. All are encoded: microseconds, or ticks; what
+    is encoded otherwise (days) has its ``scales``.
     """
 
     spans: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def together(sizes: Iterable[Size]) -> Size:
 
 @dataclass(frozen=True)
 class First:
-    """So many rows with different values in an ``order`` (True: it falls), NULL the least, of each partition."""
+    """Rows of the first places of each partition in an ``order`` (True: it falls), NULL the least."""
 
     partition: tuple[int, ...]
     order: tuple[tuple[int, bool], ...]
@@ -107,9 +107,9 @@ class First:
 class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
 
-    Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest value
-    there matters, so the others may be left out: nothing depends on whether they are. Of ``first`` the same is
-    true of rows behind so many different ones in an order, among those with the same values in some positions.
+    Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest
+    value there matters, so the others may be left out: nothing depends on whether they are. Of ``first`` the
+    same is true of rows behind so many different places in an order.
     """
 
     statement: Statement
@@ -181,7 +181,8 @@ Node: TypeAlias = Leaf | Sum | Applied
 class Grouped:
     """Groups, by rows that begin with the ``keys``: see ``operators.groups``.
 
-    They are the outputs that ``then`` groups by, and those that depend on them (the end of a window). ``reads`` has for each aggregate the input whose rows it is computed from, and the positions there of its
+    They are the outputs that ``then`` groups by, and those that depend on them (the end of a window).
+    ``reads`` has for each aggregate the input whose rows it is computed from, and the positions there of its
     arguments, of what it is chosen ``by`` and of the ``value`` that it shows.
     """
 
@@ -198,8 +199,8 @@ class Grouped:
 class Reads:
     """From which rows an aggregate is computed: the number of the input, and positions in its rows.
 
-    Of a sum over a join the rows are keys alone, and weigh what is summed: each of the ``terms`` is a factor and
-    the input whose weights are products of columns; the weights of ``input`` are then numbers of rows.
+    Of a sum over a join the rows are keys alone, and weigh what is summed: each of the ``terms`` is a factor
+    and the input whose weights are products of columns; the weights of ``input`` are then numbers of rows.
     """
 
     input: int
@@ -313,8 +314,8 @@ class Side:
 class Joined:
     """Rows of all inputs that meet conditions: see ``operators.joins``.
 
-    ``shown`` is what is shown of the rows together; or (``matched`` is not None) the first columns of the rows of
-    the first side that meet some of the second, or none.
+    ``shown`` is what is shown of the rows together; or (``matched`` is not None) the first columns of the
+    rows of the first side that meet some of the second, or none.
     """
 
     sides: tuple[Side, ...]
@@ -327,8 +328,9 @@ class Joined:
 class Hopped:
     """Each row in each of its windows: see ``operators.hops``.
 
-    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``, and
-    its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much before it.
+    A row has the ``edges`` (positions, each with whether it is an end) of its last window of length ``size``,
+    and its own time last; each other window is ``slide`` before the next, or (``cumulative``) ends so much
+    before it.
     """
 
     edges: tuple[tuple[int, bool], ...]

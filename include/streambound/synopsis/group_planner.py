@@ -1,4 +1,6 @@
-"""Groups as a node: which rows each aggregate is computed from, and how many groups are kept (``flow.Grouped``)."""
+"""Groups as a node: which rows each aggregate is computed from, and how many groups are kept
+(``flow.Grouped``).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Joins with rows that change: tables by key, and sub-queries whose rows are taken back (docs/theory.md, C14).
+"""Joins with rows that change: tables by key, and sub-queries whose rows are taken back (docs/theory.md,
+C14).
 
-Each side is kept as it is: of what changes there is one row of each key, and of streams beside it the criterion
-says that what is compared or shown has finitely many values. So a change of one side is joined with the rows of
-the others. Where conditions bound how far the times of rows that meet are apart, a row is kept until neither it
-nor a partner can come or change.
+Each side is kept as it is: of what changes there is one row of each key, and of streams beside it the
+criterion says that what is compared or shown has finitely many values. So a change of one side is joined with
+the rows of the others. Where conditions bound how far the times of rows that meet are apart, a row is kept
+until neither it nor a partner can come or change.
 """
 
 from __future__ import annotations

@@ -116,7 +116,9 @@ def _of_partitions(node: Node, then: Framing) -> Size:
 
 
 def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
-    """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of others."""
+    """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of
+    others.
+    """
     kinds = [kind for _, kind in node.outputs].__getitem__
     lanes: dict[Any, list[Over]] = {}
     for over in then.functions:

@@ -1,4 +1,6 @@
-"""The rows of a SELECT as a node: a leaf of joins with filters, or what guards, versions and changes make of them."""
+"""The rows of a SELECT as a node: a leaf of joins with filters, or what guards, versions and changes make of
+them.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,10 @@ SELECT window_start, count() FROM tumble(t, ts, 1m) GROUP BY window_start EMIT A
 SELECT count() FROM hop(t, 5s, 1m) GROUP BY window_start
 -- bounded
 SELECT window_start, count() FROM session(t, 1m) PARTITION BY id GROUP BY window_start
+-- unbounded
+SELECT window_start, group_array(id) FROM session(t, 1m) PARTITION BY id GROUP BY window_start
+-- bounded
+SELECT window_start, group_array(id) FROM session(t, 1m, 5m) PARTITION BY id GROUP BY window_start
 -- bounded
 SELECT a.id FROM t AS a INNER JOIN u AS b ON a.id = b.id AND date_diff_within(2m, a.ts, b.ts)
 -- refused: ASOF JOIN

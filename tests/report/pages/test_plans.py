@@ -18,6 +18,7 @@ from streambound.errors import StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.registry import RegisteredQuery, load_registry
 from streambound.report.kept import explained
+from streambound.report.operations import operations, said_of
 from streambound.report.pages import plan_picture
 from streambound.report.pages.drawing import cut, text_width, wrapped
 from streambound.report.verdicts import plan_text
@@ -46,15 +47,20 @@ def cards(root: ElementTree.Element) -> dict[str, list[str]]:
 @pytest.mark.parametrize("query", REGISTRY.queries, ids=lambda query: query.name)
 def test_every_registered_query_has_a_picture(query: RegisteredQuery) -> None:
     job = compile(query.sql, REGISTRY.catalog, query.name)
-    assert job.query is not None
     root = read(plan_picture(job))
     inside(root)
     titles = cards(root)
-    for occurrence in job.query.occurrences:
-        assert any(title.split("  ")[0] == occurrence.alias for title in titles)
+    if job.node is None:
+        assert {o.alias for o in job.statement.occurrences} <= {title.split("  ")[0] for title in titles}
     if job.verdict.bounded:
         assert root.findtext("desc") == plan_text(job)
-        assert root.findtext("title") == f"How {query.name} is evaluated" or not job.plans
+        planned = job.plans or job.node is not None
+        assert root.findtext("title") == f"How {query.name} is evaluated" or not planned
+        # Each stream is a card, and so is what each operation keeps.
+        relations = {relation.name for relation in job.statement.scanned}
+        assert relations <= {part for title in titles for part in title.split("  ")}
+        for operation in () if job.node is None else operations(job.node):
+            assert any(title.startswith(said_of(operation)[0]) for title in titles)
     else:
         assert root.findtext("title") == f"{query.name} has no plan"
 

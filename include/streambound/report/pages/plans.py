@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from streambound.compiler import Planned
-from streambound.query.model import Kind, Occurrence, Query
+from streambound.query.model import Kind, Occurrence
 from streambound.report.kept import Explained, Kept, PlanWords, What, explained
 from streambound.report.pages.cards import (
     Card,
@@ -23,6 +23,7 @@ from streambound.report.pages.drawing import LINE, picture, text_width, words
 from streambound.report.pages.markup import element
 from streambound.report.sizes import units_text
 from streambound.report.verdicts import part_text, plan_text
+from streambound.synopsis.flow import Leaf, Node, nodes
 
 WIDTH, MARGIN, GAP = 952, 10.0, 12.0
 STREAM_X, STREAM_WIDTH = MARGIN, 250.0
@@ -99,15 +100,34 @@ def _below(found: Explained) -> str:
 
 def _parts(job: Planned, found: Explained) -> list[_Part]:
     """What is drawn: a plan each, or all streams before the sentence that says why there is none."""
+    occurrences = tuple({o.alias: o for o in job.statement.occurrences}.values())
     if not found.parts:
-        occurrences = {o.alias: o for o in job.statement.occurrences}
-        return [_bare(tuple(occurrences.values()), found.sentence)]
+        return [_bare(occurrences, found.sentence)]
+    if job.node is not None:
+        return [_part(_leaves(job.node), plan, "") for plan in found.parts]
     several = len(found.parts) > 1
     pairs = list(zip(job.parts, found.parts, strict=True))[:PARTS]
     return [
-        _part(query, plan, f"part {number} of {len(found.parts)}: {part_text(query)}" if several else "")
+        _part(
+            query.occurrences,
+            plan,
+            f"part {number} of {len(found.parts)}: {part_text(query)}" if several else "",
+        )
         for number, (query, plan) in enumerate(pairs, start=1)
     ]
+
+
+def _leaves(node: Node) -> tuple[Occurrence, ...]:
+    """What a tree reads: the occurrences in its leaves, but those of rows that another node makes."""
+    leaves = [one for one in nodes(node) if isinstance(one, Leaf)]
+    return tuple(
+        {
+            o.alias: o
+            for leaf in leaves
+            for o in leaf.statement.occurrences
+            if o.relation.name not in dict(leaf.fed)
+        }.values()
+    )
 
 
 def _bare(occurrences: Sequence[Occurrence], sentence: str) -> _Part:
@@ -119,11 +139,11 @@ def _passing(sentence: str, streams: tuple[str, ...]) -> _Box:
     return _Box(Card(KEPT_WIDTH, tuple(lines_of(sentence, KEPT_WIDTH, 6)), dashed=True), streams, kept=False)
 
 
-def _part(query: Query, plan: PlanWords, heading: str) -> _Part:
-    roles = {o.alias: _role(o, plan) for o in query.occurrences}
+def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _Part:
+    roles = {o.alias: _role(o, plan) for o in occurrences}
     streams = {
         o.alias: _stream(o, roles[o.alias].name, plan.filters.get(o.alias, ""), roles[o.alias].kept)
-        for o in query.occurrences
+        for o in occurrences
     }
     boxes = [_Box(_kept(one), one.streams) for one in plan.kept[:CARDS]]
     if len(plan.kept) > CARDS:
@@ -153,7 +173,7 @@ class _Role:
 
 def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
     alias = occurrence.alias
-    if all(o.alias != alias for o in plan.query.occurrences):
+    if alias not in plan.read:
         return _Role("adds nothing", told="left out: another occurrence has all that its tuples could add")
     if occurrence.relation.kind is Kind.STATIC:
         return _Role("read once", told="its rows are known, and are not counted")
@@ -162,6 +182,10 @@ def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
         return _Role("kept until one ends" if What.HELD in holding else "kept", kept=True)
     if plan.sentence:
         return _Role("not kept", told=plan.sentence)
+    if any(one.what is What.ROWS for one in plan.kept):
+        return _Role(
+            "not kept", told="nothing is kept of a tuple as it came: it changes the rows that are kept"
+        )
     return _Role(
         "only completes matches", told="nothing is kept: a tuple is joined with what is kept when it arrives"
     )
