@@ -129,7 +129,13 @@ def _fingerprint(part: PartPlan, static: Static) -> str:
 def _tree(node: Node) -> Any:
     """What a tree does to the rows of its leaves, whose parts have fingerprints of their own."""
     if isinstance(node, Leaf):
-        return ["Leaf", len(node.parts), node.best, described(node.first), [[name, _tree(one)] for name, one in node.fed]]
+        return [
+            "Leaf",
+            len(node.parts),
+            node.best,
+            described(node.first),
+            [[name, _tree(one)] for name, one in node.fed],
+        ]
     below = [_tree(one) for one in node.inputs]
     own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
     return [type(node).__name__, *own, below]
@@ -152,7 +158,9 @@ def statement_plan(
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
     for leaf in (one for one in nodes(node) if isinstance(one, Leaf)):
-        parts = (PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first) for p in leaf.parts)
+        parts = (
+            PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first) for p in leaf.parts
+        )
         leaves.append(StatementPlan(leaf.statement, tuple(parts)))
     return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))
 
