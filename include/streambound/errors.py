@@ -197,7 +197,7 @@ class PlanError(StreamboundError):
 
 
 class WitnessError(StreamboundError):
-    """A query has no witness: it is not unbounded, its types have too few values, or none can be made of it yet."""
+    """A query has no witness: it is not unbounded, its types have too few values, or none can be made yet."""
 
     code = "no-witness"
 

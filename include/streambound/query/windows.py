@@ -44,9 +44,9 @@ _ROUNDING = {
 class Window:
     """The windows that rows are put into: of a timestamp (None: that of the stream), with their length.
 
-    Lengths are microseconds, or ticks. A session has a gap, and may have a greatest length, ``longest``. Where
-    windows overlap, they begin (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are ``moved``
-    against the epoch, or that begin with a row, are like them for a verdict and are not computed.
+    Lengths are microseconds, or ticks. A session has a gap, and may have a greatest length, ``longest``.
+    Where windows overlap, they begin (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are
+    ``moved`` against the epoch, or that begin with a row, are like them for a verdict and are not computed.
     """
 
     kind: str
