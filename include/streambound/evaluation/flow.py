@@ -179,5 +179,7 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     Raises:
         PlanError: it is not bounded, or a part of it has no plan.
     """
-    require_bounded(statement)
+    if not statement.plain:
+        # Of a plain one the plan asks the same.
+        require_bounded(statement)
     return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)

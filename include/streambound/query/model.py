@@ -53,9 +53,10 @@ class Column:
     A *bucket* is a monotone function of the application timestamp that is never so far from it
     (microseconds, or ticks): the ``start`` or ``end`` of a window, the ``floor`` of a day (``edge``).
     ``observed`` are values that rows had once: numbers for suggestions, and no promise. ``cardinality`` is
-    how many different values it has at most, nobody knows which. A column ``within`` a time (encoded) is never before its stream's timestamp,
-    and at most so long after it. Where a row is in several windows, ``bucket`` is their length; the value is
-    that of the last one, and each other is ``slide`` before the next, or (``cumulative``) ends so before it.
+    how many different values it has at most, nobody knows which. A column ``within`` a time (encoded) is
+    never before its stream's timestamp, and at most so long after it. Where a row is in several windows,
+    ``bucket`` is their length; the value is that of the last one, and each other is ``slide`` before the
+    next, or (``cumulative``) ends so before it.
     """
 
     name: str
