@@ -86,14 +86,14 @@ def test_blockers_are_told_as_json_and_as_results(folder: Path, capsys: pytest.C
     main(["check", "--dialect", "flink", "--format", "json", "job.sql"])
     counted = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [one["construct"] for one in counted["blockers"]] == [
-        "UPPER",
+        "EXISTS",
         "a sub-query in an expression",
         "SORT BY",
     ]
     assert [one["where"] for one in counted["blockers"]] == [
-        {"line": 5, "column": 31},
-        {"line": 5, "column": 41},
+        {"line": 5, "column": 38},
         {"line": 5, "column": 64},
+        {"line": 5, "column": 87},
     ]
     main(["check", "--dialect", "flink", "--format", "sarif", "job.sql"])
     results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
