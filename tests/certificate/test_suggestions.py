@@ -20,6 +20,8 @@ from streambound.query.registry import load_registry, metadata
 # An example decides some dozens of queries.
 FEWER = settings(max_examples=settings().max_examples // 4)
 REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
+# Unbounded by a rank within a sub-query, whose text is not edited.
+WITHIN = {"first_flight_ever"}
 STREAMS: dict[str, Any] = {
     "S": {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"},
     "T": {"columns": {"D": "int", "E": "int", "ts": "int"}, "timestamp": "ts"},
@@ -111,7 +113,7 @@ def test_suggestions_recheck_on_random_self_joins(data: st.DataObject) -> None:
 @pytest.mark.parametrize("query", REGISTRY.queries, ids=lambda query: query.name)
 def test_every_registered_unbounded_query_has_a_suggestion(query: Any) -> None:
     report = check(query.sql, REGISTRY.catalog, query.name)
-    assert bool(report.suggestions) is (report.verdict == "unbounded")
+    assert bool(report.suggestions) is (report.verdict == "unbounded" and query.name not in WITHIN)
     for suggestion in report.suggestions:
         again = check(suggestion.sql, REGISTRY.catalog, query.name)
         assert (again.verdict, again.units) == ("bounded", suggestion.size.units)

@@ -14,7 +14,9 @@ from tests.strategies import VALUES, cases, timed_cases
 
 from streambound import settings
 from streambound.boundedness.exact import exact
+from streambound.boundedness.statements import decide
 from streambound.boundedness.verdict import Outcome
+from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import definition
 from streambound.certificate.witness import SIZE_LIMIT, Judge, verified, verify, witness
 from streambound.errors import WitnessError
@@ -34,7 +36,9 @@ LINES = [
     if line["expected"]["verdict"] == "unbounded"
 ]
 REGISTRY = load_registry(settings.project_root() / "include" / "registry")
-REGISTERED = [parse(found.sql, REGISTRY.catalog, found.name) for found in REGISTRY.queries]
+REGISTERED = [statement(found.sql, REGISTRY.catalog, found.name) for found in REGISTRY.queries]
+# Unbounded, of groups and of ranks.
+WITHOUT = {"departures_by_plane", "first_flight_ever"}
 TYPES = [("int",), ("double",), ("string",), ("int", "double", "decimal(3,1)"), tuple(VALUES)]
 
 
@@ -77,13 +81,20 @@ def test_the_corpus(line: dict[str, Any]) -> None:
     replayed(parse(line["sql"], catalog_from_mapping(line["streams"]), line["id"]))
 
 
-@pytest.mark.parametrize("query", REGISTERED, ids=lambda query: query.name)
-def test_registered_queries(query: Query) -> None:
-    if exact(query).outcome is Outcome.UNBOUNDED:
-        replayed(query)
-    else:
-        with pytest.raises(WitnessError, match="there is no witness"):
-            witness(query, SIZE)
+@pytest.mark.parametrize("asked", REGISTERED, ids=lambda asked: asked.name)
+def test_registered_queries(asked: Statement) -> None:
+    decision = decide(asked)
+    if decision.verdict.outcome is Outcome.UNBOUNDED and asked.name not in WITHOUT:
+        assert asked.simple is not None
+        replayed(asked.simple)
+        return
+    said = (
+        "the query is unbounded, and no witness of it can be made yet"
+        if decision.verdict.outcome is Outcome.UNBOUNDED
+        else "there is no witness: the query is bounded"
+    )
+    with pytest.raises(WitnessError, match=said):
+        statement_witness(asked, decision, SIZE)
 
 
 def relation(**columns: str) -> dict[str, Any]:

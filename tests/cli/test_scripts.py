@@ -20,7 +20,7 @@ SCRIPT = (
     "CREATE TABLE a (k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka');\n"
     "INSERT INTO good SELECT k FROM a WHERE k = 'x';\n"
     "INSERT INTO bad\nSELECT DISTINCT k FROM a;\n"
-    "INSERT INTO counted SELECT k, UPPER(k), (SELECT 1) AS n FROM a SORT BY k;\n"
+    "INSERT INTO counted SELECT UPPER(k), EXISTS (SELECT 1 FROM a), (SELECT 1) AS n FROM a SORT BY k;\n"
 )
 
 
@@ -62,10 +62,12 @@ def test_each_query_of_a_script_is_told_under_its_own_name(
     assert re.search(r"^bounded +job/good", out, re.MULTILINE)
     assert re.search(r"^unbounded +job/bad", out, re.MULTILINE)
     assert re.search(r"^invalid +job/counted", out, re.MULTILINE)
-    for construct in ("a sub-query in an expression", "SORT BY"):
-        assert f"{construct} is not supported yet" in out
-    # What is decided is not among what is refused.
-    assert "UPPER(k) is not supported" not in out
+    for place, construct in (
+        ("line 5, column 38", "EXISTS, a semi-join within an expression,"),
+        ("line 5, column 64", "a sub-query in an expression"),
+        ("line 5, column 87", "SORT BY"),
+    ):
+        assert f"{place}: {construct} is not supported yet" in out
     assert "SELECT DISTINCT k FROM a;\n" in out
     assert "1 bounded, 1 invalid, 1 unbounded" in out
 
@@ -84,17 +86,19 @@ def test_blockers_are_told_as_json_and_as_results(folder: Path, capsys: pytest.C
     main(["check", "--dialect", "flink", "--format", "json", "job.sql"])
     counted = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [one["construct"] for one in counted["blockers"]] == [
+        "EXISTS",
         "a sub-query in an expression",
         "SORT BY",
     ]
     assert [one["where"] for one in counted["blockers"]] == [
-        {"line": 5, "column": 41},
+        {"line": 5, "column": 38},
         {"line": 5, "column": 64},
+        {"line": 5, "column": 87},
     ]
     main(["check", "--dialect", "flink", "--format", "sarif", "job.sql"])
     results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in results]
-    assert lines == [4, 5, 5]
+    assert lines == [4, 5, 5, 5]
     # A fix has the whole script, with one of its queries edited.
     fixed = [
         change["replacements"][0]["insertedContent"]["text"]

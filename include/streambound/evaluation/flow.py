@@ -21,6 +21,7 @@ from streambound.operators.operator import Changes, Operator, Row
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import Applied, Leaf, Node, units_of
 from streambound.synopsis.flow_planner import flow
+from streambound.synopsis.joined import changing
 from streambound.synopsis.statement import require_bounded
 
 Given = TypeVar("Given", contravariant=True)
@@ -179,5 +180,7 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     Raises:
         PlanError: it is not bounded, or a part of it has no plan.
     """
-    require_bounded(statement)
+    if not statement.plain or changing(statement.occurrences):
+        # Of any other the plan asks the same.
+        require_bounded(statement)
     return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)

@@ -113,6 +113,11 @@ def aggregates_here(node: exp.Expr) -> bool:
     return not (isinstance(parent, exp.Window) and parent.this is inner)
 
 
+def _semi_join(construct: str, node: exp.Expr, sql: str) -> UnsupportedError:
+    said = f"{construct}, a semi-join within an expression, is not supported yet"
+    return blocker(construct, node, sql, said)
+
+
 def of_expression(
     node: exp.Expr, sql: str, decided: bool = False, conditions: bool = False
 ) -> Iterator[UnsupportedError]:
@@ -138,13 +143,13 @@ def of_expression(
         inner = _bare(here.this) if isinstance(here, exp.Not) else here
         if inner is not here and (isinstance(inner, exp.Exists) or inner.args.get("query")):
             what = "NOT EXISTS" if isinstance(inner, exp.Exists) else "NOT IN (SELECT ...)"
-            yield blocker(f"{what}, an anti-join within an expression,", here, sql)
+            yield blocker(what, here, sql, f"{what}, an anti-join within an expression, is not supported yet")
             continue
         if isinstance(here, exp.Exists):
-            yield blocker("EXISTS, a semi-join within an expression,", here, sql)
+            yield _semi_join("EXISTS", here, sql)
             continue
         if isinstance(here, exp.In) and here.args.get("query"):
-            yield blocker("IN (SELECT ...), a semi-join within an expression,", here, sql)
+            yield _semi_join("IN (SELECT ...)", here, sql)
             continue
         if isinstance(here, (exp.Any, exp.All)) and here.find(exp.Select):
             yield blocker(f"{here.key.upper()} (SELECT ...)", here, sql)

@@ -76,7 +76,7 @@ class Asked:
         return found
 
     def _in_outputs(self, column: exp.Column) -> exp.Expr:
-        """A column as an output; one that a sub-query computed of several tuples as what it is of them."""
+        """A column as an output; one that a sub-query computed of several tuples as what it is of theirs."""
         if len(self.names.owner(column)) < 2:
             return output(self.output(column))
         bases = list(self.names.bases(column))

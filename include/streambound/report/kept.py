@@ -23,9 +23,7 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 class What(Enum):
-    """What is kept: tables of one stream or of partial matches, tuples as they came, rows answered or
-    changed.
-    """
+    """What is kept: tables of a stream or of partial matches, tuples as they came, rows answered or made."""
 
     TUPLES = "tuples"
     MATCHES = "matches"

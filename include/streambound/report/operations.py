@@ -1,6 +1,4 @@
-"""What is done to rows, and what is kept for it, in words: groups, ranks, frames, guards, joins of what
-changes.
-"""
+"""What is done to rows and what is kept for it, in words: groups, ranks, frames, guards, changing joins."""
 
 from __future__ import annotations
 

@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.beyond import beyond
 from tests.report.parsing import hostile, names, read
 from tests.strategies import Case, cases, statements, timed_cases
 
-from streambound.compiler import compile
+from streambound.compiler import Planned, compile
 from streambound.errors import StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.registry import RegisteredQuery, load_registry
@@ -134,7 +135,21 @@ def inside(root: ElementTree.Element) -> None:
 @settings(max_examples=30)
 @given(st.one_of(cases(), timed_cases(("int",), windows=True), statements()))
 def test_any_query_is_drawn_inside_its_frame_with_all_that_explain_says(case: Case) -> None:
-    job = compile(case.sql, case.catalog, "q")
+    says_all(compile(case.sql, case.catalog, "q"))
+
+
+def test_so_are_groups_windows_ranks_frames_and_guards() -> None:
+    trees = 0
+    for line in (beyond(seed).line for seed in range(80)):
+        assert line.catalog is not None
+        job = compile(line.sql, line.catalog, "q")
+        says_all(job)
+        trees += job.node is not None
+    assert trees > 15
+
+
+def says_all(job: Planned) -> None:
+    """The picture of a query is inside its frame, with all that ``explain`` says is kept."""
     root = read(plan_picture(job))
     assert names(root) <= DRAWN
     inside(root)
