@@ -23,6 +23,7 @@ from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.history.segments import SegmentEvaluation
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
+from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.segments import (
     Segment,
@@ -151,7 +152,7 @@ def test_counts_past_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuples**3 > 2**64
     few = planned(CHAIN)
     events = [{"stream": "STU"[n % 3], "A": n % 7, "B": 0, "ts": n // 4} for n in range(200)]
-    arriving = list(batches(few.plan.query, events))
+    arriving = list(batches(Statement.of(few.plan.query), events))
     expected = dump_segment(summary(few, arriving))
     monkeypatch.setattr(segments, "EXACT", 1)
     assert dump_segment(summary(few, arriving)) == expected
@@ -161,7 +162,7 @@ def test_outputs_of_the_last_stream_may_be_many(monkeypatch: pytest.MonkeyPatch)
     """They are counted some at a time."""
     plan = planned(CHAIN)
     events = [{"stream": "STU"[n % 3], "A": n % 50, "B": 0, "ts": n} for n in range(300)]
-    arriving = list(batches(plan.plan.query, events))
+    arriving = list(batches(Statement.of(plan.plan.query), events))
     expected = dump_segment(summary(plan, arriving))
     monkeypatch.setattr(segments, "COMPLETIONS", 10)
     assert dump_segment(summary(plan, arriving)) == expected

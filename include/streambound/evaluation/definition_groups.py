@@ -3,7 +3,8 @@
 Sums are exact: of doubles too, rounded once at the end. A quotient, a variance, a correlation is a quotient
 of exact sums, rounded at the end. NULL is passed over, as in SQL; an aggregate of nothing is NULL, a count 0.
 Of rows that tie, ARG_MIN and FIRST take that with the least value, ARG_MAX and LAST that with the greatest;
-NULL is the least. ANY_VALUE is the least that is not NULL. A list holds what is not NULL, in order.
+NULL is the least. ANY_VALUE is the least that is not NULL. A list holds what is not NULL, in order; of
+nothing it is empty.
 """
 
 from __future__ import annotations
