@@ -71,7 +71,9 @@ def test_a_delta_table_is_the_fold_of_the_changes(
 
 
 # What a group becomes at a marker: None if it has no rows any more.
-GROUPS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([1, 2, None])), max_size=3)
+GROUPS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([1, 2, None])), max_size=3
+)
 
 
 @settings(max_examples=settings.default.max_examples // 5)

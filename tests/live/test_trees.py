@@ -1,4 +1,4 @@
-"""Live: groups and their like over micro-batches, with a start anew at each: the changes of the definition."""
+"""Live: groups and their like over micro-batches, started anew at each: the changes of the definition."""
 
 from __future__ import annotations
 
