@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,9 +12,11 @@ from hypothesis import strategies as st
 
 from streambound.compiler import compile
 from streambound.live.step import Arrival, Beginning, Step
+from streambound.live.waiting import merged
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.report.verdicts import plan_text
 from streambound.tasks.plans import StatementPlan, statement_plan
+from streambound.tasks.relations import dump_relation, kinds_of, relation_of, rows_of
 
 SHAPES = {
     "interval": "SELECT S.A, T.A FROM S, T WHERE S.B = T.B AND T.ts BETWEEN S.ts - {0} AND S.ts + {1}",
@@ -51,21 +52,22 @@ def planned(sql: str, lateness: dict[str, int]) -> StatementPlan:
 def arrivals(plan: StatementPlan, number: int, rows: dict[str, list[dict[str, int]]]) -> Iterator[Arrival]:
     """What tasks make of rows of the streams, for each occurrence."""
     for alias, relation in plan.shares.items():
-        (synopsis,) = (s for p in plan.parts for s in p.plan.streams if s.alias == alias.split(" ")[-1])
+        ((query, synopsis),) = (
+            (p.plan.query, s) for p in plan.parts for s in p.plan.streams if p.label + s.alias == alias
+        )
         mine = [row for row in rows[relation.name] if not synopsis.filters or 0 <= row["A"] <= 2]
         counted = Counter((row["ts"], *(row[a.column] for a in synopsis.carried)) for row in mine)
-        table = [[ts, list(columns), count] for (ts, *columns), count in counted.items()]
+        table = relation_of([(*row, count) for row, count in counted.items()], kinds_of(query, synopsis))
         latest = max(row["ts"] for row in rows[relation.name])
-        yield Arrival(relation.name, f"{number}", alias, len(mine), latest, json.dumps(table).encode())
+        yield Arrival(relation.name, f"{number}", alias, len(mine), latest, dump_relation(table))
 
 
 def stored(step: Step, plan: StatementPlan, now: int) -> int:
     """The units of all that is stored before a timestamp under way."""
     widths = {w.alias: w.width for part in plan.parts for w in part.plan.windows}
     waits = (
-        (alias, len({repr(row) for row, _ in rows}))
-        for (at, alias), rows in step.waiting.rows.items()
-        if at < now
+        (alias, sum(moment < now for moment, *_ in rows_of(merged(table))))
+        for alias, table in step.waiting.tuples.items()
     )
     return step.evaluation.units + sum(widths[alias.split(" ")[-1]] * number for alias, number in waits)
 

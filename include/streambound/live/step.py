@@ -101,8 +101,8 @@ class Beginning:
     @property
     def kinds(self) -> Mapping[str, Sequence[Type]]:
         """The types of the relation of each of these occurrences."""
-        parts = (part for part in self.plan.parts if part.plan.timed)
-        return {p.label + s.alias: kinds_of(p.plan.query, s) for p in parts for s in p.plan.streams}
+        found = ((p.label + s.alias, p.plan.query, s) for p in self.plan.parts for s in p.plan.streams)
+        return {key: kinds_of(query, s) for key, query, s in found if key in self.timed}
 
     @property
     def lateness(self) -> Mapping[str, int]:
