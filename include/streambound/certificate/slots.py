@@ -40,6 +40,8 @@ class Builder:
     copies: list[Copy]
     # Whether the tuples of streams without a timestamp need a time all the same.
     dated: bool
+    # At least how far slots lie apart in time, in ticks or microseconds.
+    apart: int = 0
 
     def slots(self, size: int) -> tuple[Slot, ...]:
         """The slots; ``copies`` holds one more than ``size`` where the suffix probes with another copy."""
@@ -91,9 +93,13 @@ class Builder:
             dated.append((moment, row))
         return tuple(row for _, row in sorted(dated, key=lambda pair: pair[0]))
 
+    @cached_property
+    def _stamps(self) -> dict[str, Attribute]:
+        """The timestamps that the assignment has a number of."""
+        return {a: stamp for a, stamp in self.layout.time.stamps.items() if stamp in self.layout.numbers}
+
     def _moment(self, alias: str, shift: int) -> int:
-        time = self.layout.time
-        stamp = time.stamps.get(alias)
+        stamp = self._stamps.get(alias)
         if stamp is None:
             return self._first_moment(alias) + shift * self._distance
         return int(self.layout.numbers[stamp]) + shift * self._distance
@@ -101,8 +107,9 @@ class Builder:
     def _first_moment(self, alias: str) -> int:
         """When a tuple arrives whose timestamp no condition mentions; finite streams come first."""
         time, numbers = self.layout.time, self.layout.numbers
-        ended = [int(numbers[s]) for a, s in time.stamps.items() if a not in time.infinite]
-        going_on = [int(numbers[s]) for a, s in time.stamps.items() if a in time.infinite]
+        known = self._stamps.items()
+        ended = [int(numbers[s]) for a, s in known if a not in time.infinite]
+        going_on = [int(numbers[s]) for a, s in known if a in time.infinite]
         if alias in time.infinite:
             first = min(going_on) if going_on else max(ended, default=0)
         else:
@@ -120,11 +127,11 @@ class Builder:
     def _distance(self) -> int:
         """From slot to slot: more than any two timestamps of a copy and any offset lie apart."""
         time, numbers = self.layout.time, self.layout.numbers
-        stamps = [int(numbers[stamp]) for stamp in time.stamps.values()]
+        stamps = [int(numbers[stamp]) for stamp in self._stamps.values()]
         spread = max(stamps, default=0) - min(stamps, default=0)
         offsets = sum(abs(atom.offset) for atom in time.facts.query.joins)
         tick = self._tick
-        return -(-(spread + offsets + tick) // tick) * tick
+        return -(-(spread + max(offsets + tick, self.apart)) // tick) * tick
 
     def _row(self, occurrence: Occurrence, copy: Copy) -> Event:
         values = {a.column: value for a, value in copy.items() if a.occurrence == occurrence.alias}

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from itertools import chain, combinations
 
@@ -56,6 +57,14 @@ __all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify
 SIZE_LIMIT = 10_000
 # At this size a construction is replayed before it is believed.
 _TRIED = 3
+
+
+class Held(Enum):
+    """What of a copy is the same in each."""
+
+    NOTHING = "what a constant or a finite stream decides"
+    STILL = "also what lies in a gap in which no turn is taken"
+    REST = "also every column that takes no turn"
 
 
 @dataclass(frozen=True)
@@ -122,28 +131,28 @@ def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
     time = TimeOrder(facts)
     tried = min(size, _TRIED)
     for obstruction in obstructions(time):
-        wishes = obstruction.wishes(facts.space, _room(time, size))
-        for wish, still in chain.from_iterable(_variants(time, wish) for wish in wishes):
-            build = partial(_built, time, obstruction, wish, still, judge.dated)
+        wishes = obstruction.wishes(facts.space, room(time, size))
+        for wish, held in chain.from_iterable(_variants(time, wish) for wish in wishes):
+            build = partial(built, time, obstruction, wish, held, judge.dated)
             sample = build(tried)
             if sample is None or not _holds(query, sample, judge.evaluator):
                 continue
             found = sample if tried == size else build(size)
-            if found is not None and _fits(query, found):
+            if found is not None and fits(Statement.of(query), found):
                 yield found
 
 
-def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, bool]]:
-    """A wish, and whether the copies stand still where no turn is taken.
+def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Held]]:
+    """A wish, and what stands still from copy to copy.
 
     For self-joins also that tuples of one stream differ wherever they may, either way round, and that copies
     stand still: then a tuple is less often taken for one of another copy or of another occurrence.
     """
-    yield wish, False
+    yield wish, Held.NOTHING
     query = time.facts.query
     if not self_joined(query):
         return
-    yield wish, True
+    yield wish, Held.STILL
     pairs = [
         (one, other)
         for one, other in combinations(query.mentioned, 2)
@@ -157,7 +166,7 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, bool]]:
             if time.facts.satisfiable(wish.literals, further):
                 choices = further
         if len(choices) > len(wish.choices):
-            yield from ((replace(wish, choices=tuple(choices)), still) for still in (False, True))
+            yield from ((replace(wish, choices=tuple(choices)), held) for held in (Held.NOTHING, Held.STILL))
 
 
 def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
@@ -168,8 +177,8 @@ def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
         return False
 
 
-def _fits(query: Query, found: Witness) -> bool:
-    statement = Statement.of(query)
+def fits(statement: Statement, found: Witness) -> bool:
+    """Whether the events of a witness are values of the statement's columns, and keep what is promised."""
     try:
         for events in (found.events(statement, range(found.size)), *(slot.suffix for slot in found.slots)):
             list(batches(statement, events))
@@ -178,28 +187,38 @@ def _fits(query: Query, found: Witness) -> bool:
     return True
 
 
-def _room(time: TimeOrder, size: int) -> int:
+def room(time: TimeOrder, size: int) -> int:
     """A distance in which the copies' values of one gap fit, whatever their types."""
     space, attributes = time.facts.space, time.facts.query.mentioned
-    return (size + 2) * len(attributes) * max(space.scale, *(space.step(a) or 1 for a in attributes))
+    return (size + 2) * len(attributes) * max([space.scale, *(space.step(a) or 1 for a in attributes)])
 
 
-def _built(
-    time: TimeOrder, obstruction: Obstruction, wish: Wish, still: bool, dated: bool, size: int
+def built(
+    time: TimeOrder,
+    obstruction: Obstruction,
+    wish: Wish,
+    held: Held,
+    dated: bool,
+    size: int,
+    apart: int = 0,
 ) -> Witness | None:
+    """The slots of an obstruction, at least ``apart`` in time (ticks or microseconds); None: no room."""
     time = time.beside(obstruction.pivot) if time.numbered else time
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
+    if held is Held.REST:
+        moving = {a for turn in obstruction.turns for a in (turn.low, turn.high)}
+        time = replace(time, held=time.held | (set(facts.query.mentioned) - moving))
     lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite or a in time.held]
     numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
     if numbers is None:
         return None
-    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, still)
+    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, held is Held.STILL)
     copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
     if copies is None:
         return None
-    builder = Builder(obstruction, layout, copies, dated)
+    builder = Builder(obstruction, layout, copies, dated, apart)
     return Witness(obstruction.query.name, builder.slots(size), builder.static())
 
 
