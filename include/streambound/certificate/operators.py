@@ -14,15 +14,15 @@ from itertools import islice, product
 from typing import Any
 
 from streambound.boundedness.composition import fed
-from streambound.boundedness.questions import filtered, joined
-from streambound.boundedness.times import with_plain_times
-from streambound.boundedness.unfolding import unfolded
 from streambound.boundedness.crossings import (
     crossings,
     infinite_attributes,
     unbounded_zone,
     unequal_crossings,
 )
+from streambound.boundedness.questions import filtered, joined
+from streambound.boundedness.times import with_plain_times
+from streambound.boundedness.unfolding import unfolded
 from streambound.certificate.layout import Turn
 from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, obstructions
 from streambound.certificate.slots import Event, Slot
@@ -163,7 +163,7 @@ class _Maker:
                     yield make
 
     def _of_statement(self, found: Witness) -> Witness:
-        """The witness of a join over the statement's own relations: what is computed is left to be computed."""
+        """The witness of a join over the statement's own relations: what is computed stays out."""
         known = {relation.name: relation for relation in self.statement.scanned}
 
         def of(events: Iterable[Event]) -> tuple[Event, ...]:
