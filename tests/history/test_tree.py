@@ -127,7 +127,7 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
         assert boundaries[0] == boundaries[1], case
 
 
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(statements_beyond(), st.data())
 def test_random_statements(case: Beyond, data: st.DataObject) -> None:
     agrees(data, case)
