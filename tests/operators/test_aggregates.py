@@ -13,7 +13,7 @@ from operator import and_
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.errors import PlanError
@@ -196,7 +196,6 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("retracts", [False, True])
-@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_the_value_is_that_of_all_rows_however_they_came(retracts: bool, data: st.DataObject) -> None:
     given_ = data.draw(changes(retracts))
