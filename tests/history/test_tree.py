@@ -1,4 +1,4 @@
-"""Groups, ranks, guards and their like over partitions: the changes of the definition, however history is cut."""
+"""Groups, ranks, guards and their like over partitions: the changes of the definition, however it is cut."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ QUERIES = {
     " UNION SELECT T.A FROM T, S WHERE S.ts < T.ts AND T.A IN (1, 2) AND S.A = 1",
     "computed": "SELECT S.price * 2 AS twice, UPPER(S.name) AS said, DATE_TRUNC('HOUR', S.ts) AS hour FROM S"
     " WHERE S.A % 3 = 1 AND S.B + S.A > 2 AND (S.ok OR S.ratio / 2 < 1)",
-    "counts of what is computed": "SELECT S.A % 3 AS rest FROM S, T WHERE S.A % 3 = T.A AND T.A BETWEEN 0 AND 2",
+    "counts of what is computed": "SELECT S.A % 3 AS rest FROM S, T"
+    " WHERE S.A % 3 = T.A AND T.A BETWEEN 0 AND 2",
     "in memory": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.ts < T.ts",
 }
 MEMORY = {"in memory": Memory(4)}
