@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
         flights.ingest(settings.streams_root())
         abstract.generate(settings.streams_root())
         found = evaluate_history(executor, BOUNDED, REGISTRY.catalog, output=folder / "answers")
+        plain.execute("SET TimeZone = 'UTC'")
         for relation in REGISTRY.catalog.relations:
             plain.execute(view(relation))
         yield Evaluated(folder / "answers", {a.query: a for a in found}, plain)
@@ -57,8 +59,17 @@ def view(relation: Relation) -> str:
     return f"CREATE VIEW \"{relation.name}\" AS FROM read_parquet('{path}', hive_partitioning = false)"
 
 
+# Windows of a whole unit, which DuckDB has as a function of the timestamp (in UTC, as the views are).
+WINDOW = re.compile(r"window\(([\w.]+), '1 (hour|day)'\)(\.start)?")
+# What the definition adds to an order in which rows tie: all that is shown, from left to right.
+ORDER = re.compile(r"(?<=ORDER BY )(mean_delay DESC|departed_at)(?=\))")
+TIES = {"mean_delay DESC": "day, origin, dest", "departed_at": "tailnum, origin, dest"}
+
+
 def plain_sql(query: RegisteredQuery, plain: duckdb.DuckDBPyConnection) -> Counter[Any]:
-    sql = sqlglot.transpile(query.sql, read="spark", write="duckdb", comments=False)[0]
+    text = WINDOW.sub(r"date_trunc('\2', \1)", query.sql)
+    text = ORDER.sub(lambda found: f"{found[0]}, {TIES[found[0]]}", text)
+    sql = sqlglot.transpile(text, read="spark", write="duckdb", comments=False)[0]
     rows = plain.execute(f"SELECT *, count(*) FROM ({sql}) AS answer GROUP BY ALL").fetchall()
     return Counter({row[:-1]: row[-1] for row in rows})
 
@@ -73,12 +84,14 @@ def test_the_answer_is_that_of_plain_sql(query: RegisteredQuery, year: Evaluated
     for *row, count in year.plain.execute(read).fetchall():
         found[tuple(row)] += int(count)
     assert found == plain_sql(query, year.plain)
-    assert (answer.answer_rows, answer.answer_count) == (len(found), found.total())
+    # What is taken back by a later partition is in the files with both signs.
+    standing = {row: count for row, count in found.items() if count}
+    assert (answer.answer_rows, answer.answer_count) == (len(standing), found.total())
     assert answer.units is not None and (answer.peak_units or 0) <= answer.units
 
 
 def test_bounded_and_unbounded_are_both_registered() -> None:
-    assert len(BOUNDED) >= 12 and len(REGISTRY.queries) > len(BOUNDED)
+    assert (len(BOUNDED), len(REGISTRY.queries)) == (27, 43)
 
 
 @pytest.mark.parametrize("query", BEFORE)
