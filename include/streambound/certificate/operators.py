@@ -14,20 +14,20 @@ from itertools import islice, product
 from typing import Any
 
 from streambound.boundedness.composition import fed
-from streambound.boundedness.questions import filtered, joined
-from streambound.boundedness.times import with_plain_times
-from streambound.boundedness.unfolding import unfolded
 from streambound.boundedness.crossings import (
     crossings,
     infinite_attributes,
     unbounded_zone,
     unequal_crossings,
 )
+from streambound.boundedness.questions import filtered, joined
+from streambound.boundedness.times import with_plain_times
+from streambound.boundedness.unfolding import unfolded
 from streambound.certificate.layout import Turn
 from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, obstructions
 from streambound.certificate.slots import Event, Slot
 from streambound.certificate.verification import Evaluator, Witness, holds
-from streambound.certificate.witness import Held, built, fits, room
+from streambound.certificate.witness import SAMPLE, Held, built, fits, room
 from streambound.constraints.assignment import Wish
 from streambound.constraints.cases import cases
 from streambound.constraints.search import SearchLimit
@@ -102,15 +102,27 @@ def _looked_up(selection: Selection) -> Selection:
 
 
 @dataclass(frozen=True)
+class Made:
+    """A witness, if one was found; ``smaller`` says that one of fewer slots was."""
+
+    witness: Witness | None
+    smaller: bool = False
+
+
+def of_operators(statement: Statement, size: int, evaluator: Evaluator) -> Made:
+    """The witness of a statement with ``size`` slots, replayed with few of them."""
+    return _Maker(statement, evaluator).witness(size)
+
+
+@dataclass(frozen=True)
 class _Maker:
     """What turns the copies of a join into slots of the whole statement."""
 
     statement: Statement
     evaluator: Evaluator
 
-    def witness(self, size: int, tried: int) -> tuple[Witness | None, bool]:
-        """A witness that was replayed with ``tried`` slots, and whether one was found of that size at all."""
-        found = False
+    def witness(self, size: int) -> Made:
+        found, tried = False, min(size, SAMPLE)
         for query in islice(joins(self.statement), TRIED):
             try:
                 for make in self._plans(query):
@@ -120,10 +132,10 @@ class _Maker:
                     found = True
                     whole = sample if size == tried else make(size)
                     if whole is not None and fits(self.statement, whole):
-                        return whole, True
+                        return Made(whole)
             except SearchLimit:
                 continue
-        return None, found
+        return Made(None, found)
 
     def _told_apart(self, sample: Witness) -> bool:
         try:
@@ -163,7 +175,7 @@ class _Maker:
                     yield make
 
     def _of_statement(self, found: Witness) -> Witness:
-        """The witness of a join over the statement's own relations: what is computed is left to be computed."""
+        """The witness of a join over the statement's own relations and columns."""
         known = {relation.name: relation for relation in self.statement.scanned}
 
         def of(events: Iterable[Event]) -> tuple[Event, ...]:
