@@ -61,7 +61,12 @@ STATEMENTS = {
     "LEFT JOIN": "SELECT S.K, T.B FROM S LEFT JOIN T ON S.A = T.A",
     "EXCEPT": "SELECT A FROM S EXCEPT SELECT A FROM T",
     "as-of": "SELECT S.B, T.B FROM S ASOF JOIN T ON S.A = T.A AND S.ts >= T.ts",
-    "DISTINCT over groups": "SELECT DISTINCT n FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x",
+    "DISTINCT over groups": "SELECT DISTINCT A, n FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x",
+    "COUNT over groups": "SELECT COUNT(*) FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x",
+    "scalar sub-query": "SELECT S.K FROM S WHERE S.B > (SELECT MAX(B) FROM T)",
+    "correlated sub-query": "SELECT S.K FROM S WHERE S.B > (SELECT MAX(B) FROM T WHERE T.A = S.A)",
+    "a table of groups": "SELECT x.K FROM S, (SELECT K, MAX(A) AS m FROM T GROUP BY K) x WHERE S.A < x.m",
+    "a table of numbers": "SELECT x.K FROM S, (SELECT K, COUNT(*) AS n FROM T GROUP BY K) x WHERE S.A < x.n",
 }
 
 

@@ -18,7 +18,7 @@ from streambound.boundedness.containment import maps_of
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded, never_both
 from streambound.boundedness.statements import Decision, Part
-from streambound.boundedness.verdict import Verdict
+from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.certificate.operators import of_operators
 from streambound.certificate.verification import Evaluator, Witness, definition, refuse_size
 from streambound.certificate.witness import SIZE_LIMIT, Judge, promising, refused, verified, witness
@@ -60,7 +60,8 @@ def statement_witness(
                 return replace(found, query=statement.name)
             except WitnessError:
                 continue
-    else:
+    elif decision.verdict.outcome is Outcome.UNBOUNDED:
+        # Sums of a bounded statement can tell the prefixes of a small witness apart as well.
         made = of_operators(statement, size, judge.evaluator)
         if made.witness is not None:
             return made.witness
@@ -77,7 +78,7 @@ def _with_all_statics(statement: Statement, found: Witness) -> Witness:
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
     """The verdict of a part of which a witness holds on the whole statement; None if none was found."""
     if not statement.plain:
-        # Sums of a bounded statement tell the prefixes of a small witness apart as well: no proof.
+        # See ``statement_witness``: what holds at a small size is no proof.
         return None
     judge = Judge(definition(statement), timed(statement))
     found = (query for query in _candidates(decision) if verified(query, size, judge) is not None)

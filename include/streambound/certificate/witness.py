@@ -57,7 +57,6 @@ __all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify
 SIZE_LIMIT = 10_000
 # At this size a construction is replayed before it is believed.
 SAMPLE = 3
-_SAID = {Outcome.UNBOUNDED: "unbounded", Outcome.UNKNOWN: "unbounded or not", Outcome.NO_VERDICT: "unbounded"}
 
 
 class Held(Enum):
@@ -111,8 +110,9 @@ def refused(name: str, verdict: Verdict, room: bool = True) -> WitnessError:
     if verdict.bounded:
         message = f"there is no witness: the query is bounded; {reason}"
         return WitnessError(message, subject=name, fix="ask for the witness of an unbounded query")
-    rests = "is open" if verdict.outcome is Outcome.UNKNOWN else "rests on the theorem alone"
-    message = f"no witness was found: that the query is {_SAID[verdict.outcome]} {rests}; {reason}"
+    message = f"no witness was found: that the query is unbounded rests on the theorem alone; {reason}"
+    if verdict.outcome is Outcome.UNKNOWN:
+        message = f"there is no witness: whether the query is unbounded is open; {reason}"
     return WitnessError(message, subject=name, fix="read with streambound explain what must be kept, and why")
 
 
