@@ -27,7 +27,7 @@ from streambound.certificate.layout import Turn
 from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, obstructions
 from streambound.certificate.slots import Event, Slot
 from streambound.certificate.verification import Evaluator, Witness, holds
-from streambound.certificate.witness import Held, built, fits, room
+from streambound.certificate.witness import SAMPLE, Held, built, fits, room
 from streambound.constraints.assignment import Wish
 from streambound.constraints.cases import cases
 from streambound.constraints.search import SearchLimit
@@ -102,15 +102,27 @@ def _looked_up(selection: Selection) -> Selection:
 
 
 @dataclass(frozen=True)
+class Made:
+    """A witness, if one was found; ``smaller`` says that one of fewer slots was."""
+
+    witness: Witness | None
+    smaller: bool = False
+
+
+def of_operators(statement: Statement, size: int, evaluator: Evaluator) -> Made:
+    """The witness of a statement with ``size`` slots, replayed with few of them."""
+    return _Maker(statement, evaluator).witness(size)
+
+
+@dataclass(frozen=True)
 class _Maker:
     """What turns the copies of a join into slots of the whole statement."""
 
     statement: Statement
     evaluator: Evaluator
 
-    def witness(self, size: int, tried: int) -> tuple[Witness | None, bool]:
-        """A witness that was replayed with ``tried`` slots, and whether one was found of that size at all."""
-        found = False
+    def witness(self, size: int) -> Made:
+        found, tried = False, min(size, SAMPLE)
         for query in islice(joins(self.statement), TRIED):
             try:
                 for make in self._plans(query):
@@ -120,10 +132,10 @@ class _Maker:
                     found = True
                     whole = sample if size == tried else make(size)
                     if whole is not None and fits(self.statement, whole):
-                        return whole, True
+                        return Made(whole)
             except SearchLimit:
                 continue
-        return None, found
+        return Made(None, found)
 
     def _told_apart(self, sample: Witness) -> bool:
         try:
@@ -163,11 +175,13 @@ class _Maker:
                     yield make
 
     def _of_statement(self, found: Witness) -> Witness:
-        """The witness of a join over the statement's own relations: what is computed stays out."""
+        """The witness of a join over the statement's own relations and columns."""
         known = {relation.name: relation for relation in self.statement.scanned}
+        made = {relation.name: relation for relation, _ in fed(self.statement)}
 
         def of(events: Iterable[Event]) -> tuple[Event, ...]:
-            return tuple(_own(known[e["stream"]], e) for e in events if e["stream"] in known)
+            told = (_beneath(made[e["stream"]], e) if e["stream"] in made else e for e in events)
+            return tuple(_own(known[e["stream"]], e) for e in told if e is not None and e["stream"] in known)
 
         slots = tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in found.slots)
         static: dict[str, list[Event]] = {n: [] for n, r in known.items() if r.kind is Kind.STATIC}
@@ -180,6 +194,32 @@ class _Maker:
 def _own(relation: Relation, event: Mapping[str, Any]) -> Event:
     names = {column.name for column in relation.own} | {"stream", "ts"}
     return {name: value for name, value in event.items() if name in names}
+
+
+def _beneath(relation: Relation, event: Event) -> Event | None:
+    """The tuple that makes a sub-query have a row; None where it reads several streams."""
+    made = relation.fed
+    if made is None or len(made.selections) != 1 or len(made.occurrences) != 1:
+        return None
+    then, base = made.blocks[0].then, made.selections[0].base
+    source = base.occurrences[0].relation
+    found: Event = {column.name: None if column.nullable else 0 for column in source.own}
+    for number, column in enumerate(relation.own):
+        position: int | None = number
+        if then is not None and number < len(then.shown):
+            shown = then.shown[number]
+            read = list(shown.outputs)
+            if isinstance(then, Grouping):
+                read += [p for v in shown.values for p in then.aggregates[v].arguments]
+            position = read[0] if len(read) == 1 else None
+        if position is None or position >= len(base.select) or column.name not in event:
+            continue
+        if isinstance(term := base.select[position].term, Attribute) and not source.column(term.column).of:
+            found[term.column] = event[column.name]
+    moment = event.get(relation.timestamp or "ts", event.get("ts"))
+    if moment is not None:
+        found[source.timestamp or "ts"] = moment
+    return {**found, "stream": source.name}
 
 
 def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:

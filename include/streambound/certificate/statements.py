@@ -1,4 +1,6 @@
-"""Statements with OR or UNION: a witness of one part that the whole statement's answers tell apart.
+"""Witnesses of statements: one of a part that the whole statement's answers tell apart.
+
+Statements with operators on rows are those of ``operators``; here are those with OR or UNION.
 
 A part that is unbounded alone proves nothing of the whole where other parts share its matches or rows; a
 witness built from it does if the definition of the whole replays it. Where the part as it is does not
@@ -17,8 +19,9 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded, never_both
 from streambound.boundedness.statements import Decision, Part
 from streambound.boundedness.verdict import Outcome, Verdict
-from streambound.certificate.verification import Evaluator, Witness, definition
-from streambound.certificate.witness import Judge, promising, verified, witness
+from streambound.certificate.operators import of_operators
+from streambound.certificate.verification import Evaluator, Witness, definition, refuse_size
+from streambound.certificate.witness import SIZE_LIMIT, Judge, promising, refused, verified, witness
 from streambound.constraints.system import system
 from streambound.errors import WitnessError
 from streambound.evaluation.events import timed
@@ -43,24 +46,27 @@ def statement_witness(
     Raises:
         WitnessError: no witness was found, or the statement is bounded.
     """
+    refuse_size(size, "the size of a witness", SIZE_LIMIT)
     judge = Judge(evaluator or definition(statement), timed(statement))
     if statement.simple is not None:
         return witness(statement.simple, size, judge)
-    for query in _candidates(decision):
-        try:
-            found = _with_all_statics(statement, witness(query, size, judge))
-            return replace(found, query=statement.name)
-        except WitnessError:
-            continue
-    if decision.verdict.outcome is Outcome.UNBOUNDED:
-        raise WitnessError(
-            "the query is unbounded, and no witness of it can be made yet",
-            subject=statement.name,
-            accepted="a query of joins, filters, DISTINCT and UNION",
-        )
-    reason = decision.verdict.reasons[0].message
-    message = f"there is no witness: the query is {decision.verdict.outcome.value}; {reason}"
-    raise WitnessError(message, subject=statement.name, fix="ask for the witness of an unbounded query")
+    if decision.verdict.bounded:
+        raise refused(statement.name, decision.verdict)
+    room = True
+    if statement.plain:
+        for query in _candidates(decision):
+            try:
+                found = _with_all_statics(statement, witness(query, size, judge))
+                return replace(found, query=statement.name)
+            except WitnessError:
+                continue
+    elif decision.verdict.outcome is Outcome.UNBOUNDED:
+        # Sums of a bounded statement can tell the prefixes of a small witness apart as well.
+        made = of_operators(statement, size, judge.evaluator)
+        if made.witness is not None:
+            return made.witness
+        room = not made.smaller
+    raise refused(statement.name, decision.verdict, room)
 
 
 def _with_all_statics(statement: Statement, found: Witness) -> Witness:
@@ -71,6 +77,9 @@ def _with_all_statics(statement: Statement, found: Witness) -> Witness:
 
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
     """The verdict of a part of which a witness holds on the whole statement; None if none was found."""
+    if not statement.plain:
+        # See ``statement_witness``: what holds at a small size is no proof.
+        return None
     judge = Judge(definition(statement), timed(statement))
     found = (query for query in _candidates(decision) if verified(query, size, judge) is not None)
     return next((exact(query, witnessed=True) for query in found), None)

@@ -15,6 +15,7 @@ from streambound.certificate.slots import Event, Slot
 from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static, in_time
 from streambound.evaluation.reference import reference
+from streambound.query.model import Kind
 from streambound.query.statement import Statement
 
 # Slots that are replayed: 2^10 prefixes, each with ten suffixes.
@@ -151,15 +152,18 @@ def refuse_size(size: int, what: str, limit: int = REPLAY_LIMIT) -> None:
 
 
 def definition(query: Statement) -> Evaluator:
-    """The definition, which asks what has arrived and not when: what comes before the last batches is one."""
+    """The definition: what comes before the last batches is one, unless it asks when something arrived."""
+    dated = query.plain or all(r.timestamp is not None for r in query.scanned if r.kind is not Kind.STATIC)
 
     def answered(arriving: Sequence[Batch], static: Encoded, last: int) -> list[list[Answer]]:
         before = arriving[: len(arriving) - last]
+        if not dated:
+            return list(reference(query, arriving, static))[len(before) :]
         tuples: dict[str, list[dict[str, Any]]] = {}
         for batch in before:
             for name, rows in batch.tuples.items():
                 tuples.setdefault(name, []).extend(rows)
-        first = Batch(None, tuples)
+        first = Batch(None, tuples, before[-1].moment if before else 0)
         return list(reference(query, [first, *arriving[len(before) :]], static))[1:]
 
     return answered

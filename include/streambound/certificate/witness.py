@@ -56,7 +56,7 @@ __all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify
 # Slots of a witness; its text grows with them, not with the prefixes.
 SIZE_LIMIT = 10_000
 # At this size a construction is replayed before it is believed.
-_TRIED = 3
+SAMPLE = 3
 
 
 class Held(Enum):
@@ -91,16 +91,29 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     refuse_size(size, "the size of a witness", SIZE_LIMIT)
     verdict = exact(query)
     if not promising(verdict):
-        message = f"there is no witness: the query is {verdict.outcome.value}; {verdict.reasons[0].message}"
-        raise WitnessError(message, subject=query.name, fix="ask for the witness of an unbounded query")
+        raise refused(query.name, verdict)
     try:
         found = next(_witnesses(query, size, judge or _own(query)), None)
     except SearchLimit:
         found = None
     if found is None:
-        message = f"the values of its columns have no room for a witness of size {size}"
-        raise WitnessError(message, subject=query.name, fix="ask for a smaller one")
+        raise refused(query.name, verdict, room=False)
     return found
+
+
+def refused(name: str, verdict: Verdict, room: bool = True) -> WitnessError:
+    """That there is no witness, that none was found, or (no ``room``) none of this size."""
+    reason = verdict.reasons[0].message
+    if not room:
+        message = "the values of its columns have no room for a witness of this size"
+        return WitnessError(message, subject=name, fix="ask for a smaller one")
+    if verdict.bounded:
+        message = f"there is no witness: the query is bounded; {reason}"
+        return WitnessError(message, subject=name, fix="ask for the witness of an unbounded query")
+    message = f"no witness was found: that the query is unbounded rests on the theorem alone; {reason}"
+    if verdict.outcome is Outcome.UNKNOWN:
+        message = f"there is no witness: whether the query is unbounded is open; {reason}"
+    return WitnessError(message, subject=name, fix="read with streambound explain what must be kept, and why")
 
 
 def _own(query: Query) -> Judge:
@@ -129,7 +142,7 @@ def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | N
 def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
     facts = system(folded(query))
     time = TimeOrder(facts)
-    tried = min(size, _TRIED)
+    tried = min(size, SAMPLE)
     for obstruction in obstructions(time):
         wishes = obstruction.wishes(facts.space, room(time, size))
         for wish, held in chain.from_iterable(_variants(time, wish) for wish in wishes):

@@ -19,6 +19,7 @@ from streambound.certificate.verification import Encoded, Evaluator, Witness, de
 from streambound.compiler import Decided
 from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static
+from streambound.query.operators import Grouping
 from streambound.query.statement import Statement
 
 # Slots of the example, and for how long a witness is looked for.
@@ -48,6 +49,7 @@ class Story:
         static: the rows of static relations.
         outputs: the names of the answer's columns.
         missing: why there is no example; the histories are then empty.
+        keys: the columns of the answer that name a group; None where answers are not rows of groups.
     """
 
     query: str
@@ -58,6 +60,7 @@ class Story:
     static: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
     outputs: tuple[str, ...] = ()
     missing: str = ""
+    keys: tuple[int, ...] | None = None
 
 
 class _Deadline:
@@ -111,10 +114,23 @@ def _story_of(job: Decided, reason: str, found: Witness, judge: Evaluator) -> St
             )
             names = tuple(name for name, _ in job.statement.outputs)
             static = found.static or None
-            return Story(job.name, reason, found.size, histories, found.slots[suffix].suffix, static, names)
+            continuation, keys = found.slots[suffix].suffix, _keys(job.statement)
+            return Story(job.name, reason, found.size, histories, continuation, static, names, keys=keys)
     return Story(
         job.name, reason, missing="The witness tells its histories apart only by when rows are answered."
     )
+
+
+def _keys(statement: Statement) -> tuple[int, ...] | None:
+    """The columns that name the group of an answer; None where some key is not shown as it is."""
+    if len(statement.blocks) != 1 or not isinstance(then := statement.blocks[0].then, Grouping):
+        return None
+    keys = {
+        shown.outputs[0]: number
+        for number, shown in enumerate(then.shown)
+        if shown.plain and not shown.values and len(shown.outputs) == 1 and shown.outputs[0] < then.keys
+    }
+    return tuple(sorted(keys.values())) if len(keys) == then.keys else None
 
 
 def _choices(found: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:

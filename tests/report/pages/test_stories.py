@@ -43,11 +43,13 @@ def told_apart(job: Planned, told: WitnessStory) -> None:
     one, other = told.story.histories
     shared = [[event for event, both in history.events if both] for history in (one, other)]
     assert shared[0] == shared[1] and any(not both for _, both in (*one.events, *other.events))
-    counts = []
+    counts: list[dict[str, int]] = []
     for history in (one, other):
         before = [event for event, _ in history.events]
         after = answered(job, [*before, *told.story.continuation], told)
-        counts.append(after - answered(job, before, told))
+        # What is taken back counts as well.
+        after.subtract(answered(job, before, told))
+        counts.append({row: count for row, count in after.items() if count})
         assert sum(counts[-1].values()) == sum(answer.count for answer in history.answers)
     assert counts[0] != counts[1]
 

@@ -74,10 +74,36 @@ class WitnessStory:
 
     @property
     def _difference(self) -> str:
+        if (grouped := self._group()) is not None:
+            return grouped
         one, other = (_number(history.answers) for history in self.story.histories)
         if one != other:
             return f"After history A it brings {one}, after history B {other}."
         return f"After either history it brings {one}, but not the same."
+
+    def _group(self) -> str | None:
+        """What a number of a group becomes in either history; None where the answers are no groups."""
+        keys, names = self.story.keys, self.story.outputs
+        if keys is None:
+            return None
+        one, other = (_becoming(history.answers, keys) for history in self.story.histories)
+        for key in dict.fromkeys((*one, *other)):
+            rows = one.get(key), other.get(key)
+            for column in (n for n in range(len(names)) if n not in keys):
+                values = [None if row is None else (row[column],) for row in rows]
+                if values[0] != values[1]:
+                    of = " and ".join(f"{names[k]} = {_value(v)}" for k, v in zip(keys, key, strict=True))
+                    first, second = (
+                        f"becomes {_value(row[column])}"
+                        if (row := found.get(key)) is not None
+                        else "is taken back"
+                        if key in found
+                        else "does not change"
+                        for found in (one, other)
+                    )
+                    what = f"{names[column]} for {of}" if of else names[column]
+                    return f"{what} {first} after history A, and {second} after history B."
+        return None
 
     def _static(self) -> list[Markup]:
         rows = [({"stream": n, **row}, True) for n, of in (self.story.static or {}).items() for row in of]
@@ -134,8 +160,27 @@ def _cells(answer: Answer, counted: bool) -> list[Markup]:
 
 
 def _number(answers: Sequence[Answer]) -> str:
-    count = sum(answer.count for answer in answers)
-    return "no new answer" if count == 0 else "1 new answer" if count == 1 else f"{count:,} new answers"
+    """How many rows come, and how many are taken back."""
+    new = sum(answer.count for answer in answers if answer.count > 0)
+    back = -sum(answer.count for answer in answers if answer.count < 0)
+    said = "no new answer" if new == 0 else "1 new answer" if new == 1 else f"{new:,} new answers"
+    if not back:
+        return said
+    return f"{said} and takes {'1 answer' if back == 1 else f'{back:,} answers'} back"
+
+
+def _becoming(
+    answers: Sequence[Answer], keys: Sequence[int]
+) -> dict[tuple[Any, ...], tuple[Any, ...] | None]:
+    """The row that each group whose row changes has in the end; None where it has none any more."""
+    counts: dict[tuple[Any, ...], int] = {}
+    for answer in answers:
+        counts[answer.row] = counts.get(answer.row, 0) + answer.count
+    found: dict[tuple[Any, ...], tuple[Any, ...] | None] = {}
+    for row, count in counts.items():
+        key = tuple(row[k] for k in keys)
+        found[key] = row if count > 0 else found.get(key)
+    return found
 
 
 def _when(moment: object) -> str:
