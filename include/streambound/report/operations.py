@@ -112,7 +112,8 @@ def _of_ranks(node: Applied, operation: Ranked) -> tuple[str, tuple[str, ...]]:
     order = ", ".join(f"{below.outputs[p][0]}{' (greatest first)' if down else ''}" for p, down in then.order)
     by = f", by {order}" if order else ""
     ties = "" if then.function == "ROW_NUMBER" else ", with all that tie"
-    return f"the first {then.last:,} rows{each}{by}{ties}", _parted(node, then.partition)
+    first = "the first row" if then.last == 1 else f"the first {then.last:,} rows"
+    return f"{first}{each}{by}{ties}", _parted(node, then.partition)
 
 
 def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
