@@ -98,6 +98,8 @@ OTHERS = [
     " ASOF JOIN U ON T.B = U.K AND S.ts >= U.ts",
     "SELECT S.A, T.B FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts"
     " WHERE NOT EXISTS (SELECT 1 FROM U WHERE U.A = T.B AND U.ts BETWEEN S.ts AND S.ts + 1)",
+    "SELECT S.K, T.K AS k, COUNT(*) AS n, SUM(T.B) AS b FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts > T.ts"
+    " GROUP BY S.K, T.K",
 ]
 PLANNED_ALL = [one.format(word) for one in PLANNED for word in ("EXISTS", "NOT EXISTS")] + OTHERS
 

@@ -25,7 +25,7 @@ from streambound.errors import StreamboundError
 from streambound.evaluation.events import batches, timed
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
-from streambound.query.catalog import Catalog
+from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.corpus import CorpusLine
 from streambound.query.model import Kind
 from streambound.query.parse import defined
@@ -186,3 +186,24 @@ def test_other_groups_are_another_plan(world: World) -> None:
         found = world.night(Registered("groups", text))
         assert found["groups"].rows_read == 120, text
     assert world.night(Registered("groups", f"-- the same\n{texts[-1]}"))["groups"].rows_read == 0
+
+
+def test_groups_of_a_join_with_a_static_relation(tmp_path: Path) -> None:
+    """What is known beforehand is read before the plan is made, of a tree as of a join."""
+    streams = {
+        "S": {"columns": {"k": "int", "v": "int"}, "domains": {"k": {"min": 0, "max": 3}}},
+        "R": {"columns": {"k": "int"}, "kind": "static"},
+    }
+    given = catalog_from_mapping(streams)
+    catalog = histories.placed(given, tmp_path)
+    named = {relation.name: relation for relation in given.relations}
+    histories.write(named["R"], [{"k": 1}, {"k": 1}, {"k": 2}], tmp_path, None)
+    for part, rows in enumerate([[(1, 5), (3, 9)], [(2, 7), (1, 6)]]):
+        histories.write(named["S"], [{"k": k, "v": v} for k, v in rows], tmp_path, part)
+    query = Registered(
+        "q", "SELECT S.k, COUNT(*) AS n, MAX(S.v) AS m FROM S JOIN R ON S.k = R.k GROUP BY S.k"
+    )
+    answer = night([query], catalog, tmp_path / "nightly")["q"]
+    assert answer.error is None, answer.error
+    total = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
+    assert sorted(tuple(row.values()) for row in total) == [(1, 4, 6, 1), (2, 1, 7, 1)]
