@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import islice, product
 from typing import Any
 
@@ -28,7 +29,6 @@ from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, 
 from streambound.certificate.slots import Event, Slot
 from streambound.certificate.verification import Evaluator, Witness, holds
 from streambound.certificate.witness import SAMPLE, Held, built, fits, room
-from streambound.constraints.assignment import Wish
 from streambound.constraints.cases import cases
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
@@ -49,10 +49,12 @@ _COPIES = 12
 _SPREAD = 1_000
 
 Shape = Callable[[Witness], Witness]
+# A witness of so many slots; None where there is no room.
+Slots = Callable[[int], Witness | None]
 
 
 def joins(statement: Statement) -> Iterator[Query]:
-    """The conjunctions that slots are built from: what selections project first of it, then all they show."""
+    """The conjunctions that slots are built from, those of sub-queries first."""
     statement = with_plain_times(statement)
     for relation, made in fed(statement):
         yield from joins(made)
@@ -123,9 +125,9 @@ class _Maker:
 
     def witness(self, size: int) -> Made:
         found, tried = False, min(size, SAMPLE)
-        for query in islice(joins(self.statement), TRIED):
+        for query in self._joins():
             try:
-                for make in self._plans(query):
+                for make in self._plans(query, size):
                     sample = make(tried)
                     if sample is None or not self._told_apart(sample):
                         continue
@@ -137,42 +139,36 @@ class _Maker:
                 continue
         return Made(None, found)
 
+    def _joins(self) -> list[Query]:
+        try:
+            return list(islice(joins(self.statement), TRIED))
+        except SearchLimit:
+            return []
+
     def _told_apart(self, sample: Witness) -> bool:
         try:
             return holds(self.statement, sample, self.evaluator)
         except (DataError, UnsupportedError):
             return False
 
-    def _plans(self, query: Query) -> Iterator[Callable[[int], Witness | None]]:
+    def _plans(self, query: Query, size: int) -> Iterator[Slots]:
+        """Ways to build slots, room for ``size`` of them."""
         facts = system(query)
         if not facts.satisfiable():
             return
         time = TimeOrder(facts)
         dated = timed(self.statement)
-        shapes = list(_shapes(self.statement))
         windows = [c.bucket for r in self.statement.scanned for c in r.columns if c.bucket is not None]
         distances = (0, max(windows)) if windows else (0,)
         plans = dict.fromkeys(_obstructions(time))
         for obstruction, held, apart in product(islice(plans, PLANS), Held, distances):
-            for wish in islice(obstruction.wishes(facts.space, room(time, 12)), 1):
-                made: dict[int, Witness | None] = {}
-                for shape in shapes:
+            for wish in islice(obstruction.wishes(facts.space, room(time, size)), 1):
+                slots = cache(partial(built, time, obstruction, wish, held, dated, apart=apart))
+                yield from (partial(self._shaped, slots, shape) for shape in _shapes(self.statement))
 
-                    def make(
-                        size: int,
-                        shape: Shape = shape,
-                        made: dict[int, Witness | None] = made,
-                        obstruction: Obstruction = obstruction,
-                        held: Held = held,
-                        wish: Wish = wish,
-                        apart: int = apart,
-                    ) -> Witness | None:
-                        if size not in made:
-                            made[size] = built(time, obstruction, wish, held, dated, size, apart)
-                        one = made[size]
-                        return None if one is None else shape(self._of_statement(one))
-
-                    yield make
+    def _shaped(self, slots: Slots, shape: Shape, size: int) -> Witness | None:
+        found = slots(size)
+        return None if found is None else shape(self._of_statement(found))
 
     def _of_statement(self, found: Witness) -> Witness:
         """The witness of a join over the statement's own relations and columns."""
