@@ -152,7 +152,8 @@ def draft(
         return replace(drafted, memory_plan=plan)
     # Static values are part of a plan, and are not read yet.
     made = None if found.statement.statics else planned(found)
-    without = found.statement.unevaluated or found.decision.unplanned
+    plain = found.statement.plain
+    without = found.statement.unevaluated or (found.decision.unplanned if plain else None)
     if unplanned := without if made is None else made.unplanned:
         raise PlanError(
             f"bounded, but it cannot be evaluated yet: {unplanned}",
