@@ -211,6 +211,24 @@ def test_what_needs_an_order_in_time_is_refused(sql: str, tmp_path: Path) -> Non
         stored("q", sql, catalog, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT A, COUNT(*) AS n FROM S GROUP BY A",
+        "SELECT MAX(A) AS m FROM S",
+        "SELECT A FROM S ORDER BY A LIMIT 2",
+        "SELECT A FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE T.A = S.A)",
+    ],
+)
+def test_what_is_more_than_joins_is_refused_and_not_answered_with_nothing(sql: str, tmp_path: Path) -> None:
+    body = {"columns": {"A": "int"}, "domains": {"A": {"min": 0, "max": 3}}}
+    catalog = catalog_from_mapping({"S": body, "T": body})
+    for relation in catalog.relations:
+        histories.write(relation, [{"A": 1}, {"A": 2}], tmp_path, None)
+    with pytest.raises(PlanError, match="stored relations yet"):
+        stored("q", sql, catalog, tmp_path)
+
+
 def test_a_broken_promise_is_refused(tmp_path: Path) -> None:
     catalog = catalog_from_mapping({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": 0, "max": 2}}}})
     pq.write_table(pa.table({"A": [1, 3]}), tmp_path / "S.parquet")

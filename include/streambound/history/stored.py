@@ -91,6 +91,12 @@ def stored(
         outcome = found.verdict.outcome.value
         raise PlanError(f"the query is {outcome}: {why}", subject=name, fix="see streambound check")
     statement = found.statement
+    if not statement.plain:
+        raise PlanError(
+            "groups, ranks, frames, guards and sub-queries are not evaluated over stored relations yet",
+            subject=name,
+            fix="evaluate it over a history (leave out --relations)",
+        )
     relations = {o.relation.name: o.relation for o in statement.occurrences}
     files = {name: _files(folder, name) for name in relations}
     for relation in relations.values():
