@@ -187,11 +187,11 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
             return groups(
                 node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions]
             )
-        own = {p: shown[p] for p in positions if shown[p] < width}
-        looked_up = [columns_of(node)[p].listed for p in positions if p not in own]
+        mine = {p: shmine[p] for p in positions if shmine[p] < width}
+        looked_up = [columns_of(node)[p].listed for p in positions if p not in mine]
         if not lasting and None not in looked_up:
             number = prod(listed or 0 for listed in looked_up)
-            return groups(node.inputs[0], times.among(own), own.values()).times(number)
+            return groups(node.inputs[0], times.among(mine), mine.values()).times(number)
         if lasting:
             # What was looked up may be anything: a group for each row.
             length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
