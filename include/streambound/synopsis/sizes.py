@@ -187,7 +187,7 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
             return groups(
                 node.inputs[0], times.among({p: shown[p] for p in positions}), [shown[p] for p in positions]
             )
-        mine = {p: shmine[p] for p in positions if shmine[p] < width}
+        mine = {p: shown[p] for p in positions if shown[p] < width}
         looked_up = [columns_of(node)[p].listed for p in positions if p not in mine]
         if not lasting and None not in looked_up:
             number = prod(listed or 0 for listed in looked_up)
