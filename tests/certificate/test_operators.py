@@ -16,7 +16,6 @@ from streambound.compiler import compile
 from streambound.errors import WitnessError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
-from streambound.query.registry import load_registry
 from streambound.report.pages import witness_story
 
 ROOT = Path(__file__).parents[2]
@@ -132,10 +131,3 @@ def test_the_story_tells_what_a_number_becomes() -> None:
 def test_the_story_tells_what_is_taken_back() -> None:
     told = witness_story(compile(STATEMENTS["NOT EXISTS"], CATALOG), seconds=600.0)
     assert "After history A it brings no new answer and takes 1 answer back" in told.markup()
-
-
-def test_the_planes_of_the_registry() -> None:
-    registry = load_registry(ROOT / "include" / "registry")
-    query = next(q for q in registry.queries if q.name == "departures_by_plane")
-    found = statement(query.sql, registry.catalog, query.name)
-    assert verify(found, statement_witness(found, decide(found), SIZE)).holds
