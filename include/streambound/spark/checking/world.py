@@ -135,6 +135,11 @@ class World:
             if made and all(_over(one.value, query.on) for one in made) and _covers(made, query.on):
                 # Of each group only what makes it one is shown: it does not matter which row was kept.
                 return replace(query, outputs=tuple(made), on=(), distinct=True)
+        if isinstance(query, Block) and not (query.plain or query.distinct or query.on or query.limit):
+            made, values = outputs(query), [output.value for output in query.outputs]
+            if query.groups is None and all(one.value in values for one in made):
+                # Window functions beside fewer columns: what is not shown above need not be kept.
+                return replace(query, outputs=tuple(made))
         block = self.plain(query)
         made_of = replace(block, outputs=tuple(outputs(block)))
         self.settle(made_of)
