@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -71,6 +71,19 @@ class Beyond:
                 row[TIME] = after(texts[-1] if texts else 0, moment)
             found.append(row)
         return found
+
+    def with_static(self, name: str) -> Beyond:
+        """The same over streams of which one is a static relation with the tuples that came."""
+        timed = ("timestamp", "rate", "lateness")
+        body = {key: value for key, value in self.line.streams[name].items() if key not in timed}
+        streams = {**self.line.streams, name: {**body, "kind": "static"}}
+        rows = [
+            {k: v for k, v in e.items() if k != "stream"} for e in self.line.events if e["stream"] == name
+        ]
+        events = tuple(event for event in self.line.events if event["stream"] != name)
+        catalog = catalog_from_mapping(streams)
+        line = replace(self.line, streams=streams, catalog=catalog, events=events, static={name: rows})
+        return replace(self, line=line)
 
     def __repr__(self) -> str:
         return f"beyond({self.line.id}): {self.line.sql}"

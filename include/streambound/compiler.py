@@ -25,7 +25,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.derived import assumptions, derives, independent
-from streambound.query.model import NullTest, Query
+from streambound.query.model import Kind, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
@@ -121,7 +121,7 @@ def parsed(
     text = read(sql, catalog, name, dialect, query)
     found = text.statement
     for selection in found.selections:
-        if not selection.base.arriving:
+        if all(o.relation.kind is Kind.STATIC for o in selection.occurrences):
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
                 subject=name,
@@ -202,16 +202,14 @@ def planned(job: Decided) -> Planned:
     known = Planned(**vars(job))
     if not job.verdict.bounded:
         return known
-    if job.statement.unevaluated is not None:
-        return replace(known, unplanned=job.statement.unevaluated)
+    if (why := unplanned(job)) is not None:
+        return replace(known, unplanned=why)
     if not job.statement.plain:
         try:
             node = flow(job.statement)
         except PlanError as error:
             return replace(known, unplanned=error.message)
         return replace(known, node=node, units_formula=formula_of(node))
-    if job.decision.unplanned is not None:
-        return replace(known, unplanned=job.decision.unplanned)
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
         return replace(known, units_formula=f"keys x classes of the static values of {', '.join(named)}")
@@ -221,6 +219,12 @@ def planned(job: Decided) -> Planned:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
         return replace(known, unplanned=error.message)
     return replace(known, planned_parts=parts, units_formula=sizing([part.plan for part in parts]))
+
+
+def unplanned(job: Decided) -> str | None:
+    """Why a bounded query has no plan, whatever static relations hold; None if it may have one."""
+    decided = job.decision.unplanned if job.statement.plain else None
+    return job.statement.unevaluated or decided
 
 
 def _sized_by_statics(query: Query) -> bool:

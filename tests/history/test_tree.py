@@ -188,8 +188,22 @@ def test_other_groups_are_another_plan(world: World) -> None:
     assert world.night(Registered("groups", f"-- the same\n{texts[-1]}"))["groups"].rows_read == 0
 
 
-def test_groups_of_a_join_with_a_static_relation(tmp_path: Path) -> None:
-    """What is known beforehand is read before the plan is made, of a tree as of a join."""
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (
+            "SELECT S.k, COUNT(*) AS n, MAX(S.v) AS m FROM S JOIN R ON S.k = R.k GROUP BY S.k",
+            [(1, 4, 6, 1), (2, 1, 7, 1)],
+        ),
+        ("SELECT S.v FROM S WHERE NOT EXISTS (SELECT 1 FROM R WHERE R.k = S.k)", [(9, 1)]),
+        (
+            "SELECT R.k, COUNT(*) AS n FROM R LEFT JOIN S ON R.k = S.k GROUP BY R.k",
+            [(1, 4, 1), (2, 1, 1), (5, 1, 1)],
+        ),
+    ],
+)
+def test_static_relations(sql: str, expected: list[tuple[int, ...]], tmp_path: Path) -> None:
+    """What is known beforehand is read before the plan is made, and is there before anything comes."""
     streams = {
         "S": {"columns": {"k": "int", "v": "int"}, "domains": {"k": {"min": 0, "max": 3}}},
         "R": {"columns": {"k": "int"}, "kind": "static"},
@@ -197,13 +211,10 @@ def test_groups_of_a_join_with_a_static_relation(tmp_path: Path) -> None:
     given = catalog_from_mapping(streams)
     catalog = histories.placed(given, tmp_path)
     named = {relation.name: relation for relation in given.relations}
-    histories.write(named["R"], [{"k": 1}, {"k": 1}, {"k": 2}], tmp_path, None)
+    histories.write(named["R"], [{"k": 1}, {"k": 1}, {"k": 2}, {"k": 5}], tmp_path, None)
     for part, rows in enumerate([[(1, 5), (3, 9)], [(2, 7), (1, 6)]]):
         histories.write(named["S"], [{"k": k, "v": v} for k, v in rows], tmp_path, part)
-    query = Registered(
-        "q", "SELECT S.k, COUNT(*) AS n, MAX(S.v) AS m FROM S JOIN R ON S.k = R.k GROUP BY S.k"
-    )
-    answer = night([query], catalog, tmp_path / "nightly")["q"]
-    assert answer.error is None, answer.error
+        answer = night([Registered("q", sql)], catalog, tmp_path / "nightly")["q"]
+        assert answer.error is None, answer.error
     total = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
-    assert sorted(tuple(row.values()) for row in total) == [(1, 4, 6, 1), (2, 1, 7, 1)]
+    assert sorted(tuple(row.values()) for row in total) == expected

@@ -29,6 +29,7 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 
 TOO_MANY = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
+NO_ENGINE = "its rows change, and are no join with filters"
 UNPLANNED = f"OR splits what makes the answer into more than {PART_LIMIT:,} parts"
 
 
@@ -136,8 +137,10 @@ class Decision:
 
     @property
     def unplanned(self) -> str | None:
-        """Why a bounded statement that has answers, and no operations, has no parts."""
-        return UNPLANNED if self.judged and not self.parts and not self.operators else None
+        """Why a bounded statement that has answers has no parts."""
+        if self.operators:
+            return NO_ENGINE
+        return UNPLANNED if self.judged and not self.parts else None
 
 
 def _decided(statement: Statement) -> Decision:

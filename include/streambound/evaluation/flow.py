@@ -19,9 +19,12 @@ from streambound.evaluation.statement import StatementPass
 from streambound.operators.making import operator_of
 from streambound.operators.operator import Changes, Operator, Row
 from streambound.query.statement import Statement
+from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.flow import Applied, Leaf, Node, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.joined import changing
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import static_sources
 from streambound.synopsis.statement import require_bounded
 
 Given = TypeVar("Given", contravariant=True)
@@ -33,6 +36,9 @@ class LeafRows(Protocol[Given]):
     @property
     def stored(self) -> int:
         """Values and counts stored now."""
+
+    def initial(self) -> Changes:
+        """The rows before anything came."""
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
         """The changes of the rows that follow from what is given, and of relations' rows that are fed."""
@@ -56,6 +62,7 @@ class Tree(Generic[Given]):
         self.below: list[Tree[Given]] = [Tree(one, leaf_of) for one in below]
         self.leaf = leaf_of(node) if isinstance(node, Leaf) else None
         self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
+        self.node = node
         self.operator: Operator | None = operator_of(node) if isinstance(node, Applied) else None
 
     @property
@@ -69,7 +76,7 @@ class Tree(Generic[Given]):
         below = [tree.begin(nothing) for tree in self.below]
         if self.leaf is not None:
             named = dict(zip(self.names, below, strict=True))
-            return dict(self.leaf.take(nothing, named)) if any(below) else {}
+            return added([self.leaf.initial(), self.leaf.take(nothing, named) if any(below) else {}])
         if self.operator is None:
             return added(below)
         return added([self.operator.initial(), self.operator.take(below) if any(below) else {}])
@@ -91,6 +98,9 @@ class Tree(Generic[Given]):
     def load(self, document: Any) -> None:
         """Take up what ``dump`` gave."""
         own, *below = document
+        if isinstance(self.node, Applied):
+            # What it keeps of what is known beforehand is in the document as well.
+            self.operator = operator_of(self.node)
         if (keeps := self.operator or self.leaf) is not None:
             keeps.load(own)
         for tree, part in zip(self.below, below, strict=True):
@@ -131,6 +141,10 @@ class BatchLeaf:
         """Values and counts stored now."""
         return self.engine.stored
 
+    def initial(self) -> Changes:
+        """None."""
+        return {}
+
     def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
         """The changes of the rows at a marker."""
         return self.engine.step(fed_batch(self.leaf, given, fed))
@@ -144,6 +158,38 @@ class BatchLeaf:
         self.engine.load(document)
 
 
+class KnownLeaf:
+    """The rows of a leaf of static relations: all are there before anything came, and none is kept."""
+
+    stored = 0
+
+    def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
+        self.leaf, self.static = leaf, static
+
+    def initial(self) -> Changes:
+        """All of its rows."""
+        blocks: dict[int, list[dict[Row, int]]] = {}
+        rings = {part.block: part.query.ring for part in self.leaf.parts}
+        for part in self.leaf.parts:
+            plan, rows = part.plan, dict[Row, int]()
+            if isinstance(plan, Plan) and not plan.empty:
+                EngineState(plan).join.rows(plan.query, static_sources(plan.query, self.static), rows)
+            blocks.setdefault(part.block, []).append(rows)
+        made = {block: added(rows) for block, rows in blocks.items()}
+        return added(dict.fromkeys(rows, 1) if rings[n].idempotent else rows for n, rows in made.items())
+
+    def take(self, given: object, fed: Mapping[str, Changes]) -> Changes:
+        """None."""
+        return {}
+
+    def dump(self) -> Any:
+        """Nothing."""
+        return {}
+
+    def load(self, document: Any) -> None:
+        """Take up nothing."""
+
+
 class FlowPass:
     """Evaluates a bounded statement on one machine.
 
@@ -153,7 +199,9 @@ class FlowPass:
 
     def __init__(self, statement: Statement, node: Node, static: Mapping[str, list[Encoded]]) -> None:
         self.statement, self.units = statement, units_of(node)
-        self.tree: Tree[Batch] = Tree(node, partial(BatchLeaf, static=static))
+        self.tree: Tree[Batch] = Tree(
+            node, lambda leaf: KnownLeaf(leaf, static) if leaf.known else BatchLeaf(leaf, static)
+        )
         self.initial = self.tree.begin(Batch(None, {}))
         self.peak_units = self.tree.stored
 

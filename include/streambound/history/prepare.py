@@ -11,7 +11,7 @@ from typing import Protocol
 from streambound.approximate.plan import memory_plan
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
-from streambound.compiler import judge, planned
+from streambound.compiler import judge, planned, unplanned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
@@ -152,10 +152,9 @@ def draft(
         return replace(drafted, memory_plan=plan)
     # Static values are part of a plan, and are not read yet.
     made = None if found.statement.statics else planned(found)
-    without = found.statement.unevaluated or found.decision.unplanned
-    if unplanned := without if made is None else made.unplanned:
+    if without := unplanned(found) if made is None else made.unplanned:
         raise PlanError(
-            f"bounded, but it cannot be evaluated yet: {unplanned}",
+            f"bounded, but it cannot be evaluated yet: {without}",
             subject=name,
             fix="choose other queries, or see streambound check",
         )

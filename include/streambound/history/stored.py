@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streambound.compiler import judge, planned
+from streambound.compiler import judge, planned, unplanned
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
@@ -87,9 +87,9 @@ def stored(
     """
     found = judge(sql, catalog, name, dialect=dialect, query=query)
     made = None if found.statement.statics else planned(found)
-    unplanned = found.decision.unplanned if made is None else made.unplanned
-    if not found.verdict.bounded or unplanned is not None:
-        why = unplanned or found.verdict.reasons[0].message
+    without = unplanned(found) if made is None else made.unplanned
+    if not found.verdict.bounded or without is not None:
+        why = without or found.verdict.reasons[0].message
         outcome = found.verdict.outcome.value
         raise PlanError(f"the query is {outcome}: {why}", subject=name, fix="see streambound check")
     statement = found.statement

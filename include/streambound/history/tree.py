@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
-from streambound.evaluation.flow import Tree, fed_batch
+from streambound.evaluation.flow import KnownLeaf, LeafRows, Tree, fed_batch
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of
@@ -50,6 +50,10 @@ class _Rows:
     def stored(self) -> int:
         """Values and counts stored now."""
         return self.evaluation.units
+
+    def initial(self) -> Changes:
+        """None."""
+        return {}
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
         """The changes of its rows."""
@@ -88,7 +92,9 @@ class TreeEvaluation:
         # A tree asks for its leaves in the order in which the plan has them.
         waiting = enumerate(self.leaves)
 
-        def rows(leaf: Leaf) -> _Rows:
+        def rows(leaf: Leaf) -> LeafRows[Given]:
+            if leaf.known:
+                return KnownLeaf(leaf, static)
             number, evaluation = next(waiting)
             return _Rows(number, leaf, evaluation)
 

@@ -8,25 +8,33 @@ from it, with x among their columns, have the extremum among them. Rows come aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streambound.boundedness.extrema import Waiting, argument, pending
 from streambound.boundedness.questions import by_top, distinct, shows_time
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Join, Output
+from streambound.query.model import Attribute, Join, Output, Query
 from streambound.query.operators import Aggregate
 from streambound.query.statement import Selection, Statement
 from streambound.synopsis.clock import Clock
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan, Split, Streams
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
+from streambound.synopsis.table_planner import StaticValues
 
 
 def extreme_rows(
-    statement: Statement, selections: Sequence[Selection], aggregate: Aggregate, keys: Sequence[int]
+    statement: Statement,
+    selections: Sequence[Selection],
+    aggregate: Aggregate,
+    keys: Sequence[int],
+    values: Callable[[Query], StaticValues] | None = None,
 ) -> tuple[tuple[PlannedPart, ...], tuple[int, ...]]:
     """The planned parts whose rows are keys and candidates for an extremum, and the positions of these.
+
+    Args:
+        values: gives the values of the static relations of a query, if they are known.
 
     Raises:
         PlanError: there are none of bounded size.
@@ -42,7 +50,7 @@ def extreme_rows(
         if not terms or not all(isinstance(t, Attribute) and not selection.base.is_time(t) for t in terms):
             raise unplanned
         waiting.append(_waiting(selection, top, waits, aggregate, keys))
-    parts = planned_parts(bounded_parts(distinct(statement, waiting, keys)))
+    parts = planned_parts(bounded_parts(distinct(statement, waiting, keys)), values)
     made = []
     for part in parts:
         if isinstance(part.plan, EndingPlan):

@@ -88,7 +88,7 @@ class Size:
 
 def together(sizes: Iterable[Size]) -> Size:
     """The size of several things."""
-    found = list(sizes)
+    found = [size for size in sizes if size.number != 0]
     if all(size.number is not None for size in found):
         return Size(sum(size.number or 0 for size in found))
     return Size(None, " + ".join(size.formula or str(size.number) for size in found))
@@ -123,6 +123,11 @@ class Leaf:
     def outputs(self) -> Outputs:
         """Names and types of its rows."""
         return self.statement.outputs
+
+    @property
+    def known(self) -> bool:
+        """Whether all of its rows are there before anything comes: those of static relations."""
+        return not self.statement.arriving
 
     @property
     def retracts(self) -> bool:

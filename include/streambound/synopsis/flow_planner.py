@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streambound.boundedness.ranges import with_ranges
+from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.ring import INTEGERS
@@ -14,6 +15,7 @@ from streambound.synopsis.flow import (
     Leaf,
     Node,
     Sum,
+    nodes,
 )
 from streambound.synopsis.group_planner import different, grouped
 from streambound.synopsis.order_planner import framed, ranked, shown_alone
@@ -30,7 +32,10 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     Raises:
         PlanError: something of it has no plan.
     """
-    return _flow(with_ranges(statement), Planning(_flow, values))
+    node = _flow(with_ranges(statement), Planning(_flow, values))
+    if all(one.known for one in nodes(node) if isinstance(one, Leaf)):
+        raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
+    return node
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:

@@ -33,7 +33,7 @@ from streambound.synopsis.flow import (
 )
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
-from streambound.synopsis.sizes import groups
+from streambound.synopsis.sizes import each_of, groups
 
 # What is computed from a number of rows and sums of products.
 WEIGHED = ("COUNT", "SUM", "AVG")
@@ -70,8 +70,8 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
             places = [r.positions[p] for p in sorted(_read(one))]
             further = [p for p in places if p >= len(keys)]
             with suppress(PlanError):
-                values_of_each = groups(inputs[r.input], Times(), further).number
-                sizes.append(number.times(each * (values_of_each or 0)))
+                values_of_each = groups(inputs[r.input], Times(), further)
+                sizes.append(each_of(number, values_of_each).times(each))
                 continue
             node = inputs[r.input]
             # Rows that are not taken back any more are one value.
@@ -307,7 +307,9 @@ class _Inputs:
         except PlanError:
             if not one.idempotent or one.by is not None:
                 raise
-        parts, order = extreme_rows(self.statement, self.block.selections, one, self.keys)
+        parts, order = extreme_rows(
+            self.statement, self.block.selections, one, self.keys, self.planning.values
+        )
         found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
         self._put(one, Leaf(found, parts, times_of(parts)))
         return self._of(order, self.known[one])

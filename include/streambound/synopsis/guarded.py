@@ -33,9 +33,11 @@ from streambound.synopsis.conditions import (
     pairs_of,
     serving,
 )
-from streambound.synopsis.flow import Applied, Guarded, Node, Size, Sought, together
+from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, together
 from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Values, columns_of, rows_within, values_of
+
+_BEFOREHAND = Size(None, "rows of what is known beforehand")
 
 
 def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
@@ -231,7 +233,7 @@ def _sized(
     rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
     rows, matches = replace(rows, other=matches), replace(matches, other=rows)
     kept = _kept(matches, one).times(max(1, offers.width))
-    life = -1 if one.known else rows.life()
+    life = -1 if one.known or _known_rows(outside) else rows.life()
     lasting, windows = (
         rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
     )
@@ -264,8 +266,13 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
         number *= count
     last = max((window for one in guards for window in one.windows), default=-1)
     width = len(shown) + 1 + sum(one.width for one in guards)
-    waiting = together([Size(number), rows_within(outside, last)]).times(width)
+    rows = _BEFOREHAND if _known_rows(outside) else together([Size(number), rows_within(outside, last)])
+    waiting = rows.times(width)
     return together([waiting, *(one.kept for one in guards)])
+
+
+def _known_rows(node: Node) -> bool:
+    return isinstance(node, Leaf) and node.known
 
 
 def _inner(guard: Guard) -> frozenset[Attribute]:
@@ -401,7 +408,7 @@ class _Side:
 def _kept(matches: _Side, one: Sought) -> Size:
     """How many rows a guard keeps that rows to come may match."""
     if one.known:
-        return Size(None, "rows of what is known beforehand")
+        return _BEFOREHAND
     life = matches.life()
     if life is not None:
         return rows_within(matches.node, life)

@@ -228,7 +228,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
     facts = facts_of(query, {})
     if facts is None:
         return Size(0)
-    number, recent, windows = 1, dict[str, int](), 0
+    number, recent, known, each_in = 1, dict[str, int](), dict[str, None](), 1
     terms = [(p, query.select[p].term) for p in positions]
     attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
     lasting = [(p, term) for p, term in attributes if p in times.spans]
@@ -240,6 +240,8 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             number *= key.size
         elif lasting and plan.clock.completes(term.occurrence):
             recent[term.occurrence] = open_for
+        elif query.is_static(term):
+            known[term.occurrence] = None
         else:
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
     counted = set[tuple[str, int, int | None]]()
@@ -250,22 +252,27 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         if (window := (term.occurrence, before + after, slide)) in counted:
             continue
         counted.add(window)
-        if slide is not None and term.occurrence in recent:
-            # Each row is in so many windows.
-            number *= -(-(before + after + 1) // slide)
-        elif term.occurrence not in recent:
-            length = before + after + 1 if before + after else _tick(query, term.occurrence)
-            # A month may be shorter than another, but not by half.
-            step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
-            windows = (before + after + times.delay) // step + 1
-            number *= windows
-    if not recent:
-        return Size(number)
-    return _of_rows(query, number, recent)
+        # Each row is in so many windows.
+        of_each = 1 if slide is None else -(-(before + after + 1) // slide)
+        if term.occurrence in recent:
+            number *= of_each
+            continue
+        each_in *= of_each
+        length = before + after + 1 if before + after else _tick(query, term.occurrence)
+        # A month may be shorter than another, but not by half.
+        step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
+        number *= (before + after + times.delay) // step + 1
+    if recent or known:
+        return _of_rows(query, number, recent, known)
+    if lasting and len(query.occurrences) == 1:
+        # There are no more of them than rows whose time is not over.
+        rows = _of_rows(query, each_in, {query.occurrences[0].alias: open_for})
+        return Size(number if rows.number is None else min(number, rows.number))
+    return Size(number)
 
 
-def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
-    """So many for each row of some streams in the last time."""
+def _of_rows(query: Query, number: int, recent: Mapping[str, int], known: Iterable[str] = ()) -> Size:
+    """So many for each row of some streams in the last time, and of some static relations."""
     bounds: list[int] = []
     formula = [str(number)] if number > 1 else []
     for alias, length in recent.items():
@@ -275,6 +282,7 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int]) -> Size:
             bounds.append(most)
         else:
             formula.append(f"{ticks} x rows of {relation.name} per timestamp")
-    if len(bounds) == len(recent):
+    formula += [f"(rows of {query.occurrence(alias).relation.name} + 1)" for alias in known]
+    if len(bounds) == len(recent) and not known:
         return Size(number * prod(bounds))
     return Size(None, " x ".join([*(str(b) for b in bounds), *formula]))

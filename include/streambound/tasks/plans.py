@@ -59,7 +59,7 @@ class StatementPlan:
     """A bounded statement with the plans of its parts; without parts its answer is always empty.
 
     ``node`` is what is done to the rows of the parts, None where they are the answer; ``leaves`` are its
-    leaves, each as a statement of its own, in the order of ``flow.nodes``.
+    leaves but those of static relations, each as a statement of its own, in the order of ``flow.nodes``.
     """
 
     statement: Statement
@@ -157,7 +157,7 @@ def statement_plan(
 
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
-    for leaf in (one for one in nodes(node) if isinstance(one, Leaf)):
+    for leaf in (one for one in nodes(node) if isinstance(one, Leaf) and not one.known):
         parts = (
             PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first) for p in leaf.parts
         )
