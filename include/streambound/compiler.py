@@ -14,6 +14,7 @@ user wrote: a query that cannot be read is reported as ``invalid``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,11 +26,11 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.derived import assumptions, derives, independent
-from streambound.query.model import Kind, NullTest, Query
+from streambound.query.model import Attribute, Kind, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
-from streambound.query.values import shown
+from streambound.query.values import Family, Value, shown
 from streambound.synopsis.flow import Node, formula_of, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.planner import AnyPlan
@@ -208,7 +209,10 @@ def planned(job: Decided) -> Planned:
         try:
             node = flow(job.statement)
         except PlanError as error:
-            return replace(known, unplanned=error.message)
+            if not _planned_with_statics(job.statement):
+                return replace(known, unplanned=error.message)
+            names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
+            return replace(known, units_formula=f"keys x classes of the static values of {names}")
         return replace(known, node=node, units_formula=formula_of(node))
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
@@ -225,6 +229,18 @@ def unplanned(job: Decided) -> str | None:
     """Why a bounded query has no plan, whatever static relations hold; None if it may have one."""
     decided = job.decision.unplanned if job.statement.plain else None
     return job.statement.unevaluated or decided
+
+
+def _planned_with_statics(statement: Statement) -> bool:
+    """Whether there is a plan once the values of static relations are known: of any others it is alike."""
+
+    def values(query: Query) -> dict[Attribute, tuple[Value, ...]]:
+        texts = [a for a in query.mentioned if query.type_of(a).family is Family.STRING]
+        return {a: ("",) if a in texts else (0,) for a in query.mentioned if query.is_static(a)}
+
+    with suppress(PlanError):
+        return bool(statement.statics) and flow(statement, values) is not None
+    return False
 
 
 def _sized_by_statics(query: Query) -> bool:

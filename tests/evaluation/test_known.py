@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.beyond import Beyond, statements_beyond
 
+from streambound.compiler import compile
 from streambound.errors import PlanError, StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
@@ -32,6 +33,7 @@ STATEMENTS = [
     "SELECT R.name, COUNT(*) AS n, COUNT(DISTINCT R.B) AS b FROM S LEFT JOIN R ON R.K = S.K GROUP BY R.name",
     "SELECT S.K, MIN(R.B) AS b FROM S JOIN R ON R.K <= S.K GROUP BY S.K",
     "SELECT R.K, COUNT(S.A) AS n FROM R LEFT JOIN S ON S.K = R.K GROUP BY R.K",
+    "SELECT R.name, COUNT(S.K) AS n FROM R LEFT JOIN S ON S.A = R.B GROUP BY R.name",
     "SELECT K FROM S EXCEPT SELECT K FROM R",
     "SELECT R.B FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE S.K = R.K)",
 ]
@@ -76,3 +78,10 @@ def test_static_relations_alone_are_refused() -> None:
     line = CorpusLine("q", sql, catalog_from_mapping(STREAMS), EVENTS, {"R": ROWS}, streams=STREAMS)
     with pytest.raises(PlanError, match="only static relations are queried"):
         evaluated(line, "onepass")
+
+
+def test_the_state_is_told_in_rows_of_static_relations() -> None:
+    sql = "SELECT R.name, COUNT(*) AS n FROM S JOIN R ON R.K = S.K GROUP BY R.name"
+    job = compile(sql, catalog_from_mapping(STREAMS), "q")
+    assert (job.units, job.unplanned) == (None, None)
+    assert job.units_formula == "2 x (rows of R + 1)"

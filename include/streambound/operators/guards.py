@@ -38,7 +38,7 @@ class Guards(Operator):
     """The operation ``Guarded``; ``times`` are those of the rows of each input."""
 
     def __init__(self, operation: Guarded, times: Sequence[Times]) -> None:
-        self._shown = operation.shown
+        self._shown, self._known = operation.shown, operation.known
         self._times = times
         self._guards = [
             _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
@@ -104,7 +104,7 @@ class Guards(Operator):
             if self._passes(asked):
                 found[one[0]] = found.get(one[0], 0) + count
             self._wait((one[0], tuple(asked)), count, found)
-        for number, those in enumerate(new):
+        for number, those in enumerate(() if self._known else new):
             for terms in those.all:
                 self._keep(number, terms)
 

@@ -272,12 +272,14 @@ class Guarded:
     """Of the rows of the first input the positions ``shown``, where all guards let them pass (see
     ``operators.guards``); the other inputs are those of the guards, in order.
 
-    Where it is ``distinct``, it only counts whether a row is there.
+    Where it is ``distinct``, it only counts whether a row is there. Where the rows of the first input are
+    ``known``, all before anything comes, nothing is kept of those of the guards.
     """
 
     shown: tuple[int, ...]
     sought: tuple[Sought, ...]
     distinct: bool = False
+    known: bool = False
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     size = _units(statement.name, outside, shown, found)
     times = outside.times.among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
-    operation, outputs = Guarded(shown, tuple(one.sought for one in found), distinct), selection.base.outputs
-    return Applied(operation, nodes, outputs, times, retracts, size.number, size.formula)
+    operation = Guarded(shown, tuple(one.sought for one in found), distinct, _known_rows(outside))
+    return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
 
 
 def _possible(selection: Selection) -> Selection:
@@ -232,8 +232,9 @@ def _sized(
     tree, asks, offers = condition(one.formula, one.outer, one.inner)
     rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
     rows, matches = replace(rows, other=matches), replace(matches, other=rows)
-    kept = _kept(matches, one).times(max(1, offers.width))
-    life = -1 if one.known or _known_rows(outside) else rows.life()
+    known = _known_rows(outside)
+    kept = Size(0) if known else _kept(matches, one).times(max(1, offers.width))
+    life = -1 if one.known or known else rows.life()
     lasting, windows = (
         rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
     )
