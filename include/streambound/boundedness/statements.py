@@ -31,6 +31,7 @@ from streambound.query.formula import AllOf
 from streambound.query.model import Attribute, NullTest
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Block, Selection, Statement
+from streambound.query.values import NULL
 
 __all__ = ["Decision", "Part", "decide"]
 # Grouping sets that are told apart by NULL: each asks for one more decision.
@@ -162,6 +163,9 @@ def _nulls(block: Block) -> list[bool | None]:
         return []
     found: list[bool | None] = []
     for shown in block.then.shown:
+        if shown.type == NULL:
+            found.append(True)
+            continue
         if not shown.plain or len(shown.outputs) != 1 or shown.values:
             found.append(None)
             continue

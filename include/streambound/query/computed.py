@@ -9,6 +9,7 @@ is read as SQL.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -59,6 +60,18 @@ _PART_CALLS: dict[type[exp.Expr], str] = {
 _OF_DAY = ("hour", "minute", "second")
 _TRUNCATED = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 _NUMBER = r"[+-]?([0-9]{1,37}(\.[0-9]*)?|\.[0-9]+)"
+# Patterns that mean the same to all engines: no end of a line, no class within a class, no look around, no
+# reference, and no repetition that gives nothing back.
+_CLASS = r"\[\^?(?:(?!&&)[^\]\[\\^]|\\[.^$|?*+()\[\]{}/\\-])+\]"
+_PIECE = re.compile(rf"{_CLASS}|\\.|.", re.DOTALL)
+_REPEATED = r"(?:[*+?]\??|\{[0-9]{1,2}(?:,[0-9]{0,2})?\}\??)?(?![*+?])"
+_ALIKE = re.compile(
+    rf"(?:(?:{_CLASS}|\\[dw.^$|?*+()\[\]{{}}/\\-]|[^\\\[\]{{}}()|*+?$^]){_REPEATED}"
+    r"|\((?:\?:)?(?![?*+{])|\)\??(?![*+?{])|\||\^)*"
+)
+_NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+# A moment in parts of which all have leading zeros.
+_WRITTEN = re.compile(r"(?:%Y|%[mdHMS]strict|[ /:._-])+")
 _TO_INTEGER = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
 _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.DType.TINYINT: 7}
 
@@ -707,6 +720,61 @@ def _replaced(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     return _Typed(_call("REPLACE", *(part.node for part in parts)), STRING)
 
 
+def _split(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    one, delimiter, place = of(node.this), node.args["delimiter"], node.args["part_index"]
+    if one.type != STRING or not (
+        isinstance(delimiter, exp.Literal) and delimiter.is_string and delimiter.name
+    ):
+        return None
+    # What an empty delimiter or place 0 means differs between dialects.
+    if not _counted(place) or int(place.name) == 0:
+        return None
+    return _Typed(_call("SPLIT_PART", one.node, delimiter, _number(place.name)), STRING)
+
+
+def _extracted(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    """A group of the first match of a pattern, or an empty string."""
+    one, given, group = of(node.this), node.expression, node.args.get("group")
+    if any(node.args.get(part) for part in ("position", "occurrence", "parameters")) or one.type != STRING:
+        return None
+    if group is None or not _counted(group) or not (isinstance(given, exp.Literal) and given.is_string):
+        return None
+    pattern = _pattern(given.name)
+    if pattern is None or int(group.name) > min(pattern.count("("), 9):
+        return None
+    return _Typed(_call("REGEXP_EXTRACT", one.node, exp.Literal.string(pattern), _number(group.name)), STRING)
+
+
+def _pattern(text: str) -> str | None:
+    """A regular expression that all engines read alike, any character not being the end of a line.
+
+    >>> _pattern("^([a-z]+)/[0-9]{2}")
+    '^([a-z]+)/[0-9]{2}'
+    >>> _pattern("a$") is None
+    True
+    """
+    if not _ALIKE.fullmatch(text):
+        return None
+    try:
+        re.compile(text)
+    except re.error:
+        return None
+    parts = _PIECE.findall(text)
+    return "".join(_NO_LINE_END if part == "." else part for part in parts)
+
+
+def _formatted(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    """A moment as text, of parts with leading zeros."""
+    inner, given = node.this, node.args.get("format")
+    one = of(inner.this if isinstance(inner, exp.TimeStrToTime) else inner)
+    if one.type not in (DATE, TIMESTAMP) or not isinstance(given, exp.Literal):
+        return None
+    if not _WRITTEN.fullmatch(given.name):
+        return None
+    pattern = exp.Literal.string(given.name.replace("strict", ""))
+    return _Typed(_call("STRFTIME", _cast(one.node, "TIMESTAMP"), pattern), STRING)
+
+
 def _absolute(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     inner = of(node.this)
     return _Typed(_call("ABS", inner.node), inner.type) if inner.number else None
@@ -931,6 +999,9 @@ _COMPUTED: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], _Compute], .
     (exp.Substring, _piece),
     ((exp.Left, exp.Right), _end),
     (exp.Replace, _replaced),
+    (exp.SplitPart, _split),
+    (exp.RegexpExtract, _extracted),
+    (exp.TimeToStr, _formatted),
     (exp.Abs, _absolute),
     (exp.Round, _rounded),
     ((exp.Floor, exp.Ceil), _floor),
