@@ -354,6 +354,16 @@ def test_the_verdict_of_a_script(dialect: str, sql: str, verdict: str) -> None:
             "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN usr PRECEDING AND CURRENT ROW) FROM clicks",
             "a frame begins or ends usr from its row",
         ),
+        (
+            "spark",
+            "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 2 PRECEDING) FROM clicks",
+            "a frame ends before it begins, so it has no rows",
+        ),
+        (
+            "spark",
+            "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM clicks",
+            "a frame ends before it begins, so it has no rows",
+        ),
         ("duckdb", "SELECT * FROM orders ASOF JOIN parcels", "an as-of join has no condition"),
     ],
 )

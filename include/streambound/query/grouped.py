@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 
 from sqlglot import expressions as exp
 
@@ -649,6 +650,14 @@ def _frame(
         return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)
     if found is not None:
         _refuse_edges(found, names)
+        start, end = (_reach(found, which) for which in ("start", "end"))
+        if start > end or start == inf or end == -inf:
+            raise QueryError(
+                "a frame ends before it begins, so it has no rows",
+                place=place_of(node, names.inliner.text),
+                accepted="a frame such as ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+                fix="exchange its ends",
+            )
     if name in (*RANKS, "NTILE", "PERCENT_RANK", "CUME_DIST"):
         return Frame(True, None, 0 if name in RANKS and ordered else None)
     if found is None:
@@ -658,6 +667,15 @@ def _frame(
     if found.args.get("end") is None and found.args.get("start") is not None:
         after = 0
     return Frame(rows, before, after)
+
+
+def _reach(spec: exp.WindowSpec, which: str) -> float:
+    """Where a frame begins or ends, counted from its row; without an end it is infinite."""
+    given, side = spec.args.get(which), str(spec.args.get(f"{which}_side") or "").upper()
+    sign = -1 if side == "PRECEDING" else 1
+    if isinstance(given, str):
+        return sign * inf if given.upper() == "UNBOUNDED" else 0
+    return sign * ((None if given is None else length(given)) or 0)
 
 
 def _edge(spec: exp.WindowSpec, which: str) -> int | None:

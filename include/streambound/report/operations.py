@@ -155,7 +155,7 @@ def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
 
 def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
     windows = -(-operation.size // operation.slide)
-    return f"nothing: each row is in up to {windows:,} windows", ()
+    return f"nothing, for each row is in up to {windows:,} windows", ()
 
 
 def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ...]]:
