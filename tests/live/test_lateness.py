@@ -66,10 +66,12 @@ def stored(step: Step, plan: StatementPlan, now: int) -> int:
     """The units of all that is stored before a timestamp under way."""
     widths = {w.alias: w.width for part in plan.parts for w in part.plan.windows}
     waits = (
-        (alias, sum(moment < now for moment, *_ in rows_of(merged(table))))
+        widths[alias.split(" ")[-1]]
         for alias, table in step.waiting.tuples.items()
+        for moment, *_ in rows_of(merged(table))
+        if moment < now
     )
-    return step.evaluation.units + sum(widths[alias.split(" ")[-1]] * number for alias, number in waits)
+    return step.evaluation.units + sum(waits)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
