@@ -66,7 +66,7 @@ def statement_witness(
         if made.witness is not None:
             return made.witness
         room = not made.smaller
-    raise refused(statement.name, decision.verdict, room)
+    raise refused(statement.name, decision.verdict, None if room else size)
 
 
 def _with_all_statics(statement: Statement, found: Witness) -> Witness:

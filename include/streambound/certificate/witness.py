@@ -97,15 +97,15 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     except SearchLimit:
         found = None
     if found is None:
-        raise refused(query.name, verdict, room=False)
+        raise refused(query.name, verdict, size)
     return found
 
 
-def refused(name: str, verdict: Verdict, room: bool = True) -> WitnessError:
-    """That there is no witness, that none was found, or (no ``room``) none of this size."""
+def refused(name: str, verdict: Verdict, size: int | None = None) -> WitnessError:
+    """That there is no witness, that none was found, or none of a ``size`` for which there is no room."""
     reason = verdict.reasons[0].message
-    if not room:
-        message = "the values of its columns have no room for a witness of this size"
+    if size is not None:
+        message = f"the values of its columns have no room for a witness of size {size}"
         return WitnessError(message, subject=name, fix="ask for a smaller one")
     if verdict.bounded:
         message = f"there is no witness: the query is bounded; {reason}"
