@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
@@ -202,11 +203,11 @@ def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]
         CountOverflow: as ``refuse_overflow``.
     """
     refuse_overflow(query, counts.values())
-    kinds = [kind for _, kind in query.outputs]
-    return [
-        Answer(marker, tuple(kind.decode(v) for kind, v in zip(kinds, row, strict=True)), count)
-        for row, count in in_order(counts)
-    ]
+    found = in_order(counts)
+    columns = zip(*(row for row, _ in found), strict=True)
+    decoded = [kind.decoded(column) for (_, kind), column in zip(query.outputs, columns, strict=False)]
+    rows = zip(*decoded, strict=True) if decoded else repeat(())
+    return [Answer(marker, row, count) for row, (_, count) in zip(rows, found, strict=False)]
 
 
 def in_order(counts: Mapping[tuple[Any, ...], int]) -> list[tuple[tuple[Any, ...], int]]:

@@ -25,7 +25,7 @@ from streambound.errors import DataError, QueryError, StorageError, StreamboundE
 from streambound.history.answer import HistoryAnswer, told
 from streambound.history.checkpoints import Checkpoints, Damaged
 from streambound.history.executor import Executor, Progress
-from streambound.history.fold import Fold
+from streambound.history.fold import Fold, uncollected
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
     Draft,
@@ -252,7 +252,8 @@ def _evaluate(
 
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:
-            _walk(walks, wave, summaries, damaged)
+            with uncollected():
+                _walk(walks, wave, summaries, damaged)
             summaries.clear()
             read += sum(len(task.streams) for task in tasks_of(wave))
             progress(f"{read:,} of {emit.counted(total, 'partition')} read")

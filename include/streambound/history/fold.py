@@ -6,7 +6,9 @@ stateless query's answers were written by the tasks; here only their digests mee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,19 @@ from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python's search for cycles is off: taking in rows makes none, and over many small rows the search takes
+    longer than all else."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Fold:

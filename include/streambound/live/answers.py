@@ -22,7 +22,7 @@ from streambound.checkpoint.kept import NO_FILE, Kept, as_written
 from streambound.durable import flushed
 from streambound.errors import StorageError
 from streambound.evaluation.events import in_order, refuse_overflow
-from streambound.live.step import uncollected
+from streambound.history.fold import uncollected
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type
 from streambound.synopsis.row_join import Row

@@ -6,11 +6,9 @@ no order in which files come, may matter here.
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
@@ -113,19 +111,6 @@ class Beginning:
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Python's search for cycles is off: a micro-batch makes none, and over its many small rows the search
-    takes longer than all else."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 class Step:

@@ -526,7 +526,7 @@ def _as(value: Any, kind: Type) -> Any:
     """A number, exact or not finite, as a value of a type: rounded once where that holds doubles."""
     if kind.step is None:
         return _not_nan(_near(value))
-    return _whole(Fraction(value))
+    return value if type(value) is int else _whole(Fraction(value))
 
 
 def _none(aggregate: Aggregate, why: str) -> PlanError:

@@ -33,7 +33,7 @@ class _Group:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        return tuple(one.value() for one in self.kept)
+        return tuple([one.value() for one in self.kept])
 
 
 class Groups(Operator):
@@ -107,24 +107,26 @@ class Groups(Operator):
         before: dict[Row, Row | None] = {}
         width = len(self.operation.keys)
         for number, changes in enumerate(inputs):
-            for row, (given, count) in zip(
-                self._with_computed(number, changes), changes.items(), strict=True
-            ):
+            takers, counted, retracts = self.takers[number], self.counted[number], self.retracts[number]
+            settles = self.settling[number].parted
+            rows = self._with_computed(number, changes)
+            for row, (given, count) in zip(rows, changes.items(), strict=True):
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
                     self.closing.see(key)
                 group = self._group(key)
                 # How many rows there were says nothing where the best of them is all that comes.
-                if self.counted[number]:
-                    group.counts[number] = group.counts[number] + count if self.retracts[number] else 1
-                for place, factor in self.takers[number]:
+                if counted:
+                    group.counts[number] = group.counts[number] + count if retracts else 1
+                for place, factor in takers:
                     kept = group.kept[place]
                     if factor is None:
                         kept.add(row, count)
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
-                self._keep(number, given, count)
+                if settles:
+                    self._keep(number, given, count)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
         for key in before:
@@ -146,14 +148,13 @@ class Groups(Operator):
 
     def _keep(self, number: int, row: Row, count: int) -> None:
         """Take note of a row that may be taken back for some time."""
-        if self.settling[number].parted:
-            self.settling[number].see(row)
-            kept = self.open[number]
-            if row not in kept:
-                self.settling[number].open(row)
-            kept[row] = kept.get(row, 0) + count
-            if not kept[row]:
-                del kept[row]
+        self.settling[number].see(row)
+        kept = self.open[number]
+        if row not in kept:
+            self.settling[number].open(row)
+        kept[row] = kept.get(row, 0) + count
+        if not kept[row]:
+            del kept[row]
 
     def _settle(self) -> None:
         """Tell what keeps rows that some are not taken back any more."""

@@ -13,12 +13,12 @@ import datetime as dt
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, total_ordering
+from functools import cached_property, lru_cache, total_ordering
 from typing import Any, TypeAlias
 
 from streambound.errors import CatalogError, DataError
@@ -146,17 +146,18 @@ class Type:
 
     def decode(self, value: Value | None) -> Any:
         """A value for JSON and Parquet from its ordered form."""
-        if value is None:
-            return None
+        return None if value is None else self._decoder(value)
+
+    def decoded(self, column: Iterable[Value | None]) -> list[Any]:
+        """Values for JSON and Parquet from their ordered forms."""
+        decoder = self._decoder
+        return [None if value is None else decoder(value) for value in column]
+
+    @cached_property
+    def _decoder(self) -> Callable[[Value], Any]:
         if self.family is Family.NUMBER:
-            return self._decode_number(value)
-        if self.family is Family.BOOLEAN:
-            return bool(value)
-        if self.family is Family.DATE:
-            return EPOCH_DAY + dt.timedelta(days=int(value))
-        if self.family is Family.TIMESTAMP:
-            return EPOCH + dt.timedelta(microseconds=int(value))
-        return value
+            return int if self.step == 1 else self._decode_number
+        return _DECODERS.get(self.family, _itself)
 
     def text(self, value: Value | None) -> str:
         """A value as SQL writes it."""
@@ -172,8 +173,6 @@ class Type:
         return str(decoded).upper() if self.family is Family.BOOLEAN else str(decoded)
 
     def _decode_number(self, value: Value) -> Any:
-        if self.step == 1:
-            return int(value)
         if isinstance(value, NotANumber):
             return math.nan
         if self.step is None:
@@ -342,4 +341,23 @@ _ENCODERS = {
     Family.DATE: _encoded_date,
     Family.TIMESTAMP: _encoded_timestamp,
     Family.STRING: _encoded_string,
+}
+
+
+def _date_of(day: Value) -> dt.date:
+    return EPOCH_DAY + dt.timedelta(days=int(day))
+
+
+def _timestamp_of(moment: Value) -> dt.datetime:
+    return EPOCH + dt.timedelta(microseconds=int(moment))
+
+
+def _itself(value: Value) -> Value:
+    return value
+
+
+_DECODERS: dict[Family, Callable[[Value], Any]] = {
+    Family.BOOLEAN: bool,
+    Family.DATE: _date_of,
+    Family.TIMESTAMP: _timestamp_of,
 }

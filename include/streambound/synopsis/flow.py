@@ -48,7 +48,13 @@ class Times:
 
     def seen(self, row: tuple[Any, ...]) -> int | None:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
-        return max((self._at(row, p) - span[0] for p, span in self._known(row)), default=None)
+        found = None
+        for position, (before, _) in self.spans.items():
+            if (value := row[position]) is not None:
+                least = int(value) * self.scales.get(position, 1) - before
+                if found is None or least > found:
+                    found = least
+        return found
 
     def lag(self, position: int) -> int | None:
         """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
@@ -57,14 +63,13 @@ class Times:
 
     def end(self, row: tuple[Any, ...]) -> int | None:
         """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
-        last = min((self._at(row, p) + span[1] for p, span in self._known(row)), default=None)
-        return None if last is None else last + self.delay
-
-    def _known(self, row: tuple[Any, ...]) -> Iterator[tuple[int, tuple[int, int]]]:
-        return ((p, span) for p, span in self.spans.items() if row[p] is not None)
-
-    def _at(self, row: tuple[Any, ...], position: int) -> int:
-        return int(row[position]) * self.scales.get(position, 1)
+        found = None
+        for position, (_, after) in self.spans.items():
+            if (value := row[position]) is not None:
+                most = int(value) * self.scales.get(position, 1) + after + self.delay
+                if found is None or most < found:
+                    found = most
+        return found
 
     def among(self, positions: Mapping[int, int]) -> Times:
         """The times of rows of which only some positions are left, under other numbers."""

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -135,24 +136,26 @@ def _weighed(found: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
     return pa.Table.from_arrays([*_arrays(kinds, columns), weights], names)
 
 
-def _number(weight: Any) -> Any:
-    """A weight as it was: text stands for a fraction."""
-    if not isinstance(weight, str):
-        return weight
-    found = Fraction(weight)
-    return int(found) if found.denominator == 1 else found
+def _number(weight: str) -> int | Fraction:
+    """A weight as it was written."""
+    try:
+        return int(weight)
+    except ValueError:
+        return Fraction(weight)
 
 
 def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
     """The answer rows in such bytes, with their multiplicities."""
     *columns, counts = map(encoded_values, load_relation(data).columns)
+    if any(isinstance(count, str) for count in counts):
+        counts = list(map(_number, counts))
     at = dict(zip(query.projected, columns, strict=True))
     shown = [
         at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in query.select
     ]
     found: dict[Row, int] = {}
-    for *row, count in zip(*shown, counts, strict=True):
-        found[tuple(row)] = found.get(tuple(row), 0) + _number(count)
+    for row, count in zip(zip(*shown, strict=True) if shown else repeat(()), counts, strict=False):
+        found[row] = found.get(row, 0) + count
     return found
 
 

@@ -12,7 +12,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from streambound.errors import StreamboundError
-from streambound.live.step import Beginning, New, Step, uncollected
+from streambound.history.fold import uncollected
+from streambound.live.step import Beginning, New, Step
 from streambound.spark.live.reading import arrival_of
 from streambound.synopsis.serial import row_text
 from streambound.tasks.summarise import error_text
