@@ -9,9 +9,10 @@ DAGs one after the other through the REST API, and ends with a table of what cam
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -189,7 +190,16 @@ def run_all(api: AirflowClient, say: Clock, days: int | None = None) -> bool:
     return all(run_step(api, step, say, since) for step in others) and follow(api, BESIDE, beside, say)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo.
+
+    Exit code 0 if all succeeded, 1 if a DAG failed, 2 for wrong options, 3 if Airflow does not run.
+    """
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--days", type=int, metavar="N", help="only the first N days of 2013 (default: all)")
+    days = parser.parse_args(arguments).days
+    if days is not None and not 1 <= days <= 365:
+        parser.error(f"--days {days}: the year has days 1 to 365")
     say = Clock()
     layout = layout_from_environment()
     try:
@@ -197,11 +207,11 @@ def main() -> int:
             already = running(layout)
             if already is not None:
                 say.say(f"using the Airflow that runs at {already.url}")
-                ok = run_all(client(already), say)
+                ok = run_all(client(already), say, days)
             else:
                 layout = replace(layout, port=free_port())
                 with LocalAirflow(layout, echo=say.say) as airflow:
-                    ok = run_all(airflow.client(), say)
+                    ok = run_all(airflow.client(), say, days)
                     say.say("stopping Airflow")
     except (AirflowFailed, AirflowApiError) as error:
         print(f"demo: {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.approximate.nights import USUAL, night
 
-from scripts.demo import exact_size, print_trade_offs
+from scripts.demo import exact_size, main, print_trade_offs
 from streambound import settings
 from streambound.approximate.nightly.night import write
 from streambound.results import Answer, CacheAnswer, Results
@@ -60,3 +60,17 @@ def test_what_is_kept_and_by_which_policy_is_printed(home: Path, capsys: pytest.
     write(settings.caches_root(), replace(night(*USUAL), possible=0))
     print_trade_offs(store)
     assert "what is kept" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [(["--help"], 0, "--days N"), (["--days", "0"], 2, "days 1 to 365"), (["later"], 2, "unrecognized")],
+)
+def test_options_are_read_before_anything_starts(
+    given: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    out, err = capsys.readouterr()
+    assert ended.value.code == code
+    assert said in out + err
