@@ -190,7 +190,7 @@ def test_rows_at_a_timestamp_size_a_window_if_they_are_declared() -> None:
     )
     found = check(sql, catalog_from_mapping({"S": body, "T": body}))
     assert found.units is None
-    assert found.units_formula == "20 x rows of S per timestamp + 20 x rows of T per timestamp"
+    assert found.units_formula == "2 x rows of S within 10 minutes + 2 x rows of T within 10 minutes"
     declared = {"S": {**body, "max_rows_per_timestamp": 3}, "T": {**body, "max_rows_per_timestamp": 1}}
     assert check(sql, catalog_from_mapping(declared)).units == 20 * 3 + 20
 

@@ -103,6 +103,20 @@ def duration(text: str) -> int:
     return int(Fraction(number) * TICKS[unit.removesuffix("s")])
 
 
+def in_words(microseconds: int) -> str:
+    """A length of time as people say it.
+
+    >>> in_words(5_400_000_000), in_words(345_610_000_000)
+    ('1 hour 30 minutes', '4 days 10 seconds')
+    """
+    words = []
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        number, microseconds = divmod(microseconds, TICKS[unit])
+        if number:
+            words.append(f"{number:,} {unit}{'s' * (number > 1)}")
+    return " ".join(words) or "no time"
+
+
 # Formats of histories: files that this project reads itself, and tables that only Spark knows.
 PARQUET, TABLE = "parquet", "table"
 
@@ -268,6 +282,16 @@ class Relation:
         if self.max_rows_per_timestamp is not None:
             bounds.append(ticks * self.max_rows_per_timestamp)
         return min(bounds, default=None)
+
+    def within(self, ticks: int) -> str:
+        """So many timestamps in a row, in words that say of rows when they came."""
+        if ticks == 1:
+            return "at a timestamp"
+        if self.timestamp is None or self.column(self.timestamp).type.family is not Family.TIMESTAMP:
+            return f"at {ticks:,} timestamps"
+        # Where both ends of a condition count, an hour is one tick more.
+        lengths = (in_words(number * self.tick) for number in (ticks, ticks - 1))
+        return f"within {min(lengths, key=lambda words: words.count(' '))}"
 
     def unrated(self) -> Relation:
         """Without what is promised of numbers of rows, and of how whole timestamps are."""

@@ -177,7 +177,8 @@ def plan_words(plan: AnyPlan) -> PlanWords:
         return _timed(plan)
     if plan.stateless:
         filters = _filters(plan.query, plan.streams)
-        return PlanWords(_read(plan.query), filters=filters, sentence=STATELESS)
+        waiting = tuple(_window(plan, window) for window in plan.windows)
+        return PlanWords(_read(plan.query), waiting, filters, sentence=STATELESS)
     return _untimed(plan)
 
 
@@ -189,7 +190,7 @@ def _untimed(plan: Plan) -> PlanWords:
     query, joins = plan.query, " and ".join(map(str, plan.joins))
     return PlanWords(
         _read(query),
-        tuple(_of_stream(query, synopsis) for synopsis in plan.synopses),
+        (*(_window(plan, w) for w in plan.windows), *(_of_stream(query, s) for s in plan.synopses)),
         _filters(query, plan.streams),
         joins,
         f"An answer joins what is kept on {joins}." if joins else "An answer combines what is kept.",
@@ -231,7 +232,7 @@ def _timed(plan: Plan) -> PlanWords:
     kept += [_of_matches(plan, synopsis) for synopsis in plan.synopses]
     none = plan.remembered is not None and plan.remembered.number == 0
     if plan.remembered is not None and not none:
-        kept.append(_answered(plan.remembered))
+        kept.append(_answered(plan, plan.remembered))
     return PlanWords(
         _read(plan.query),
         tuple(kept),
@@ -305,10 +306,11 @@ def _best(query: Query, cell: Cell) -> str:
     return f"{some} ({', '.join(map(str, cell.whole or ()))})"
 
 
-def _answered(remembered: Remembered) -> Kept:
+def _answered(plan: Plan, remembered: Remembered) -> Kept:
     if not remembered.recent:
         return Kept(What.ANSWERED, (), "rows already answered", units_text(remembered.number))
-    return Kept(What.ANSWERED, (), "rows already answered that may come again", remembered.formula)
+    size = remembered.formula(plan.relations)
+    return Kept(What.ANSWERED, (), "rows already answered that may come again", size)
 
 
 def _ending(plan: EndingPlan) -> PlanWords:

@@ -23,6 +23,7 @@ from streambound.query.model import Attribute, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
+from streambound.synopsis.plan import sum_of
 from streambound.synopsis.statement import PlannedPart
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
@@ -96,7 +97,7 @@ def together(sizes: Iterable[Size]) -> Size:
     found = [size for size in sizes if size.number != 0]
     if all(size.number is not None for size in found):
         return Size(sum(size.number or 0 for size in found))
-    return Size(None, " + ".join(size.formula or str(size.number) for size in found))
+    return Size(None, sum_of(size.formula or str(size.number) for size in found))
 
 
 @dataclass(frozen=True)
@@ -384,4 +385,4 @@ def formula_of(node: Node) -> str | None:
     sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
     open_ended = [p.formula for p in parts if p.units is None]
     open_ended += [a.formula for a in applied if a.units is None]
-    return " + ".join([str(sum(sized))] * bool(sized) + open_ended)
+    return sum_of([str(sum(sized))] * bool(sized) + open_ended)

@@ -19,8 +19,10 @@ from streambound.synopsis.flow import (
 )
 from streambound.synopsis.group_planner import different, grouped
 from streambound.synopsis.order_planner import framed, ranked, shown_alone
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.row_planner import Planning, changes, leaf, rows
-from streambound.synopsis.table_planner import StaticValues
+from streambound.synopsis.table_planner import StaticValues, window
 
 
 def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = None) -> Node:
@@ -35,7 +37,30 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     node = _flow(with_ranges(statement), Planning(_flow, values))
     if all(one.known for one in nodes(node) if isinstance(one, Leaf)):
         raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
-    return node
+    return _waiting(node) if any(one.times for one in nodes(node)) else node
+
+
+def _waiting(node: Node) -> Node:
+    """A tree of which tuples are taken in by their timestamps: they wait until these are complete."""
+    streams = {r for one in nodes(node) if isinstance(one, Leaf) for r in one.statement.scanned}
+    late = max((r.lateness for r in streams if r.timestamp is not None), default=0)
+    return _late(node, late) if late else node
+
+
+def _late(node: Node, late: int) -> Node:
+    if isinstance(node, Leaf):
+        fed = tuple((name, _late(below, late)) for name, below in node.fed)
+        return replace(node, fed=fed, parts=tuple(replace(p, plan=_held(p.plan, late)) for p in node.parts))
+    return replace(node, inputs=tuple(_late(below, late) for below in node.inputs))
+
+
+def _held(plan: AnyPlan, late: int) -> AnyPlan:
+    if not isinstance(plan, Plan) or plan.timed:
+        return plan
+    stamped = {o.alias for o in plan.query.arriving if o.relation.timestamp and o.relation.fed is None}
+    synopses = [s for s in plan.streams if s.alias in stamped]
+    waiting = (window(plan.query, s.alias, len(s.carried), 0, late) for s in synopses)
+    return replace(plan, windows=tuple(waiting))
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:

@@ -23,13 +23,13 @@ answer is such a match of all streams (Schiff & Özçep, section 4, whose synops
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from typing import Any
 
-from streambound.query.model import Atom, Attribute, Join, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Op, Query, Relation
 from streambound.query.values import Value
 from streambound.synopsis.clock import Clock, Composite
 
@@ -206,6 +206,10 @@ class Window:
         """Stored values with so many tuples at each timestamp; None where a rate alone is declared."""
         return _least(self.ticks, rows, self.most) * self.width
 
+    def formula(self, relations: Mapping[str, Relation]) -> str:
+        """How many where none is declared; by name the relations."""
+        return f"{self.width} x rows of {self.relation} {relations[self.relation].within(self.ticks)}"
+
 
 def _least(ticks: int, rows: int | None, most: int | None) -> int:
     """The least of the bounds of a number of tuples, of which there is one."""
@@ -233,19 +237,34 @@ class Remembered:
         """The recent ones, each with what a rate says of them."""
         return list(zip(self.recent, self.most or [None] * len(self.recent), strict=True))
 
-    @property
-    def formula(self) -> str:
-        """How many there are where tuples at a timestamp are not declared."""
-        factors = [
-            f"rows of {relation} per timestamp"
-            for (relation, _, declared), most in self.rated
-            if declared is None and most is None
-        ]
-        known = self.number * prod(
-            ticks if declared is None and most is None else _least(ticks, declared, most)
-            for (_, ticks, declared), most in self.rated
-        )
-        return " x ".join([str(known), *factors])
+    def formula(self, relations: Mapping[str, Relation]) -> str:
+        """How many there are where tuples at a timestamp are not declared; by name the relations."""
+        factors, known = [], self.number
+        for (relation, ticks, declared), most in self.rated:
+            if declared is None and most is None:
+                factors.append(f"rows of {relation} {relations[relation].within(ticks)}")
+            else:
+                known *= _least(ticks, declared, most)
+        return " x ".join([str(known)] * (known > 1 or not factors) + factors)
+
+
+def sum_of(formulas: Iterable[str]) -> str:
+    """Formulas added up; those of the same rows are one.
+
+    >>> sum_of(["5", "2 x rows of S within 1 hour", "rows of S within 1 hour", "3"])
+    '8 + 3 x rows of S within 1 hour'
+    """
+    found, products = dict[str, int](), list[str]()
+    for formula in formulas:
+        if "(" in formula:
+            products.append(formula)
+            continue
+        for term in formula.split(" + "):
+            number, _, rows = term.partition(" x ") if term[0].isdigit() else ("1", "", term)
+            found[rows] = found.get(rows, 0) + int(number)
+    counted = found.items()
+    terms = [rows if rows and n == 1 else f"{n} x {rows}".removesuffix(" x ") for rows, n in counted]
+    return " + ".join([*terms, *products])
 
 
 @dataclass(frozen=True)
@@ -334,6 +353,11 @@ class Plan:
         return max(self.clock.hold(alias), *ages, 0)
 
     @property
+    def relations(self) -> Mapping[str, Relation]:
+        """By name, those that are read."""
+        return {o.relation.name: o.relation for o in self.query.occurrences}
+
+    @property
     def tables(self) -> int:
         """The units of all tables."""
         return sum(synopsis.units for synopsis in self.synopses)
@@ -347,10 +371,9 @@ class Plan:
     def formula(self) -> str:
         """The units where they depend on what is not declared."""
         held = [
-            f"{w.ticks * w.width} x rows of {w.relation} per timestamp"
-            if w.rows is None and w.most is None
-            else str(w.units(w.rows))
+            str(w.units(w.rows)) if w.rows is not None or w.most is not None else w.formula(self.relations)
             for w in self.windows
         ]
-        remembered = [self.remembered.formula] if self.remembered and self.remembered.number else []
-        return " + ".join([str(self.tables)] * bool(self.tables) + held + remembered)
+        some = self.remembered is not None and self.remembered.number
+        remembered = [self.remembered.formula(self.relations)] if self.remembered and some else []
+        return sum_of([str(self.tables)] * bool(self.tables) + held + remembered)

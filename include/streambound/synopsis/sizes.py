@@ -142,11 +142,12 @@ def _of_part(query: Query, length: int) -> Size:
     ticks = [length // _tick(query, o.alias) + 1 for o in streams]
     if len(streams) != 1:
         names = " and ".join(o.relation.name for o in streams)
-        return Size(None, f"{max(ticks, default=1)} x joined rows of {names} per timestamp")
+        within = streams[0].relation.within(max(ticks)) if streams else "at a timestamp"
+        return Size(None, f"joined rows of {names} {within}")
     (stream,) = streams
     if (most := stream.relation.most(ticks[0])) is not None:
         return Size(most)
-    return Size(None, f"{ticks[0]} x rows of {stream.relation.name} per timestamp")
+    return Size(None, f"rows of {stream.relation.name} {stream.relation.within(ticks[0])}")
 
 
 def _tick(query: Query, alias: str) -> int:
@@ -281,7 +282,7 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int], known: Iterab
         if (most := relation.most(ticks)) is not None:
             bounds.append(most)
         else:
-            formula.append(f"{ticks} x rows of {relation.name} per timestamp")
+            formula.append(f"rows of {relation.name} {relation.within(ticks)}")
     formula += [f"(rows of {query.occurrence(alias).relation.name} + 1)" for alias in known]
     if len(bounds) == len(recent) and not known:
         return Size(number * prod(bounds))

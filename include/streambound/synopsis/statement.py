@@ -9,6 +9,7 @@ from streambound.boundedness.statements import Decision, Part, decide
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
+from streambound.synopsis.plan import sum_of
 from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.table_planner import StaticValues
 
@@ -101,4 +102,4 @@ def sizing(plans: Sequence[AnyPlan]) -> str | None:
     if len(sized) == len(plans):
         return None
     open_ended = [plan.formula for plan in plans if plan.units is None]
-    return " + ".join([str(sum(sized))] * bool(sum(sized)) + open_ended)
+    return sum_of([str(sum(sized))] * bool(sum(sized)) + open_ended)

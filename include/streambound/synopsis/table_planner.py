@@ -223,10 +223,14 @@ def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
     for alias in clock.streams:
         hold = clock.hold(alias)
         if hold + late > 0:
-            relation = query.occurrence(alias).relation
-            width = len(stream_synopsis(facts, alias).carried) + 1
-            ticks, rows = _ticks(query, alias, hold + late), relation.max_rows_per_timestamp
-            yield Window(alias, relation.name, hold, ticks, width, rows, _most(query, alias, ticks), late)
+            yield window(query, alias, len(stream_synopsis(facts, alias).carried), hold, late)
+
+
+def window(query: Query, alias: str, carried: int, hold: int, late: int) -> Window:
+    """The tuples of a stream, each of so many columns, that are held as they came, and wait before that."""
+    relation = query.occurrence(alias).relation
+    ticks, rows = _ticks(query, alias, hold + late), relation.max_rows_per_timestamp
+    return Window(alias, relation.name, hold, ticks, carried + 1, rows, _most(query, alias, ticks), late)
 
 
 def _most(query: Query, alias: str, ticks: int) -> int | None:
