@@ -218,7 +218,7 @@ def relations_of(sql: str, catalog: Catalog, name: str) -> list[Relation]:
     from streambound.query.parse import statement
 
     try:
-        found = {o.relation.name: o.relation for o in statement(sql, catalog, name).occurrences}
+        found = {relation.name: relation for relation in statement(sql, catalog, name).scanned}
     except StreamboundError:
         return []
     return [found[key] for key in sorted(found)]

@@ -115,7 +115,7 @@ def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list
     from streambound.compiler import compile
 
     job = compile(query.sql, catalog, query.name)
-    return job.unplanned, sorted({o.relation.name for o in job.statement.occurrences})
+    return job.unplanned, sorted({relation.name for relation in job.statement.scanned})
 
 
 def keep_out(

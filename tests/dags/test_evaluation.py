@@ -13,8 +13,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from streambound.errors import DataError, PlanError, QueryError
+from streambound.query.catalog import load_catalog
 from streambound.results import QualityOutcome, Results
-from streambound_airflow import recording, selection, synopses
+from streambound_airflow import lineage, recording, selection, synopses
 from streambound_airflow.ingest import ingest_days
 from streambound_airflow.validation import chosen_queries, conclude
 
@@ -113,6 +114,19 @@ def test_a_union_is_evaluated(store: Results, registry: Path) -> None:
     (registry / "queries" / "union.sql").write_text(union)
     verdict(store, registry, "union", "bounded")
     assert selection.select(store, ["union"]) == {"union": ["departures", "weather"]}
+
+
+def test_what_sub_queries_read_is_read(store: Results, registry: Path) -> None:
+    nested = (
+        "SELECT day, dest, n FROM (SELECT day, dest, n, ROW_NUMBER() OVER (PARTITION BY day ORDER BY n) AS r"
+        " FROM (SELECT window(departed_at, '1 day').start AS day, dest, COUNT(*) AS n FROM departures"
+        " GROUP BY window(departed_at, '1 day'), dest) q) p WHERE r <= 3"
+    )
+    (registry / "queries" / "nested.sql").write_text(nested)
+    verdict(store, registry, "nested", "bounded")
+    assert selection.select(store, ["nested"]) == {"nested": ["departures"]}
+    found = lineage.relations_of(nested, load_catalog(registry / "streams.yml"), "nested")
+    assert [relation.name for relation in found] == ["departures"]
 
 
 READS = {"q": ["departures"], "w": ["departures", "weather"], "p": ["planes"]}

@@ -356,7 +356,7 @@ def _undecided(found: Draft) -> Finding:
 
 def _zones(found: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
     """What is said where streams that are put in one order store time in different ways."""
-    kinds = {o.relation.name for o in found.statement.occurrences if o.relation.kind is not Kind.STATIC}
+    kinds = {relation.name for relation in found.statement.scanned if relation.kind is not Kind.STATIC}
     zones = {one.stream: one.zone for one in mine if one.stream in kinds and one.zone is not None}
     if len({bool(zone) for zone in zones.values()}) > 1:
         listed = ", ".join(f"{name} with {zone or 'none'}" for name, zone in sorted(zones.items()))
