@@ -298,7 +298,9 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
     from streambound.certificate import suggestions as rechecked
 
     found = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
-    return tuple(replace(one, whole=_whole(job, one)) for one in found)
+    whole = [replace(one, whole=_whole(job, one)) for one in found]
+    # What is done to rows is said in words of a dialect that may mean something else in Spark's.
+    return tuple(one for one in whole if one.whole is not None or job.statement.plain)
 
 
 def _whole(job: Decided, suggestion: Suggestion) -> str | None:

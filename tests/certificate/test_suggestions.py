@@ -366,3 +366,29 @@ def test_what_was_observed_bounds_nothing() -> None:
         verdicts = [check(sql, catalog_from_mapping({"S": body})) for body in (plain, seen)]
         assert [v.verdict for v in verdicts] == ["unbounded"] * 2
         assert verdicts[0].reasons == verdicts[1].reasons
+
+
+ORDERS = """CREATE TABLE o (id BIGINT, c BIGINT, v DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+  WITH ('connector' = 'kafka');
+CREATE TABLE p (id BIGINT, v DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka');
+"""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT c, SUM(v) AS s FROM o GROUP BY c",
+        "INSERT INTO sink SELECT c, COUNT(DISTINCT id) AS n FROM o WHERE c BETWEEN 0 AND 3 GROUP BY c",
+        "INSERT INTO sink SELECT o.id FROM o WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = o.id)",
+        "SELECT o.id, p.v FROM o LEFT JOIN p ON o.id = p.id",
+        "SELECT id, SUM(v) OVER (PARTITION BY c ORDER BY ts) AS s FROM o",
+    ],
+)
+def test_groups_guards_and_frames_of_scripts_have_suggestions_in_the_users_text(sql: str) -> None:
+    script = ORDERS + sql + ";\n"
+    report = check(script, Catalog(()), dialect="flink")
+    assert report.verdict == "unbounded" and report.suggestions
+    for found in report.suggestions:
+        assert found.whole is not None and found.whole.startswith(ORDERS)
+        again = check(found.whole, Catalog(()), dialect="flink")
+        assert (again.verdict, again.units) == ("bounded", found.size.units)

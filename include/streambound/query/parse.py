@@ -84,11 +84,11 @@ def read(
             made = replace(made, unevaluated=_CUT_SHORT, undefined=_CUT_SHORT)
         elif unevaluated is None and (what := not_computed(made)) is not None:
             made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
-        if isinstance(tree, tuple):
-            return Read(made, known, text.language.name, text.guessed, asked.span)
-        alone = tree is asked.tree and not asked.wrapped
-        if not alone or len(text.queries) > 1 or text.language.name != "spark":
-            made = replace(made, bare=tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+        plain = asked.tree if isinstance(tree, tuple) else tree
+        alone = plain is asked.tree and not asked.wrapped
+        more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
+        if plain is not None and (not alone or more or text.language.name != "spark"):
+            made = replace(made, bare=plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
         return Read(made, known, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None

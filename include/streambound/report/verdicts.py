@@ -40,8 +40,6 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
             f"  read as {report.dialect}, since it has {report.guessed}; -- dialect: NAME says otherwise"
         )
     lines.extend(f"  assumed: {sentence}" for sentence in report.assumes)
-    if (final := FINALS.get(report.final)) is not None and report.final != report.verdict:
-        lines.append(f"  {final}")
     for cause in report.causes:
         lines.append(f"  {cause.message}")
         lines.extend(underlined(sql, cause.place) if cause.place is not None else ())
@@ -55,6 +53,8 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
                 lines.append(f"    and so of {_listed(others)}")
             criterion = CODES[reason.code].criterion(report.projection)
             lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
+    if (final := FINALS.get(report.final)) is not None and report.final != report.verdict:
+        lines.append(f"  {final}")
     if report.refused is not None:
         lines.append(f"  run refuses its histories: {report.refused}")
     said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
