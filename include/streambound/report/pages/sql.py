@@ -45,6 +45,22 @@ _TOKEN = re.compile(
 _KEYWORDS = frozenset(
     {"ALL", "AND", "AS", "BETWEEN", "CROSS", "DISTINCT", "FALSE", "FROM", "IN", "INNER", "INTERVAL", "IS"}
     | {"JOIN", "NOT", "NULL", "ON", "OR", "SELECT", "TRUE", "UNION", "WHERE"}
+    | {"GROUP", "BY", "HAVING", "ORDER", "LIMIT", "QUALIFY", "OVER", "PARTITION", "ROWS", "RANGE", "EXISTS"}
+    | {
+        "LEFT",
+        "RIGHT",
+        "FULL",
+        "OUTER",
+        "SEMI",
+        "ANTI",
+        "ASOF",
+        "EXCEPT",
+        "INTERSECT",
+        "USING",
+        "LIKE",
+        "WITH",
+    }
+    | {"CASE", "WHEN", "THEN", "ELSE", "END", "DESC", "ASC", "INSERT", "INTO", "CREATE", "VIEW", "TABLE"}
 )
 # Keywords in front of a literal, else names that a column may have.
 _TYPES = re.compile(r"(?:DATE|TIMESTAMP)(?=\s*['\"])", re.IGNORECASE)
