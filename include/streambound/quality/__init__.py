@@ -3,7 +3,7 @@
 The only room that imports great_expectations, inside functions: that import takes seconds.
 """
 
-from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_sets, check_answers
+from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_sets
 from streambound.quality.caches import CachesQuality, check_cache_benchmarks
 from streambound.quality.metrics import Measures, measure
 from streambound.quality.run import StreamQuality, check_stream
@@ -17,7 +17,6 @@ __all__ = [
     "Partition",
     "StreamQuality",
     "check_answer_sets",
-    "check_answers",
     "check_cache_benchmarks",
     "check_stream",
     "find_partitions",

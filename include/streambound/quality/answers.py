@@ -78,25 +78,6 @@ class AnswersQuality:
         results.record_quality(self.outcome())
 
 
-def check_answers(
-    query: str,
-    rows: pd.DataFrame | Path | str,
-    *,
-    distinct: bool,
-    units: int | None,
-    peak_units: int | None,
-    run_id: str,
-    row_columns: Sequence[str] | None = None,
-) -> AnswersQuality:
-    """Checks the answers of one query; see AnswerSet.
-
-    Raises:
-        StorageError: the quality folder cannot be used.
-    """
-    answers = AnswerSet(query, rows, distinct, units, peak_units, row_columns)
-    return check_answer_sets([answers], run_id)[0]
-
-
 def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") -> tuple[AnswersQuality, ...]:
     """Checks the answers of several queries with one checkpoint, in a run of a job (a DAG).
 

@@ -43,11 +43,6 @@ class StreamQuality:
     run_id: str
     job: str = ""
 
-    @property
-    def sound_partitions(self) -> tuple[str, ...]:
-        """The partitions that did not fail, in order."""
-        return tuple(m.partition for m in self.measures if m.partition not in self.failed_partitions)
-
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
         failed = [{"partition": name, "reasons": list(why)} for name, why in self.failed_partitions.items()]

@@ -39,10 +39,6 @@ class Range:
             return Domain(values=self.values)
         return None if self.low is None and self.high is None else Domain(self.low, self.high)
 
-    def or_null(self, nullable: bool = True) -> Range:
-        """The same, and NULL if asked."""
-        return Range(self.low, self.high, self.values, self.whole, self.nullable or nullable)
-
 
 ANYTHING = Range()
 _PARTS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,15 +94,6 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     # From the side of the nearer tail, where the difference keeps its digits.
     found = np.where(edges[:-1] > 0, ndtr(-edges[:-1]) - ndtr(-edges[1:]), ndtr(edges[1:]) - ndtr(edges[:-1]))
     return Distribution(low, found / found.sum())
-
-
-def empirical(values: Sequence[int] | np.ndarray, extra: float = 0.0) -> Distribution:
-    """The shares of the values from the least to the largest one, ``extra`` added to each count."""
-    found = np.asarray(values, dtype=np.int64)
-    if not len(found):
-        raise DataError("there are no values to take a distribution from", accepted="one value or more")
-    counts = np.bincount(found - found.min()) + extra
-    return Distribution(int(found.min()), counts / counts.sum())
 
 
 def _at_least(name: str, value: int, least: int) -> None:
