@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
@@ -87,9 +86,6 @@ class OnePass:
         join: type[RowJoin] = RowJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
-        if not self.query.arriving:
-            name = self.query.name
-            raise PlanError("only static relations are queried: the answer never changes", subject=name)
         self.order = order or Order()
         self.state = EngineState(plan, join)
         self.static = static_sources(plan.query, static)

@@ -11,7 +11,6 @@ from typing import Any
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, alike, meant
-from streambound.query.buckets import same_bucket
 from streambound.query.derived import Expressions
 from streambound.query.dialects.grammar import span_of
 from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
@@ -273,12 +272,11 @@ def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, sc
         (first, _), (second, _) = scope.shifted(_folded_number(left)), scope.shifted(_folded_number(right))
         assert isinstance(first, Constant) and isinstance(second, Constant)
         return _folded(op, first, second, whole, scope)
-    near = tuple(same_bucket(left, right, whole, scope)) if op is Op.EQ else ()
     kinds = [kind.family for side in (left, right) if (kind := scope.kind(side)) is not None]
     if len(kinds) == 2 and all(kind in (Family.NUMBER, Family.TIMESTAMP) for kind in kinds):
         summed = linear(left).plus(linear(right), -1)
         if (found := _of_sum(op, summed, list(owners), whole, scope)) is not None:
-            return all_of([found, *near])
+            return found
     if len(owners) == 1:
         return _within(op, left, right, whole, scope)
     if len(owners) > 2 or any(len({a.occurrence for a in side}) != 1 for side in sides):
@@ -286,7 +284,7 @@ def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, sc
     family = kinds[0] if kinds else None
     first, second = scope.typed(left, family), scope.typed(right, family)
     assert isinstance(first, Attribute) and isinstance(second, Attribute)
-    return all_of([_compared(op, first, second, whole, scope), *near])
+    return _compared(op, first, second, whole, scope)
 
 
 def _folded_number(node: exp.Expr) -> exp.Expr:
