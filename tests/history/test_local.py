@@ -24,7 +24,7 @@ from streambound.errors import StorageError
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.partitions import Range
+from streambound.storage.partitions import Range
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup

@@ -19,10 +19,10 @@ from tests.spark.histories import Registered
 from streambound.errors import DataError, StorageError
 from streambound.history.prepare import draft, prepare, readings_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.partitions import Partition, Range
 from streambound.spark import dataframe_tasks, spool
 from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.frames import NAME
+from streambound.storage.partitions import Partition, Range
 from streambound.tasks.engine import translated
 from streambound.tasks.summarise import Reading, Summary, Task
 

@@ -21,7 +21,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
-from streambound.query.derived import derives, independent, shown_less
+from streambound.query.expressions.derived import derives, independent, shown_less
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
@@ -43,7 +43,7 @@ class Part:
 
 
 def decide(statement: Statement) -> Decision:
-    """The exact criterion on a statement; its expressions are columns (see ``query.derived``).
+    """The exact criterion on a statement; its expressions are columns (see ``query.expressions.derived``).
 
     With free columns in place of expressions "bounded" is sound. "Unbounded" is where they are free indeed,
     or where they are only shown, and the rest is unbounded without them.

@@ -24,9 +24,9 @@ from streambound.boundedness.questions import (
     worst,
 )
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.query.expressions.patterns import NAME as PATTERN
 from streambound.query.model import Attribute
 from streambound.query.operators import Frame, Framing, Kind, Over
-from streambound.query.patterns import NAME as PATTERN
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 

@@ -14,7 +14,6 @@ needed.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -241,7 +240,7 @@ class _Families:
         space = self.facts.space
         if isinstance(atom, Join):
             left, right = (self._value(a, match) for a in atom.attributes)
-            return bool(_OPS[atom.op](left, right + atom.offset))
+            return atom.op.holds(left, right + atom.offset)
         if isinstance(atom, (Filter, Membership)):
             family = space.family(atom.attribute)
             value = self._value(atom.attribute, match)
@@ -249,7 +248,7 @@ class _Families:
             op = atom.op if isinstance(atom, Filter) else Op.EQ
             scale = 1 if self.query.is_timestamp(atom.attribute) else _SCALE
             known = (space.embed(family, c.value) * scale for c in constants if c.value is not None)
-            return any(_OPS[op](value, number) for number in known)
+            return any(op.holds(value, number) for number in known)
         return False
 
 
@@ -270,16 +269,6 @@ def _orders(number: int) -> Iterator[tuple[int, ...]]:
     for levels in product(range(number), repeat=number):
         if set(levels) == set(range(max(levels) + 1)):
             yield levels
-
-
-_OPS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 
 
 def _course(zone: tuple[int, int], level: int, band: int, way: int) -> _Course:

@@ -8,7 +8,6 @@ remembered on these inputs must be remembered.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,14 +37,6 @@ from streambound.query.values import parse_type
 
 # Selections that a statement is written out into; of unions of unions there would be too many.
 MOST = 64
-_HOLDS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 # Of one row an aggregate of these is the value in it.
 _OF_ONE = (Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.ANY)
 _ONE = Constant(1, "1", parse_type("bigint"))
@@ -308,7 +299,7 @@ class _Place:
         listed = formula.values if isinstance(formula, Membership) else (formula.constant,)
         op = Op.EQ if isinstance(formula, Membership) else formula.op
         values = (constant.value for constant in listed if constant.value is not None)
-        return ALWAYS if any(_HOLDS[op](term.value, value) for value in values) else NOWHERE
+        return ALWAYS if any(op.holds(term.value, value) for value in values) else NOWHERE
 
 
 def _compared(attribute: Attribute, op: Op, constant: Constant, at: Join) -> Formula:

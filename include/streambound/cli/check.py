@@ -202,7 +202,7 @@ def _text(written: Path | None) -> tuple[str, str] | None:
 
 
 def _corpus_lines(path: Path) -> Iterator[Asked]:
-    from streambound.query.corpus import read_corpus
+    from streambound.query.parse.corpus import read_corpus
 
     for line in read_corpus(path):
         yield Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)

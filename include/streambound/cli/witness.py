@@ -70,7 +70,7 @@ def _registered(options: argparse.Namespace) -> Given:
 
 
 def _corpus_lines(path: Path) -> Iterator[Given]:
-    from streambound.query.corpus import queries_of, read_corpus
+    from streambound.query.parse.corpus import queries_of, read_corpus
 
     for line in chain.from_iterable(map(queries_of, read_corpus(path))):
         yield line.id, line.sql, line.catalog, line.error, line.dialect, line.query

@@ -18,9 +18,10 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.promises import Counts, outside_day
 from streambound.operators.expressions import complete
-from streambound.query.files import footers, parquet_file
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import (
+from streambound.query.statement import Statement
+from streambound.storage.files import footers, parquet_file
+from streambound.storage.partitions import (
     Listing,
     Partition,
     Range,
@@ -29,7 +30,6 @@ from streambound.query.partitions import (
     partition_day,
     refuse_uncounted,
 )
-from streambound.query.statement import Statement
 
 
 def _silent(message: str) -> None:
@@ -42,7 +42,7 @@ def history_batches(
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Iterator[Batch]:
-    """The batches of the partitions from ``first`` to ``last`` (see ``query.partitions.Range``).
+    """The batches of the partitions from ``first`` to ``last`` (see ``storage.partitions.Range``).
 
     ``progress`` is told when a partition begins.
 

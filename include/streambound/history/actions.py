@@ -14,7 +14,7 @@ from streambound.checkpoint.boundary import Checkpoint, Late
 from streambound.checkpoint.inputs import identity
 from streambound.history.prepare import Job
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
+from streambound.storage.partitions import Partition
 
 
 class Action(Enum):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.durable import flushed
-from streambound.query.parquet import write_table
+from streambound.storage.parquet import write_table
 from streambound.tasks import emit, ordered
 from streambound.tasks.engine import FILES, MEMORY_MB, Engine, Query, opened, scan
 

@@ -23,10 +23,10 @@ from streambound.errors import CatalogError, DataError, QueryError, StreamboundE
 from streambound.evaluation.promises import domain_text
 from streambound.history.prepare import Draft, Job, Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.query.values import EPOCH, Family, shown
+from streambound.storage.files import footers, readable
+from streambound.storage.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, opened
 from streambound.tasks.promises import faults

@@ -52,7 +52,7 @@ from streambound.history.schedule import (
     waves,
 )
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Listing, Range
+from streambound.storage.partitions import Listing, Range
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.summarise import Summary
@@ -91,7 +91,7 @@ def evaluate_history(
         executor: where the partitions are summarised.
         queries: names and texts, or their drafts.
         catalog: the streams, with their histories.
-        first, last: partitions from and to, included (see ``query.partitions.Range``).
+        first, last: partitions from and to, included (see ``storage.partitions.Range``).
         excluded: partitions to keep out, with the reason, by stream.
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
         checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from streambound.query.partitions import Listing
+from streambound.storage.partitions import Listing
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.summarise import Reading, Summary, Task
 

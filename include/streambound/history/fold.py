@@ -28,7 +28,7 @@ from streambound.history.k_memory import MemoryEvaluation
 from streambound.history.partition_summary import Segment
 from streambound.history.prepare import Job, Missing
 from streambound.history.statement import history_evaluation
-from streambound.query.parquet import write_table
+from streambound.storage.parquet import write_table
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit

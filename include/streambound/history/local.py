@@ -24,7 +24,7 @@ from streambound.checkpoint.inputs import identified
 from streambound.errors import StorageError
 from streambound.history.executor import Progress
 from streambound.query.model import Relation
-from streambound.query.partitions import Listing, Partition, find_partitions
+from streambound.storage.partitions import Listing, Partition, find_partitions
 from streambound.tasks import emit
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE, Group, cost, grouped, summarise_group

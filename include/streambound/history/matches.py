@@ -29,14 +29,6 @@ Rows = NDArray[np.intp]
 ANYTHING, NULL = -1, -2
 # Pairs compared at once: some tens of megabytes.
 BLOCK = 1 << 20
-_TESTS = {
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.EQ: np.equal,
-    Op.NE: np.not_equal,
-    Op.GE: np.greater_equal,
-    Op.GT: np.greater,
-}
 # What a stretch of sorted values meets.
 _SORTED = (Op.LT, Op.LE, Op.GE, Op.GT)
 # Of an occurrence: a projected column, its side of a comparison (by number), or (None) its cell.
@@ -186,7 +178,7 @@ class _Test:
 
     def holds(self, left: Rows, right: Rows) -> Mask:
         """Whether it holds for pairs of rows whose values are ranks."""
-        found: Mask = _TESTS[self.op](self.left[left], self.right[right])
+        found: Mask = self.op.compared(self.left[left], self.right[right])
         return found
 
     def asked(self, left: int, right: int) -> bool | None:

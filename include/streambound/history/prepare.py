@@ -18,9 +18,10 @@ from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import (
+from streambound.query.statement import Statement
+from streambound.storage.files import footers
+from streambound.storage.partitions import (
     Listing,
     Partition,
     Range,
@@ -29,7 +30,6 @@ from streambound.query.partitions import (
     one_key,
     partitions_in,
 )
-from streambound.query.statement import Statement
 from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import PlannedPart, planned_parts

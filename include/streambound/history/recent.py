@@ -16,7 +16,7 @@ from streambound.history.executor import Executor, Progress
 from streambound.history.prepare import refuse_timeless
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, Range, choose_partitions
+from streambound.storage.partitions import Partition, Range, choose_partitions
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.plans import memory_statement_plan

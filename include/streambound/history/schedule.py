@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from streambound.history.actions import Action
 from streambound.history.checkpoints import Checkpoints
-from streambound.query.partitions import Partition
+from streambound.storage.partitions import Partition
 from streambound.tasks.cogroup import cogroup_name
 from streambound.tasks.summarise import Task
 

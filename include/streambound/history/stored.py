@@ -21,10 +21,10 @@ from streambound.evaluation.promises import require_units
 from streambound.history.evaluations import Evaluation
 from streambound.history.statement import StatementEvaluation, tree_evaluation
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
+from streambound.storage.files import footers, parquet_file
+from streambound.storage.partitions import Partition, refuse_promises
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.statement import planned_parts

@@ -21,7 +21,7 @@ from streambound.errors import DataError, QueryError, StorageError, UnsupportedE
 from streambound.history.prepare import Job
 from streambound.live.step import Beginning
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, history_folder, present_partitions
+from streambound.storage.partitions import Partition, history_folder, present_partitions
 from streambound.tasks import emit
 
 NOTE = "_live.json"

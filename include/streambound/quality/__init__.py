@@ -7,7 +7,7 @@ from streambound.quality.answers import AnswerSet, AnswersQuality, check_answer_
 from streambound.quality.caches import CachesQuality, check_cache_benchmarks
 from streambound.quality.metrics import Measures, measure
 from streambound.quality.run import StreamQuality, check_stream
-from streambound.query.partitions import Partition, find_partitions
+from streambound.storage.partitions import Partition, find_partitions
 
 __all__ = [
     "AnswerSet",

@@ -15,8 +15,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.query.model import Column, Domain, Relation
-from streambound.query.partitions import Partition
 from streambound.query.values import Family
+from streambound.storage.partitions import Partition
 
 # Names of our own beside the stream's columns, in a form that no catalog uses.
 FILE = "streambound file"

@@ -13,10 +13,10 @@ from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.metrics import Measures, as_json, measure, metrics_table
 from streambound.quality.suites import row_expectations, stream_promises
-from streambound.query.files import parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, find_partitions
 from streambound.results import QualityOutcome, Results
+from streambound.storage.files import parquet_file
+from streambound.storage.partitions import Partition, find_partitions
 
 if TYPE_CHECKING:
     import pandas as pd

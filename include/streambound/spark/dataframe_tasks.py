@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
 from streambound.spark.distribute import (
     FIELDS,
     SCHEMA,
@@ -33,6 +32,7 @@ from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
+from streambound.storage.partitions import Partition
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE, failed

@@ -10,11 +10,11 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
-from streambound.query.partitions import Listing
 from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
+from streambound.storage.partitions import Listing
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE
 from streambound.tasks.summarise import Reading, Summary, Task

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streambound.query.conditions import holds
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.plan import Split, Streams
 from streambound.synopsis.row_join import Match, Matches, Source
@@ -115,7 +114,7 @@ def at_once(plan: SegmentPlan, new: tuple[Composite, ...]) -> bool:
     """Whether tuples of one timestamp may be in one match."""
     streams = frozenset().union(*new)
     return all(
-        holds(atom.op, 0, atom.offset)
+        atom.op.holds(0, atom.offset)
         for atom in plan.plan.clock.conditions
         if {a.occurrence for a in atom.attributes} <= streams
     )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
@@ -189,7 +188,7 @@ class Held:
         """Whether a timestamp of ``alias`` and this batch's meet a condition."""
         assert self.moment is not None
         left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
-        return holds(atom.op, left, right + atom.offset)
+        return atom.op.holds(left, right + atom.offset)
 
     @property
     def units(self) -> int:

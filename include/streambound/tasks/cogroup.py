@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
-from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
+from streambound.storage.files import footers, require_alike
 from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streambound.errors import DataError
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute
 from streambound.synopsis.automaton import settled
 from streambound.synopsis.plan import Condition, Key
@@ -163,7 +162,7 @@ class _Told:
 
 
 def _meets(condition: Condition, value: Any) -> bool:
-    return holds(condition.op, value, condition.value)
+    return condition.op.holds(value, condition.value)
 
 
 def _told(plan: SegmentPlan, attribute: Attribute) -> _Told:

@@ -18,7 +18,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import DataError
-from streambound.query.conditions import holds
 from streambound.query.model import Op
 from streambound.query.values import EPOCH_DAY, NAN, Family, NotANumber, Type, Value, digits_of
 
@@ -201,7 +200,7 @@ def _at_or_below(kind: Type, value: Fraction) -> Value:
 
 def _in_range(found: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     side = _side(kind, value)
-    return _truth(found, holds(op, 0, side)) if side else _node(op, found, literal(kind, value))
+    return _truth(found, op.holds(0, side)) if side else _node(op, found, literal(kind, value))
 
 
 def _side(kind: Type, value: Value) -> int:

@@ -14,8 +14,8 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.evaluation.promises import fault, outside_day, too_many
 from streambound.query.model import Column, Domain, Op, Rate, Relation
-from streambound.query.partitions import partition_day
 from streambound.query.values import Value
+from streambound.storage.partitions import partition_day
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, numbered
 from streambound.tasks.statements import PART, TUPLES

@@ -23,8 +23,8 @@ import pyarrow as pa
 from streambound import errors
 from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import StreamboundError
-from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
+from streambound.storage.files import Footers, footers, require_alike
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Layout, Table

@@ -28,9 +28,9 @@ from streambound.live.answers import (
 from streambound.live.sinks import Sink
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.query.files import parquet_file
 from streambound.spark.live.folders import Folder, at_one_time
 from streambound.spark.live.source import Source
+from streambound.storage.files import parquet_file
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, history_folder, require_sound
 from streambound.spark.frames import literal
 from streambound.spark.live.reading import Mapper, Rows, arrivals, batch_of, failed
 from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
+from streambound.storage.partitions import Partition, history_folder, require_sound
 from streambound.tasks.engine import Engine, opened
 from streambound.tasks.summarise import Reading
 

@@ -24,7 +24,6 @@ from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Range, history_folder
 from streambound.spark.ended import first_lines
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.frames import require_plain
@@ -35,6 +34,7 @@ from streambound.spark.live.rows import Rows
 from streambound.spark.live.sinks import sink_of
 from streambound.spark.live.source import Source
 from streambound.spark.live.stopping import StoppedTogether, silence
+from streambound.storage.partitions import Range, history_folder
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 

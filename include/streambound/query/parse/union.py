@@ -12,19 +12,19 @@ from sqlglot import expressions as exp
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
 from streambound.query.computed import NotComputed, formula_of
-from streambound.query.derived import type_of_expression
-from streambound.query.exactness import HELD, exactly
-from streambound.query.grouped import outputs_in, values_in
+from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.expressions.derived import type_of_expression
+from streambound.query.expressions.exactness import HELD, exactly
 from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
 from streambound.query.operators import Kind as OfGroup
-from streambound.query.parts import Done, Rows, select_tree, stands_for
+from streambound.query.parse.grouped import outputs_in, values_in
+from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
+from streambound.query.parse.select import keyword_place, refuse_clauses, selection
+from streambound.query.parse.telling import told
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
-from streambound.query.select import keyword_place, refuse_clauses, selection
 from streambound.query.statement import Block, Selection
-from streambound.query.telling import told
-from streambound.query.tokens import token_place, tokens
 from streambound.query.values import NULL, Family, Type, common_type
 from streambound.query.windows import SESSIONS
 

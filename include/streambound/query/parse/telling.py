@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import expressions as exp
 
-from streambound.query.parts import stands_for
+from streambound.query.parse.parts import stands_for
 
 _THROUGH = (exp.Paren, exp.Neg, exp.Round, exp.Floor, exp.Ceil, exp.Abs, exp.Sqrt, exp.Pow, exp.Ln, exp.Exp)
 _COMPARED = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)

@@ -6,7 +6,6 @@ A primary key makes a table versioned where its rows change: its latest row of e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,7 @@ from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable, Written
 from streambound.query.differences import microseconds
 from streambound.query.model import Column, Kind, Relation
-from streambound.query.type_names import canonical, nested
+from streambound.query.type_names import canonical, type_named
 from streambound.query.values import Family
 
 # The pseudo-columns that every stream of a processor has.
@@ -31,20 +30,6 @@ STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
 # Connectors and formats by which rows are changed and deleted, not only added.
 _CHANGING = ("upsert", "cdc", "debezium", "canal", "maxwell", "ogg")
 _UNITS = (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000))
-# Moments finer than a microsecond are moments; of numbers without digits engines differ, and none is a bound.
-_MOMENT = re.compile(
-    r"(?:timestamp|datetime)\w*(?: ?\([^)]*\))?(?: with(?:out)?(?: local)? time zone)?", re.IGNORECASE
-)
-_AROUND = re.compile(r"(?:nullable|low_?cardinality)\((.*)\)", re.IGNORECASE)
-_MEANT = {
-    **dict.fromkeys(
-        ("decimal", "numeric", "number", "dec", "hugeint", "int128", "uint128", "rw_int256"), "double"
-    ),
-    **dict.fromkeys(
-        ("uuid", "record", "nvarchar(max)", "enum8", "enum16", "ipv4", "ipv6", "fixed_string"), "string"
-    ),
-    **dict.fromkeys(("serial", "bigserial", "uint256", "int256"), "bigint"),
-}
 _STAMPS = ("event_time_column", "event_time_field", "timestamp_field", "timestamp")
 
 
@@ -213,24 +198,6 @@ def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
             return None if column.computed is None else "timestamp"
         return f"computed({column.computed.sql()[:60]})"
     return type_named(column.type)
-
-
-def type_named(written: str) -> str:
-    """A type as a script or a database names it, as a catalog does; what is not known is nested data.
-
-    >>> type_named("Nullable(TIMESTAMP_LTZ(9))"), type_named("GEOMETRY")
-    ('timestamp', 'object(GEOMETRY)')
-    """
-    text = " ".join(written.split())
-    while match := _AROUND.fullmatch(text):
-        text = match[1]
-    if canonical(text):
-        return text
-    if _MOMENT.fullmatch(text):
-        return "timestamp"
-    if (known := _MEANT.get(text.lower())) is not None:
-        return known
-    return text if nested(text) else f"object({text})"
 
 
 def _changes(table: DeclaredTable, language: Language) -> bool:

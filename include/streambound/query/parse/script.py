@@ -14,18 +14,18 @@ from sqlglot.tokenizer_core import Token
 from streambound.errors import QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
-from streambound.query.declared import Wrong, completed, declared, with_stamps
+from streambound.query.dialects.guess import language_of
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
-from streambound.query.guess import language_of
-from streambound.query.inline import Inliner
-from streambound.query.nested import with_paths
-from streambound.query.parts import Other, Rows, View
+from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.parse.declared import Wrong, completed, declared, with_stamps
+from streambound.query.parse.inline import Inliner
+from streambound.query.parse.nested import with_paths
+from streambound.query.parse.parts import Other, Rows, View
+from streambound.query.parse.standing import Standing, State, tokens_of
 from streambound.query.registry import metadata
 from streambound.query.scope import place_of
-from streambound.query.standing import Standing, State, tokens_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
-from streambound.query.tokens import token_place, tokens
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
-from streambound.query.blockers import aggregates
 from streambound.query.clock import conjuncts
 from streambound.query.dialects.grammar import span_of
-from streambound.query.parts import alias_of, at_place, column_of, is_star
+from streambound.query.expressions.blockers import aggregates
+from streambound.query.parse.parts import alias_of, at_place, column_of, is_star
 from streambound.query.scope import is_word
 
 _TIMES = (exp.LT, exp.LTE, exp.GT, exp.GTE)

@@ -10,16 +10,16 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
-from streambound.query.conditions import formula, operands
-from streambound.query.derived import Expressions, with_columns
+from streambound.query.dialects.tokens import code, place_at
+from streambound.query.expressions.conditions import formula, operands
+from streambound.query.expressions.derived import Expressions, with_columns
+from streambound.query.expressions.offsets import without_offsets
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Constant, Occurrence, Op, Output, Query, Term
-from streambound.query.offsets import without_offsets
-from streambound.query.parts import Latest, Partners
+from streambound.query.parse.parts import Latest, Partners
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import describe, place_of
 from streambound.query.statement import AsOf, Guard, Selection
-from streambound.query.tokens import code, place_at
 from streambound.query.values import NULL
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}

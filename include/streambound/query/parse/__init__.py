@@ -16,15 +16,15 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
-from streambound.query.derived import aligned, not_computed
 from streambound.query.dialects.reading import MAX_NESTING
+from streambound.query.expressions.derived import aligned, not_computed
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.operators import Grouping
+from streambound.query.parse.script import CLOCKED, Script, script
+from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
-from streambound.query.script import CLOCKED, Script, script
 from streambound.query.statement import Statement
-from streambound.query.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.

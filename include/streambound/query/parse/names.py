@@ -10,13 +10,13 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant
-from streambound.query import blockers
 from streambound.query.clock import is_clock, with_clock
-from streambound.query.declared import STAMPS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.differences import band, microseconds, plain
-from streambound.query.joining import alternatives, sought_after, without_missing, without_nulls
-from streambound.query.parts import (
+from streambound.query.expressions import blockers
+from streambound.query.parse.declared import STAMPS
+from streambound.query.parse.joining import alternatives, sought_after, without_missing, without_nulls
+from streambound.query.parse.parts import (
     Item,
     Part,
     Source,
@@ -36,7 +36,7 @@ from streambound.query.windows import called as called_window
 STANDING = ("risingwave", "materialize", "feldera", "postgres")
 
 if TYPE_CHECKING:
-    from streambound.query.inline import Inliner
+    from streambound.query.parse.inline import Inliner
 
 
 @dataclass

@@ -8,10 +8,10 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import UnsupportedError, named
-from streambound.query.aggregates import is_aggregate, name_of
 from streambound.query.dialects.grammar import WINDOWS, span_of
+from streambound.query.dialects.tokens import place_at
+from streambound.query.expressions.aggregates import is_aggregate, name_of
 from streambound.query.scope import describe, place_of
-from streambound.query.tokens import place_at
 from streambound.query.windows import called
 
 _CLAUSES = {

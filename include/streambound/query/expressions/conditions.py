@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, alike, meant
-from streambound.query.derived import Expressions
 from streambound.query.dialects.grammar import span_of
-from streambound.query.exactness import HELD, beside, dense, exactly, in_doubles
+from streambound.query.expressions.derived import Expressions
+from streambound.query.expressions.exactness import HELD, beside, dense, exactly, in_doubles
+from streambound.query.expressions.linear import Sum, expression, linear
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
-from streambound.query.linear import Sum, expression, linear
 from streambound.query.model import (
     Attribute,
     Constant,
@@ -29,7 +28,7 @@ from streambound.query.model import (
 )
 from streambound.query.scope import BOOLEAN, DOUBLE, describe, keyword_meant, place_of
 from streambound.query.syntax import KEYWORDS, not_understood
-from streambound.query.values import Family, Value
+from streambound.query.values import Family
 
 _OPS: dict[type[exp.Expr], Op] = {
     exp.LT: Op.LT,
@@ -38,14 +37,6 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.NEQ: Op.NE,
     exp.GTE: Op.GE,
     exp.GT: Op.GT,
-}
-_HOLDS: dict[Op, Callable[[Any, Any], Any]] = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
 }
 # Comparisons with a constant of what is early: at most that.
 _EARLY = (Op.LT, Op.LE, Op.EQ)
@@ -537,7 +528,7 @@ def _by_promise(
 def _between(found: Join, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison; one of a timestamp, which is never NULL, with itself is decided."""
     if found.left == found.right and scope.is_timestamp(found.left):
-        return _decided(holds(found.op, 0, found.offset), whole, scope)
+        return _decided(found.op.holds(0, found.offset), whole, scope)
     return found
 
 
@@ -555,12 +546,7 @@ def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: E
     one, other = first.value, second.value
     if DOUBLE in (first.type, second.type):
         one, other = scope.as_double(first, whole).value, scope.as_double(second, whole).value
-    return _decided(holds(op, one, other), whole, scope)
-
-
-def holds(op: Op, left: Value, right: Value) -> bool:
-    """Whether two encoded, non-NULL values of one family compare as ``op`` says."""
-    return bool(_HOLDS[op](left, right))
+    return _decided(op.holds(one, other), whole, scope)
 
 
 def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:

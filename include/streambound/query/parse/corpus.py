@@ -16,7 +16,7 @@ from typing import Any
 
 from streambound.errors import DataError, Place, StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.guess import language
+from streambound.query.dialects.guess import language
 
 # Half of a pair that has no other half: no character, and nothing that UTF-8 could hold.
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streambound.errors import StreamboundError, UnsupportedError
 from streambound.query.dialects.reading import Language
 from streambound.query.dialects.statements import Written
-from streambound.query.parts import View
+from streambound.query.parse.parts import View
 from streambound.query.scope import place_of
 
 _KINDS = frozenset(("VIEW", "TABLE", "STREAM", "SOURCE", "SINK"))

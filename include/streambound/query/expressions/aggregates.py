@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sqlglot import expressions as exp
 
-from streambound.query.linear import linear
+from streambound.query.expressions.linear import linear
 from streambound.query.operators import Kind
 from streambound.query.scope import is_word
 

@@ -21,12 +21,13 @@ from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
-from streambound.query import blockers
 from streambound.query.clock import is_clock
 from streambound.query.computed import NotComputed, formula_of, quoted
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
+from streambound.query.expressions import blockers
+from streambound.query.expressions.linear import Sum, linear
+from streambound.query.expressions.paths import path_above
 from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of
-from streambound.query.linear import Sum, linear
 from streambound.query.model import (
     Attribute,
     Column,
@@ -39,7 +40,6 @@ from streambound.query.model import (
     Relation,
     Term,
 )
-from streambound.query.nested import path_above
 from streambound.query.operators import Grouping
 from streambound.query.ranges import is_pmod, range_of
 from streambound.query.scope import (

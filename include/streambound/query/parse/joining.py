@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError
-from streambound.query import blockers
 from streambound.query.clock import conjuncts
-from streambound.query.parts import GROUPED, Item, Latest, Part, Partners
+from streambound.query.expressions import blockers
+from streambound.query.parse.parts import GROUPED, Item, Latest, Part, Partners
 from streambound.query.scope import place_of
 
 if TYPE_CHECKING:
-    from streambound.query.names import Names
+    from streambound.query.parse.names import Names
 
 # What stands in the place of a column of a side that has no row.
 _MISSING = "missing"
@@ -47,7 +47,7 @@ def alternatives(names: Names, parts: Sequence[Part]) -> Iterator[Joined]:
 
 
 def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bool) -> Iterator[Joined]:
-    from streambound.query.names import Substitution
+    from streambound.query.parse.names import Substitution
 
     side, node = names.sides[number], names.sources[number].node
     sides, part = [*row.sides, *group], _together(group)
@@ -122,7 +122,7 @@ def _null() -> exp.Expr:
 
 
 def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) -> Joined:
-    from streambound.query.names import Substitution
+    from streambound.query.parse.names import Substitution
 
     assert isinstance(found, Substitution)
     node = names.sources[number].node

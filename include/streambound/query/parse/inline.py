@@ -14,8 +14,6 @@ from itertools import product
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant, together
-from streambound.query import blockers
-from streambound.query.aggregates import is_aggregate
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
@@ -26,13 +24,18 @@ from streambound.query.clock import (
     is_clock,
     reads_clock,
 )
-from streambound.query.correlated import without_laterals, without_scalars
-from streambound.query.derived import ELEMENTS
 from streambound.query.dialects.grammar import WITHIN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
-from streambound.query.fed import fed_relation
-from streambound.query.grouped import (
+from streambound.query.expressions import blockers
+from streambound.query.expressions.aggregates import is_aggregate
+from streambound.query.expressions.derived import ELEMENTS
+from streambound.query.expressions.patterns import as_window
+from streambound.query.model import Column, Kind, Op, Relation
+from streambound.query.operators import Framing, Grouping, Ranking, Tests
+from streambound.query.parse.correlated import without_laterals, without_scalars
+from streambound.query.parse.fed import fed_relation
+from streambound.query.parse.grouped import (
     Asked,
     framing,
     grouping,
@@ -42,11 +45,9 @@ from streambound.query.grouped import (
     ranked,
     values_in,
 )
-from streambound.query.model import Column, Kind, Op, Relation
-from streambound.query.names import Names, Substitution
-from streambound.query.nested import is_path
-from streambound.query.operators import Framing, Grouping, Ranking, Tests
-from streambound.query.parts import (
+from streambound.query.parse.names import Names, Substitution
+from streambound.query.parse.nested import is_path
+from streambound.query.parse.parts import (
     GROUPED,
     NESTED,
     Done,
@@ -69,7 +70,6 @@ from streambound.query.parts import (
     statement_tree,
     unnested,
 )
-from streambound.query.patterns import as_window
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import Window, tabled
 from streambound.query.windows import called as called_window

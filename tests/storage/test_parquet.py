@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streambound.query.parquet import atomic_writer, write_table
+from streambound.storage.parquet import atomic_writer, write_table
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:

@@ -14,11 +14,18 @@ from math import inf
 from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError
-from streambound.query import blockers
-from streambound.query.aggregates import READING, Called, aggregate, is_aggregate, name_of, owners, polynomial
 from streambound.query.clock import conjuncts
+from streambound.query.expressions import blockers
+from streambound.query.expressions.aggregates import (
+    READING,
+    Called,
+    aggregate,
+    is_aggregate,
+    name_of,
+    owners,
+    polynomial,
+)
 from streambound.query.model import Op
-from streambound.query.names import Names
 from streambound.query.operators import (
     Aggregate,
     Frame,
@@ -32,7 +39,8 @@ from streambound.query.operators import (
     Test,
     Tests,
 )
-from streambound.query.parts import Done, Item, output, stands_for, value
+from streambound.query.parse.names import Names
+from streambound.query.parse.parts import Done, Item, output, stands_for, value
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import SESSIONS, Window, called, length
 

@@ -11,9 +11,9 @@ from sqlglot import expressions as exp
 from streambound.query.catalog import Catalog
 from streambound.query.model import Attribute, Column, Kind, Relation
 from streambound.query.operators import Grouping, Ranking
-from streambound.query.parts import Item, Rows, column_of
+from streambound.query.parse.parts import Item, Rows, column_of
+from streambound.query.parse.union import blocks_of_rows, outputs
 from streambound.query.statement import Block, Statement
-from streambound.query.union import blocks_of_rows, outputs
 
 
 def fed_relation(
