@@ -10,7 +10,6 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError
 from streambound.query.clock import conjuncts
-from streambound.query.expressions import blockers
 from streambound.query.parse.parts import GROUPED, Item, Latest, Part, Partners
 from streambound.query.scope import place_of
 
@@ -73,13 +72,11 @@ def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bo
     if side in ("LEFT", "FULL"):
         none = Partners(part.tables, (*part.conditions, *on), True, True, node)
         if part.partners or part.latest:
-            names.inliner.refuse(blockers.blocker("an outer join of an outer join", node, names.inliner.text))
+            names.inliner.refuse("an outer join of an outer join", node)
         yield replace(row, sides=[*row.sides, *map(_nothing, group)], partners=(*row.partners, none))
     if side in ("RIGHT", "FULL"):
         if not alone or row.partners or row.latest:
-            names.inliner.refuse(
-                blockers.blocker(f"a {side} JOIN of an outer join", node, names.inliner.text)
-            )
+            names.inliner.refuse(f"a {side} JOIN of an outer join", node)
             return
         none = Partners(row.tables, (*row.conditions, *on), True, True, node)
         yield Joined(

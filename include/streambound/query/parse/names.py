@@ -28,6 +28,7 @@ from streambound.query.parse.parts import (
     name_in,
     stands_for,
 )
+from streambound.query.parse.semijoins import partners_of
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import END, SESSIONS, START, Window, part_called
 from streambound.query.windows import called as called_window
@@ -37,6 +38,10 @@ STANDING = ("risingwave", "materialize", "feldera", "postgres")
 
 if TYPE_CHECKING:
     from streambound.query.parse.inline import Inliner
+
+
+# What a SELECT shows: names as written, names that are meant, and expressions.
+Items = list[tuple[str, str, exp.Expr]]
 
 
 @dataclass
@@ -54,6 +59,11 @@ class Names:
     ons: list[list[exp.Expr]] = field(default_factory=list)
     # The query around, of whose rows a sub-query in a condition speaks.
     outer: Substitution | None = None
+
+    @classmethod
+    def of(cls, inliner: Inliner, source: Source) -> Names:
+        """Those of a SELECT from one source."""
+        return cls(inliner, [source], sides=[""], ons=[[]])
 
     def join(self, join: exp.Join) -> None:
         """Note what USING and NATURAL say of the source that came last."""
@@ -126,7 +136,7 @@ class Names:
             conditions, partners = list(joined.conditions), list(joined.partners)
             for condition in where:
                 if (query := blockers.semi_join(condition)) is not None:
-                    partners += self.inliner.partners(condition, query, found)
+                    partners += partners_of(self.inliner, condition, query, found)
                     continue
                 conditions.append(self.condition(found.of(condition)))
             arrival = self.time_of(joined.tables)
@@ -428,9 +438,9 @@ class Names:
         self.inliner.note(made)
         return made
 
-    def items(self, select: exp.Select) -> list[tuple[str, str, exp.Expr]]:
+    def items(self, select: exp.Select) -> Items:
         """What a SELECT shows: the name as written, the name that is meant, and the expression."""
-        made: list[tuple[str, str, exp.Expr]] = []
+        made: Items = []
         for item in select.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if is_star(inner):
@@ -444,6 +454,17 @@ class Names:
                 made.append((inner.name, key, inner))
         return made
 
+    def aliased(self, node: exp.Expr, items: Items) -> exp.Expr:
+        """An expression with the names that SELECT gives resolved."""
+        known = {key: item for _, key, item in items}
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.args.get("table") and not self.knows(part):
+                return known.get(self.inliner.key(part.this), part).copy()
+            return part
+
+        return exp.Paren(this=node.copy()).transform(of)
+
     def _star(self, star: exp.Expr) -> Iterator[tuple[str, str, exp.Expr]]:
         owner = star.args.get("table") if isinstance(star, exp.Column) else None
         words = star if isinstance(star, exp.Star) else star.this
@@ -451,7 +472,7 @@ class Names:
         replaced = [e for e in words.args.get("replace") or () if isinstance(e, exp.Alias)]
         instead = {self.inliner.key(e.args["alias"]): e.this for e in replaced}
         if words.args.get("rename"):
-            self.inliner.refuse(blockers.blocker("* RENAME", star, self.inliner.text))
+            self.inliner.refuse("* RENAME", star)
         chosen = list(range(len(self.sources)))
         if owner is not None:
             chosen = [i for i in chosen if self.sources[i].key == self.inliner.key(owner)]
