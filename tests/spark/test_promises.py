@@ -284,7 +284,7 @@ def tables(case: Drawn, folder: Path) -> None:
     for relation in case.catalog.relations:
         rows = [row for part in case.parts for row in part.get(relation.name, [])]
         histories.write_file(relation, dated(case, rows), folder / f"{relation.name}.parquet")
-    reading = stored.Reading(stored.stored("q", case.sql, case.catalog, folder))
+    reading = stored.StoredEvaluation(stored.stored("q", case.sql, case.catalog, folder))
     list(reading.run())
     units = reading.query.plan.units
     assert units is None or reading.peak_units <= units

@@ -67,7 +67,7 @@ class _Families:
 
     facts: System
     partial: bool = False
-    steps: int = 0
+    work: int = 0
 
     @property
     def query(self) -> Query:
@@ -120,16 +120,16 @@ class _Families:
         """The values of columns that are compared with each other."""
         places = [(role, column) for role in ("t", "f") for column in columns]
         atoms = [a for a in self.query.where if _within(a, columns)]
-        fits = partial(self._matches, optional, atoms)
+        fits = partial(self._is_match, optional, atoms)
         for courses in self._component(places, fits):
-            self.steps += 1
-            if self.steps > STEPS:
+            self.work += 1
+            if self.work > STEPS:
                 self.partial = True
                 return
             if fits(courses):
                 yield courses
 
-    def _matches(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
+    def _is_match(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
         # Within a copy everything is compared alike in each.
         t, f = _tuples(courses, 0)
         match = (t, f) if optional == 0 else (f, t)
@@ -154,8 +154,8 @@ class _Families:
                 )
                 for n, zone in enumerate(zones)
             ]
-            self.steps += sum(map(len, moving))
-            if self.steps > STEPS:
+            self.work += sum(map(len, moving))
+            if self.work > STEPS:
                 self.partial = True
                 return
             for values in product(points, repeat=len(fixed)) if all(moving) else ():
@@ -193,7 +193,7 @@ class _Families:
             yield {}
             return
         for levels in _orders(len(places)):
-            self.steps += 1
+            self.work += 1
             if not fits({p: _course(zone, n, 0, 0) for p, n in zip(places, levels, strict=True)}):
                 continue
             for cuts in product((False, True), repeat=max(levels)):

@@ -239,7 +239,7 @@ def _of_block(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Replacement:
     """What the columns of an occurrence are, over the occurrences that stand in its place."""
 
     here: Occurrence
@@ -351,7 +351,7 @@ def _apart(found: Selection, inner: Selection, around: str) -> Selection:
 
 def _place(
     here: Occurrence, inner: Selection, was: Selection, terms: list[Term | None]
-) -> tuple[_Place, Selection]:
+) -> tuple[_Replacement, Selection]:
     """What the columns of an occurrence are, and the selection with the derived columns that it needs."""
     names = {old.alias: new.alias for old, new in zip(was.occurrences, inner.occurrences, strict=True)}
     own = [column for column in here.relation.columns if not column.of]
@@ -378,7 +378,7 @@ def _place(
     occurrences = tuple(
         replace(o, relation=_with(o.relation, further.get(o.alias, []))) for o in inner.base.occurrences
     )
-    return _Place(here, known), replace(inner, base=replace(inner.base, occurrences=occurrences))
+    return _Replacement(here, known), replace(inner, base=replace(inner.base, occurrences=occurrences))
 
 
 def _with(relation: Relation, columns: list[Column]) -> Relation:

@@ -47,7 +47,7 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def united(
+def statement_fingerprint(
     parts: Iterable[tuple[int, bool, str]],
     outputs: Iterable[tuple[str, str]],
     checked: Iterable[tuple[Relation, Collection[str]]],

@@ -22,11 +22,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
     from streambound.compiler import CRITERIA, compile, invalid, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     try:
         job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
     except StreamboundError as error:

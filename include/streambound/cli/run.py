@@ -86,9 +86,9 @@ def _run(options: argparse.Namespace) -> int:
         return _run_corpus(options.corpus, options.engine, options.mode)
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
 
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     refuse_file("--output", options.output)
     _refuse_memory(options)
     if options.relations is not None:

@@ -61,11 +61,11 @@ def _witness(options: argparse.Namespace) -> int:
 
 
 def _registered(options: argparse.Namespace) -> Given:
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
 
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     return query.name, query.sql, catalog, None, query.dialect, query.query
 
 

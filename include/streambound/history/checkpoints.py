@@ -72,7 +72,7 @@ class Checkpoints:
         self.fingerprint = job.plan.fingerprint(job.static)
         if not recompute:
             self.rows = {n: row for n, row in table.rows.items() if row.fingerprint == self.fingerprint}
-        self.holder = self._held(table)
+        self.holder = self._holder_of(table)
         self.faults += [*table.faults, *self._look()]
         boundary = max((n for n, row in self.rows.items() if row.scope == scope), default=None)
         quarantined = () if recompute else table.late
@@ -85,7 +85,7 @@ class Checkpoints:
         """Whether there are checkpoints, all of another plan, which count for nothing."""
         return self.table is not None and bool(self.table.rows) and not (self.rows or self._anew)
 
-    def _held(self, table: CheckpointTable) -> Holder:
+    def _holder_of(self, table: CheckpointTable) -> Holder:
         found = None if self._anew else read_holder(self.folder)
         if found is not None and found.version > table.version:
             # Answers may be newer than the checkpoints that are left.

@@ -200,7 +200,7 @@ def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> E
         if files:
             size = sum(file.stat().st_size for file in part.files if file.exists())
             shares.append(Share(part.name, identity(part.files), Cost(1, len(files), size, rows)))
-    told = tuple(_told(at, mine) for at, mine in findings.items())
+    told = tuple(_findings_as_one(at, mine) for at, mine in findings.items())
     empty = tuple(part.name for part in parts if not part.files)
     filled = {share.partition for share in shares if share.cost.rows}
     newest = next((part for part in reversed(parts) if part.name in filled), None)
@@ -216,7 +216,7 @@ def _finding(check: str, error: StreamboundError, column: str | None = None) -> 
     return Finding(check, where + error.message, error.fix, column)
 
 
-def _told(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
+def _findings_as_one(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
     check, column = at
     first = _finding(check, mine[0][1], column)
     more = "" if len(mine) == 1 else f" (and likewise {len(mine) - 1:,} more, up to partition {mine[-1][0]})"
@@ -335,7 +335,7 @@ def _diagnosis(
             findings.append(_finding("run", error))
     arriving = {r.name for r in found.statement.scanned if r.kind is not Kind.STATIC}
     shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.shares]
-    known = _known(name, job, checkpoints)
+    known = _evaluated_inputs(name, job, checkpoints)
     anew = (share for stream, share in shares if (stream, share.partition, share.identity) not in known)
     plan = None if job is None else job.plan
     return Diagnosis(
@@ -367,7 +367,7 @@ def _zones(found: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
         )
 
 
-def _known(name: str, job: Job | None, checkpoints: str) -> set[tuple[str, str, str]]:
+def _evaluated_inputs(name: str, job: Job | None, checkpoints: str) -> set[tuple[str, str, str]]:
     """Stream, partition and identity of what the next run need not read again."""
     if job is None or job.plan is None:
         return set()

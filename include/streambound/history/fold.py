@@ -49,7 +49,7 @@ class Fold:
         self.statement = job.plan.statement
         self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
         self.digest = emit.digest(self._answers(self.evaluation.initial).to_batches())
-        self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
+        self.rows_read, self.publish, self.markers, self._reported = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
         self.chain = ""
         self.at: Checkpoint | None = None
@@ -150,9 +150,9 @@ class Fold:
 
     def reached(self) -> str | None:
         """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
-        if self.at is None or self.error is not None or self.markers == self._told:
+        if self.at is None or self.error is not None or self.markers == self._reported:
             return None
-        self._told = self.markers
+        self._reported = self.markers
         stored = "no state" if self.plan.stateless else emit.counted(self.at.units, "unit")
         return (
             f"{self.job.name}: {emit.counted(self.markers, 'marker')} up to {self.at.partition},"

@@ -39,7 +39,7 @@ class Step:
     tasks: tuple[Task, ...]
 
 
-def steps(books: Mapping[str, Checkpoints]) -> list[Step]:
+def scheduled(books: Mapping[str, Checkpoints]) -> list[Step]:
     """All partitions of all jobs, in order of their keys and names."""
     queries: dict[tuple[str, str], list[str]] = {}
     for name, book in books.items():
@@ -89,9 +89,11 @@ def _joint_task(name: str, book: Checkpoints, partition: str) -> Task | None:
     streams = book.needs.together(partition)
     if not streams:
         return None
-    shares = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
-    files = tuple(file for _, mine in shares for file in mine)
-    return Task(cogroup_name(name), partition, files, _size(files), frozenset((name,)), shares=shares)
+    by_stream = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
+    files = tuple(file for _, mine in by_stream for file in mine)
+    return Task(
+        cogroup_name(name), partition, files, _size(files), frozenset((name,)), files_by_stream=by_stream
+    )
 
 
 def _task(stream: str, part: Partition, wanted: Mapping[str, Action]) -> Task:

@@ -63,7 +63,7 @@ class SegmentEvaluation(PlanEvaluation):
         def enters(alias: str, row: HeldRow) -> bool:
             return self.segments.enters(alias, row[-2], until)
 
-        held = self._held()
+        held = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
         known = self._completed(_standing(self._segment_of(held)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
@@ -81,7 +81,7 @@ class SegmentEvaluation(PlanEvaluation):
         self.engine.peak_units = max(self.engine.peak_units, self.units)
         return {row: count for row, count in found.items() if count}
 
-    def _held(self) -> dict[str, list[HeldRow]]:
+    def _waiting_rows(self) -> dict[str, list[HeldRow]]:
         """The tuples that have not entered: held as they came, or told apart by their timestamps."""
         found = held_rows(self.engine.state)
         for alias, synopsis in self.segments.aged.items():

@@ -15,7 +15,7 @@ from itertools import groupby
 from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.events import Batch
 from streambound.evaluation.order import Order
-from streambound.evaluation.statement import summed, united
+from streambound.evaluation.statement import new_to_all, summed
 from streambound.history import states
 from streambound.history.counts import CountEvaluation
 from streambound.history.ending import EndingEvaluation
@@ -162,7 +162,7 @@ class StatementEvaluation:
         rows = [new.get(label, {}) for label in labels]
         if not self.parts[labels[0]].query.ring.idempotent:
             return summed(rows)
-        return united([self.evaluations[label] for label in labels], rows)
+        return new_to_all([self.evaluations[label] for label in labels], rows)
 
     def dump(self) -> bytes:
         """The states of the parts, by label."""

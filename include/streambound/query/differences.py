@@ -296,7 +296,7 @@ def _linear(node: exp.Expr) -> _Linear | None:
 def _later(node: exp.Expr) -> _Linear | None:
     """``DATEADD(minute, 5, ts)`` and ``TIMESTAMPADD``."""
     if not isinstance(node, (exp.DateAdd, exp.TimestampAdd, exp.DateSub, exp.TimestampSub)):
-        return _later(known) if isinstance(node, exp.Anonymous) and (known := _known(node)) else None
+        return _later(known) if isinstance(node, exp.Anonymous) and (known := _as_difference(node)) else None
     unit = node.args.get("unit")
     known_unit = None if unit is None else _unit(unit.name or unit.sql())
     amount = _whole(node.expression)
@@ -307,7 +307,7 @@ def _later(node: exp.Expr) -> _Linear | None:
     return inner.added(_Linear(microseconds=amount * _UNITS[known_unit]), sign)
 
 
-def _known(node: exp.Anonymous) -> exp.Expr | None:
+def _as_difference(node: exp.Anonymous) -> exp.Expr | None:
     """A call that sqlglot does not know: of TIMESTAMPADD, or of DuckDB's DATE_SUB, which is a difference."""
     name, given = str(node.this).upper(), node.expressions
     if name in ("TIMESTAMPADD", "DATEADD", "TIMESTAMPSUB", "DATESUB") and len(given) == 3:
@@ -353,7 +353,7 @@ def _of_number(
             this=inner.plus[0].copy(), expression=_moved(inner.minus[0], number * 10**6 - inner.microseconds)
         )
     if isinstance(one, exp.Anonymous):
-        one = _known(one) or one
+        one = _as_difference(one) or one
     if not isinstance(one, (exp.TimestampDiff, exp.DateDiff, exp.DatetimeDiff)):
         return None
     unit = one.args.get("unit")

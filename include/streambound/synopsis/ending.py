@@ -45,7 +45,7 @@ class EndingPlan:
     def streams(self) -> tuple[StreamSynopsis, ...]:
         """What counts of each stream, once, under whichever alias."""
         first = {o.relation.name: o for o in reversed(self.query.arriving)}
-        return tuple(_held(self.query, occurrence) for occurrence in first.values())
+        return tuple(_all_tuples(self.query, occurrence) for occurrence in first.values())
 
     def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
@@ -79,7 +79,7 @@ class EndingPlan:
         return f"all tuples of {held} until {ending} ends, then keys x classes of the values of {ending}"
 
 
-def _held(query: Query, first: Occurrence) -> StreamSynopsis:
+def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
     """All tuples that may matter of a stream, under whichever alias."""
     relation = first.relation
     aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}

@@ -94,7 +94,7 @@ def _possible(selection: Selection) -> Selection:
 
 def _matching(selection: Selection, guard: Guard, places: Mapping[Attribute, int]) -> dict[int, Values]:
     """What columns hold in the rows outside, or those that a guard finds, that match: by positions."""
-    terms = [(a, p) for a, p in places.items() if a in _known(selection, guard)]
+    terms = [(a, p) for a, p in places.items() if a in _columns_asked(selection, guard)]
     found = [query for case in cases(joined(selection, [guard])) for query in case.parts]
     values = values_of([_showing(query, [a for a, _ in terms]) for query in found], range(len(terms)))
     return dict(zip((p for _, p in terms), values, strict=True))
@@ -109,7 +109,7 @@ def _showing(query: Query, attributes: Iterable[Attribute]) -> Query:
     return replace(query, select=tuple(select))
 
 
-def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
+def _columns_asked(selection: Selection, guard: Guard) -> frozenset[Attribute]:
     return frozenset(selection.base.projected).union(_read(guard))
 
 

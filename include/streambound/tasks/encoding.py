@@ -75,8 +75,8 @@ class Encoder:
         return Attribute(self.alias, str(self.plan.plan.query.occurrence(self.alias).relation.timestamp))
 
     @cached_property
-    def _told(self) -> dict[Attribute, _Told]:
-        return {a: _told(self.plan, a) for a in self.carried}
+    def _told_apart(self) -> dict[Attribute, _ToldApart]:
+        return {a: _told_apart(self.plan, a) for a in self.carried}
 
     def share(self, moments: Numbers, columns: Sequence[pa.Array]) -> Share:
         """The tuples of a segment, by their virtual times."""
@@ -85,7 +85,7 @@ class Encoder:
             self.stamp: pa.array(moments),
             **dict(zip(self.carried, columns, strict=True)),
         }
-        told = [self._told[a].numbered(given[a]) for a in self.carried]
+        told = [self._told_apart[a].numbered(given[a]) for a in self.carried]
         codes, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
         kept = np.flatnonzero(codes >= 0) if any(p is None for p in profiles) else slice(None)
@@ -118,7 +118,7 @@ class Encoder:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ToldApart:
     """What tells the values of a column apart: keys and conditions of tables; ``whole`` if all differ."""
 
     keys: tuple[Key, ...]
@@ -165,12 +165,12 @@ def _meets(condition: Condition, value: Any) -> bool:
     return condition.op.holds(value, condition.value)
 
 
-def _told(plan: SegmentPlan, attribute: Attribute) -> _Told:
+def _told_apart(plan: SegmentPlan, attribute: Attribute) -> _ToldApart:
     cells = [c for s in plan.profiles if attribute.occurrence in s.streams for c in s.cells]
     keys = dict.fromkeys(k for c in cells for k in c.keys if k.attribute == attribute)
     conditions = dict.fromkeys(o for c in cells for o in c.conditions if o.attribute == attribute)
     whole = any(attribute in pair for c in cells for pair in c.same)
-    return _Told(tuple(keys), tuple(conditions), whole)
+    return _ToldApart(tuple(keys), tuple(conditions), whole)
 
 
 def _ordered(times: Numbers) -> bool:

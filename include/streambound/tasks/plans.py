@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.checkpoint.fingerprint import described, fingerprint, united
+from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
 from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
@@ -118,7 +118,7 @@ class StatementPlan:
             return found[0][2]
         checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
         outputs = [(name, kind.name) for name, kind in self.statement.outputs]
-        return united(found, outputs, checked, None if self.node is None else _tree(self.node))
+        return statement_fingerprint(found, outputs, checked, None if self.node is None else _tree(self.node))
 
 
 def _fingerprint(part: PartPlan, static: Static) -> str:

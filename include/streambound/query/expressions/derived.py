@@ -311,7 +311,7 @@ class Expressions(Scope):
         return said if same else f"{said[:-1]} /* {crc32(repr(_tree(plain)).encode()):08x} */)"
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
-        found = range_of(node, self._known)
+        found = range_of(node, self._column_meant)
         known = self.kind(node)
         kind = known if known is not None else _BY_TYPE.get(family, STRING) if family else STRING
         domain = None
@@ -382,7 +382,7 @@ class Expressions(Scope):
         nested = self._width(inner)
         return None if nested is None else nested + width
 
-    def _known(self, column: exp.Column) -> Column | None:
+    def _column_meant(self, column: exp.Column) -> Column | None:
         if is_word(column):
             return None
         attribute = self.attribute(column)
@@ -396,11 +396,11 @@ class Expressions(Scope):
         if (window := called(node)) is not None and window.stamp is not None:
             return self.kind(window.stamp)
         if isinstance(node, exp.Column):
-            found = self._known(node)
+            found = self._column_meant(node)
             return None if found is None else found.type
 
         def of(column: exp.Column) -> Type | None:
-            known = self._known(column)
+            known = self._column_meant(column)
             return None if known is None else known.type
 
         return _kind(node, of)
@@ -747,7 +747,7 @@ def _without_fibres(statement: Statement) -> Statement:
         plain = [atom for atom in atoms if isinstance(atom, (Filter, Membership))]
         fibres = [a for a in plain if base.column(a.attribute).fibres]
         joined = {a for atom in selection.atoms if isinstance(atom, Join) for a in atom.attributes}
-        held = _held(selection, {a.attribute for a in plain if a not in fibres})
+        held = _bound_columns(selection, {a.attribute for a in plain if a not in fibres})
         left = []
         for atom in fibres:
             bases = {Attribute(atom.attribute.occurrence, name) for name in base.column(atom.attribute).of}
@@ -772,7 +772,7 @@ def _without_fibres(statement: Statement) -> Statement:
     )
 
 
-def _held(selection: Selection, found: set[Attribute]) -> set[Attribute]:
+def _bound_columns(selection: Selection, found: set[Attribute]) -> set[Attribute]:
     """The columns that conditions on single columns bind, themselves or by comparisons; of OR all."""
     loose = [p for p in getattr(selection.formula, "parts", ()) if isinstance(p, (AllOf, AnyOf))]
     found |= {a for part in loose for atom in atoms_of(part) for a in atom.attributes}

@@ -55,11 +55,11 @@ def declared(
         made = _alike(one.table, declarations[original]) if original in declarations else one.table
         declarations[one.name.name.lower()] = made
         with _noted(wrong, one.name.name):
-            if body := _body(made, language, _found(bodies, original) or {}):
+            if body := _body(made, language, _body_named(bodies, original) or {}):
                 bodies[one.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
-            if WATERMARK in table.meta and (body := _found(bodies, table.name)):
+            if WATERMARK in table.meta and (body := _body_named(bodies, table.name)):
                 with _noted(wrong, table.name):
                     _stamped(body, *table.meta[WATERMARK])
     relations: list[Relation] = []
@@ -129,7 +129,7 @@ def _alike(table: DeclaredTable, original: DeclaredTable) -> DeclaredTable:
     )
 
 
-def _found(bodies: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | None:
+def _body_named(bodies: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | None:
     return next((body for known, body in bodies.items() if known.lower() == name.lower()), None)
 
 

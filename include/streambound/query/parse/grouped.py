@@ -346,7 +346,7 @@ class _Group:
         """An expression over outputs and aggregates, by their numbers."""
         key = self._names.canonical(node)
         if key in self._keys:
-            return _one([output(number) for number in self._keys[key]])
+            return _one_or_tuple([output(number) for number in self._keys[key]])
         if key in self._left_out:
             return exp.Null()
         if (part := self._of_window(node)) is not None:
@@ -431,7 +431,7 @@ class _Group:
         return self._aggregates.setdefault(one, len(self._aggregates))
 
 
-def _one(nodes: list[exp.Expr]) -> exp.Expr:
+def _one_or_tuple(nodes: list[exp.Expr]) -> exp.Expr:
     return nodes[0] if len(nodes) == 1 else exp.Tuple(expressions=nodes)
 
 

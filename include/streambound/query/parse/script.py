@@ -104,7 +104,7 @@ class Script:
             raise copy(asked.error)
         assert asked.tree is not None
         read, views, known = with_paths(asked.tree, self.catalog, asked.views)
-        inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._other)
+        inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
         if inliner.clock:
             catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
@@ -113,7 +113,7 @@ class Script:
             return tree, inliner.catalog, _NESTED
         return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
 
-    def _other(self, query: NamedQuery) -> Other:
+    def _inlined(self, query: NamedQuery) -> Other:
         """A query that this text names, which stands in another one."""
         found = script(query.sql, self.given, query.dialect)
         asked = found.chosen(None)
@@ -147,7 +147,7 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         if isinstance(one, ParseError):
             standing.not_understood(_part_of(split, one))
         else:
-            _told(standing, states, ignored, one, tokens_of(one, found))
+            _note_statement(standing, states, ignored, one, tokens_of(one, found))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
     found_tables, wrong = declared(tables_of, trees, language)
@@ -188,7 +188,7 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
 
 
-def _told(
+def _note_statement(
     standing: Standing, states: dict[int, State], ignored: set[int], one: Written, found: list[Token]
 ) -> None:
     """Note what a statement defines, drops or changes, and what stood before it."""

@@ -21,7 +21,7 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
 _VALUES = exp.DataType.NUMERIC_TYPES | exp.DataType.TEXT_TYPES | exp.DataType.TEMPORAL_TYPES
 
 
-def told(node: exp.Expr, number: int, counts: bool) -> bool:
+def distinguishes(node: exp.Expr, number: int, counts: bool) -> bool:
     """Whether an expression tells values of a number (see ``parts.value``) apart.
 
     Args:

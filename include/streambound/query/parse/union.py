@@ -21,7 +21,7 @@ from streambound.query.operators import Kind as OfGroup
 from streambound.query.parse.grouped import outputs_in, values_in
 from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
 from streambound.query.parse.select import keyword_place, refuse_clauses, selection
-from streambound.query.parse.telling import told
+from streambound.query.parse.telling import distinguishes
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
 from streambound.query.statement import Block, Selection
@@ -152,7 +152,11 @@ def _finished(done: Done, base: Query) -> Operator:
             kind, formula = NULL, "NULL"
         elif not plain:
             formula, kind = _formula(item.value, done, base, kind)
-        seen = () if plain else tuple(n for n in numbers if told(item.value, n, _counts(done.operator, n)))
+        seen = (
+            ()
+            if plain
+            else tuple(n for n in numbers if distinguishes(item.value, n, _counts(done.operator, n)))
+        )
         shown.append(Shown(name, kind, positions, numbers, plain, seen, formula=formula))
     return _with_formulas(done, base, tuple(shown))
 

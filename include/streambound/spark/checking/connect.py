@@ -30,7 +30,7 @@ from streambound.spark.checking.blocks import (
 )
 from streambound.spark.checking.connect_columns import Columns, Name, Seen
 from streambound.spark.checking.connect_tables import SILENT, aliases_below, seen_through, unnamed
-from streambound.spark.checking.naming import placed, told
+from streambound.spark.checking.naming import placed, source_name
 from streambound.spark.checking.sent import origin_of
 from streambound.spark.checking.world import World
 
@@ -125,7 +125,7 @@ class _Reader(Columns):
             return self._table(relation, sent.named_table.unparsed_identifier)
         held = sent.data_source
         options = {**held.options, **({"path": held.paths[0]} if held.paths else {})}
-        name = held.source_name or told(held.format or "stream", options)
+        name = held.source_name or source_name(held.format or "stream", options)
         identity = (
             (held.format, *sorted(options.items())) if placed(options) else ("plan", relation.common.plan_id)
         )

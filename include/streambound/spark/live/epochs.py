@@ -65,9 +65,9 @@ class Epochs:
         self.schema = live_schema(self.query, self.timed)
         self.sink: Sink | None = None
         self.error: StreamboundError | None = None
-        self.answer = self._known(start)
+        self.answer = self._last_answer(start)
 
-    def _known(self, start: Start) -> LiveAnswer:
+    def _last_answer(self, start: Start) -> LiveAnswer:
         """What the last micro-batch of an earlier start told."""
         fresh = LiveAnswer(
             self.job.name,

@@ -37,7 +37,7 @@ from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
 from streambound.tasks.engine import opened
 from streambound.tasks.scratch import scratch
-from streambound.tasks.summarise import Reading, error_of, error_text
+from streambound.tasks.summarise import StreamScan, error_of, error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -141,7 +141,7 @@ class Rows:
                 fix="correct live of the stream in the catalog: its format and options are Spark's own",
             ) from None
 
-    def mapper(self, reading: Reading, memory_mb: int) -> Mapper:
+    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
         """From rows to arrivals (``reading.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
