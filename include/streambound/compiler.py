@@ -25,7 +25,7 @@ from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
-from streambound.query.expressions.derived import assumptions, derives, independent
+from streambound.query.expressions.independence import assumptions, derives, independent
 from streambound.query.model import Attribute, Kind, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.statement import Statement

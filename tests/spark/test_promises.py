@@ -276,7 +276,7 @@ def live(case: Drawn, folder: Path) -> None:
         here.take(write_files(statement_case, arriving, folder, epoch))
     here.end()
     units = here.beginning.plan.units
-    assert units is None or here.step.told.peak_units <= units
+    assert units is None or here.step.progress.peak_units <= units
 
 
 def tables(case: Drawn, folder: Path) -> None:

@@ -188,12 +188,12 @@ def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
         around.catalog.default,
         options.chosen,
         named,
-        _text(chosen.written),
+        _file_with_text(chosen.written),
         around.errors,
     )
 
 
-def _text(written: Path | None) -> tuple[str, str] | None:
+def _file_with_text(written: Path | None) -> tuple[str, str] | None:
     """A file with its text; no text where it cannot be read."""
     try:
         return None if written is None else (str(written), written.read_text(encoding="utf-8-sig"))

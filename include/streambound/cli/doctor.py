@@ -74,13 +74,13 @@ def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[
 def _stream_lines(stream: Examined) -> Iterator[str]:
     from streambound.history.doctor import summed
 
-    if not stream.shares and not stream.findings:
+    if not stream.parts and not stream.findings:
         yield f"{stream.stream}: only Spark reads its history, which was not looked at"
         return
-    names = [share.partition for share in stream.shares]
+    names = [share.partition for share in stream.parts]
     span = f" ({names[0]} to {names[-1]})" if stream.key and names else ""
     empty = f"; {len(stream.empty)} empty" if stream.empty else ""
-    yield f"{stream.stream}: {_cost(summed(stream.shares))}{span}{empty}"
+    yield f"{stream.stream}: {_cost(summed(stream.parts))}{span}{empty}"
     if stream.newest is not None:
         yield f"  newest: {stream.newest}"
     for name, (low, high, domain) in (stream.ranges or {}).items():

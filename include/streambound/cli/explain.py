@@ -58,9 +58,9 @@ def _fits_memory(statement: Statement) -> bool:
 
 
 def _published_steps(simple: Query | None) -> str:
-    from streambound.papers.steps import steps_text
+    from streambound.papers.procedure import procedure_text
     from streambound.query.model import NullTest
 
     if simple is None or any(isinstance(atom, NullTest) for atom in simple.where):
         return "Steps of Schiff & Özçep: their theorems speak of one SELECT without OR and NULL."
-    return steps_text(simple)
+    return procedure_text(simple)

@@ -128,7 +128,7 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
-def _plain(table: pa.Table, file: str) -> list[dict[str, Any]]:
+def _row_mappings(table: pa.Table, file: str) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = table.to_pylist()
     except (ValueError, OverflowError) as error:
@@ -159,7 +159,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     for file in map(str, partition.files):
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
-            rows = _plain(parquet.read(columns=columns), file)
+            rows = _row_mappings(parquet.read(columns=columns), file)
         found = []
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"

@@ -58,7 +58,7 @@ class StatementPass:
             part.load(json.loads(text))
 
 
-class Held(Protocol):
+class AnswerMemory(Protocol):
     """The evaluation of a part."""
 
     def holds(self, row: Row) -> bool:
@@ -73,7 +73,7 @@ def summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
     return found
 
 
-def new_to_all(parts: Sequence[Held], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:
+def new_to_all(parts: Sequence[AnswerMemory], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:
     """The rows that no part had before. A part that has a row now that is not new in it had it before."""
     return {
         row: 1

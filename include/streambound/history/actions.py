@@ -55,7 +55,7 @@ class Actions:
     ) -> None:
         assert job.plan is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
-        self.relations = {relation.name: relation for relation in job.plan.shares.values()}
+        self.relations = {relation.name: relation for relation in job.plan.inputs.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
         self._before = {(one.stream, one.partition): one for one in quarantined}

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import Order
-from streambound.history.evaluations import ByEngine, Static, Step
-from streambound.history.matches import (
+from streambound.history.array_join import (
     ANYTHING,
     ArrayJoin,
     Codes,
@@ -29,6 +28,7 @@ from streambound.history.matches import (
     ranked,
     weights_of,
 )
+from streambound.history.evaluations import ByEngine, Static, Step
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.plan import Cell, Plan, Streams
 from streambound.synopsis.row_join import Row
@@ -137,7 +137,7 @@ class CountEvaluation(ByEngine[OnePass]):
         """What is stored now."""
         return sum(map(len, self.tables.values()))
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The one step of a partition."""
         yield Step(None, partial(self._taken, given))
 

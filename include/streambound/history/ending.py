@@ -83,7 +83,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
             self.engine.settle()
         return found
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
         tables = {name: load_relation(given[alias]) for alias, name in self.streams.items() if alias in given}
         for batch in self.engine.batches(_named(tables), partition):
@@ -115,10 +115,10 @@ class EndingEvaluation(ByEngine[EndingPass]):
         found: dict[str, bytes] = {}
         with opened() as session, ExitStack() as known:
             for name, table in self.statics.items():
-                known.enter_context(session.known(name, table))
+                known.enter_context(session.registered(name, table))
             for stream, reader in self.readers:
                 if stream in after:
-                    with session.known(TUPLES, self._tuples(reader, after[stream])):
+                    with session.registered(TUPLES, self._tuples(reader, after[stream])):
                         (found[reader.alias],) = partition_tables(session, reader, 1)
         return found
 

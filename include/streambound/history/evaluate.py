@@ -24,7 +24,7 @@ from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, answer_sentence
 from streambound.history.checkpoints import Checkpoints, Damaged
-from streambound.history.executor import Executor, Progress
+from streambound.history.executor import Executor, Progress, silent
 from streambound.history.fold import Fold
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
@@ -61,10 +61,6 @@ from streambound.tasks.summarise import Summary
 Found = dict[str, Draft | StreamboundError]
 
 
-def _silent(message: str) -> None:
-    return None
-
-
 def evaluate_history(
     executor: Executor,
     queries: Sequence[Registered],
@@ -78,7 +74,7 @@ def evaluate_history(
     recompute: bool = False,
     publish: bool = True,
     memory: Mapping[str, Memory] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     memory_mb: int = MEMORY_MB,
 ) -> list[HistoryAnswer]:
     """Evaluate queries over their histories; one answer a query, in the given order.
@@ -138,7 +134,7 @@ def evaluate_history(
                 try:
                     if name not in damaged:
                         done[name] = fold.finish(time.monotonic() - started)
-                        progress(answer_sentence(done[name], fold.book.table is not None, publish))
+                        progress(answer_sentence(done[name], fold.checkpoints.table is not None, publish))
                 except Damaged:
                     damaged.add(name)
                 except StreamboundError as error:
@@ -225,7 +221,7 @@ def _evaluate(
     executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
-    books = {name: fold.book for name, fold in folds.items()}
+    books = {name: fold.checkpoints for name, fold in folds.items()}
     jobs = [book.job for book in books.values()]
     all_steps = scheduled(books)
     unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))

@@ -16,6 +16,10 @@ from streambound.tasks.summarise import StreamScan, Summary, Task
 Progress = Callable[[str], None]
 
 
+def silent(message: str) -> None:
+    """Progress that nobody follows."""
+
+
 class Executor(Protocol):
     """Where the partitions of a history are listed and summarised."""
 

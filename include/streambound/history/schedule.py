@@ -66,9 +66,9 @@ def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]
     needs: dict[tuple[str, str, str], dict[str, Action]] = {}
     apart = {name: book for name, book in books.items() if book.job.cogroup is None}
     for name, book in apart.items():
-        for stream in book.needs.relations:
+        for stream in book.actions.relations:
             for part in book.job.partitions[stream]:
-                need = book.needs[stream, part.name]
+                need = book.actions[stream, part.name]
                 if need in (Action.READ, Action.COMPARE):
                     at = (book.job.key or "", part.name, stream)
                     parts[at] = part
@@ -86,7 +86,7 @@ def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]
 
 def _joint_task(name: str, book: Checkpoints, partition: str) -> Task | None:
     """A partition of all streams of a query, if any has to be read."""
-    streams = book.needs.together(partition)
+    streams = book.actions.together(partition)
     if not streams:
         return None
     by_stream = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)

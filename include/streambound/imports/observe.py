@@ -104,7 +104,7 @@ def _ends(
     if low is None or kind.family is Family.BOOLEAN:
         return {}
     if kind.family is not Family.STRING:
-        return {"min": _plain(low), "max": _plain(high)}
+        return {"min": _yaml_value(low), "max": _yaml_value(high)}
     if different > LISTED:
         return {}
     rows = session.execute(f"SELECT DISTINCT {_quoted(name)} FROM rows ORDER BY 1").fetchall()
@@ -112,7 +112,7 @@ def _ends(
     return {"values": values} if all(len(value) <= LONGEST for value in values) else {}
 
 
-def _plain(value: Any) -> Any:
+def _yaml_value(value: Any) -> Any:
     """A value as YAML reads it back: numbers as they are, all else as text."""
     return value if isinstance(value, (int, float)) else str(value).removesuffix("+00:00")
 

@@ -129,8 +129,7 @@ def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 def microseconds(node: exp.Expr) -> int | None:
     """The length of an interval; None of what is none, or has months."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         inner = microseconds(node.this)
         return None if inner is None else -inner
@@ -273,8 +272,7 @@ def _simple(node: exp.Expr) -> bool:
 
 
 def _linear(node: exp.Expr) -> _Linear | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     length = microseconds(node)
     if length is not None:
         return _Linear(microseconds=length)
@@ -323,8 +321,7 @@ def _as_difference(node: exp.Anonymous) -> exp.Expr | None:
 
 
 def _whole(node: exp.Expr) -> int | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         inner = _whole(node.this)
         return None if inner is None else -inner
@@ -339,8 +336,7 @@ def _of_number(
 ) -> exp.Expr | None:
     """A difference in units compared with a whole number; None of anything else."""
     number = _whole(other) if isinstance(other, (exp.Literal, exp.Neg, exp.Paren)) else None
-    while isinstance(one, exp.Paren):
-        one = one.this
+    one = one.unnest()
     if number is None:
         return None
     if isinstance(one, exp.Abs):

@@ -66,7 +66,7 @@ _ELSE = "leave the column out of the catalog if no query needs it: its type in t
 
 def canonical(text: str) -> str | None:
     """The name that is used for the type that ``text`` names; None if there is none."""
-    name = _plain(text)
+    name = _normalized(text)
     if (found := _NAMES.get(name)) is not None:
         return found
     if _TEXT.fullmatch(name):
@@ -86,12 +86,12 @@ def nested(text: str) -> bool:
     >>> nested("array<struct<t: string, x: double>>"), nested("INT[]"), nested("decimal(10,2)")
     (True, True, False)
     """
-    return _NESTED.fullmatch(_plain(text)) is not None
+    return _NESTED.fullmatch(_normalized(text)) is not None
 
 
 def fix_of(text: str) -> str:
     """What to write instead of a name that is none of a type."""
-    name = _plain(text)
+    name = _normalized(text)
     if _MOMENT.fullmatch(name):
         return _FIXES["timestamp_ns"]
     if _DECIMAL.fullmatch(name):
@@ -102,7 +102,7 @@ def fix_of(text: str) -> str:
     return f"write {_NAMES[near[0]]}" if near else _ELSE
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     """Lower case, and blanks only between words."""
     return re.sub(r" ?([(),]) ?", r"\1", " ".join(text.lower().split()))
 

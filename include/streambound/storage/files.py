@@ -273,7 +273,7 @@ def declared_as(found: pa.DataType) -> str | None:
     if _is_held_decimal(value):
         return f"decimal({value.precision},{value.scale})"
     names = {"float": "float", "double": "double", "bool": "boolean", "date32[day]": "date"}
-    if _text(value):
+    if _is_text(value):
         return "string"
     if types.is_timestamp(value):
         return None if value.unit == "ns" else "timestamp"
@@ -312,7 +312,7 @@ def _double(declared: Type, found: pa.DataType) -> bool:
     )
 
 
-def _text(found: pa.DataType) -> bool:
+def _is_text(found: pa.DataType) -> bool:
     return bool(types.is_string(found) or types.is_large_string(found) or types.is_string_view(found))
 
 
@@ -321,7 +321,7 @@ _FITS: dict[str, Callable[[Type, pa.DataType], bool]] = {
     "decimal": _decimal,
     "float": lambda _, found: bool(types.is_float32(found)),
     "double": _double,
-    "string": lambda _, found: _text(found),
+    "string": lambda _, found: _is_text(found),
     "boolean": lambda _, found: bool(types.is_boolean(found)),
     "date": lambda _, found: bool(types.is_date(found)),
     "timestamp": lambda _, found: bool(types.is_timestamp(found)) and found.unit != "ns",

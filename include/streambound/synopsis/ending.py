@@ -128,7 +128,9 @@ def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
     later = replace(
         query,
         occurrences=tuple(_later(o, finite, shadows) for o in query.occurrences),
-        where=tuple(_plain(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where),
+        where=tuple(
+            _of_shadows(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where
+        ),
     )
     return EndingPlan(query, finite, max(last.values()), later, shadows, linger)
 
@@ -144,7 +146,7 @@ def _compared(atom: Join, finite: tuple[str, ...]) -> _Shifted:
     return atom, -atom.offset, 0
 
 
-def _plain(shifted: _Shifted) -> Join:
+def _of_shadows(shifted: _Shifted) -> Join:
     """The comparison of the columns that hold the timestamps."""
     atom, left, right = shifted
     return replace(

@@ -117,7 +117,7 @@ def _checkpoint(row: Any) -> CheckpointBody:
     )
 
 
-def points(name: str, body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
+def points(body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
     """(partition, units) for a chart: of the checkpoints, else the largest state of each evaluation."""
     if body.checkpoints:
         return [(one.partition, one.units) for one in body.checkpoints]

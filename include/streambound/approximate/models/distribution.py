@@ -9,6 +9,9 @@ import numpy as np
 from streambound.approximate.kernels.arrays import Floats
 from streambound.errors import DataError
 
+# What is less probable than this is left out.
+_PROBABLE = 1e-18
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -51,9 +54,9 @@ class Distribution:
             left[value - self.low] = 0.0
         return Distribution(self.low, left)
 
-    def trimmed(self, least: float = 1e-18) -> Distribution:
+    def trimmed(self) -> Distribution:
         """Without the improbable values at both ends."""
-        likely = np.flatnonzero(self.probability > least)
+        likely = np.flatnonzero(self.probability > _PROBABLE)
         if not len(likely):
             return Distribution(self.low, self.probability[:1])
         first, last = likely[0], likely[-1]

@@ -194,8 +194,7 @@ def polynomial(node: exp.Expr, owner: Owner) -> tuple[Monomial, ...] | None:
 
 
 def _product(node: exp.Expr, owner: Owner) -> list[Monomial] | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if len(owners(node, owner)) <= 1:
         return [(Fraction(1), (node,))]
     if isinstance(node, exp.Mul):

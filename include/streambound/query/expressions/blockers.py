@@ -140,7 +140,7 @@ def of_expression(
                 f"the aggregate {name_of(here)}", here, sql, f"{_described(here, sql)} is not supported here"
             )
             continue
-        inner = _bare(here.this) if isinstance(here, exp.Not) else here
+        inner = here.this.unnest() if isinstance(here, exp.Not) else here
         if inner is not here and (isinstance(inner, exp.Exists) or inner.args.get("query")):
             what = "NOT EXISTS" if isinstance(inner, exp.Exists) else "NOT IN (SELECT ...)"
             yield blocker(what, here, sql, f"{what}, an anti-join within an expression, is not supported yet")
@@ -210,9 +210,3 @@ def _window(node: exp.Window, sql: str) -> UnsupportedError:
         else node.this
     )
     return blocker(f"the window function {name_of(inner)}", node, sql)
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node

@@ -77,9 +77,7 @@ def operands(node: exp.Expr) -> Iterator[exp.Expr]:
     pending, kind = [node], type(node)
     while pending:
         part = pending.pop()
-        inner = part
-        while isinstance(inner, exp.Paren):
-            inner = inner.this
+        inner = part.unnest()
         if isinstance(inner, kind):
             pending.extend((inner.expression, inner.this))
         else:

@@ -88,12 +88,16 @@ def beside(column: Column, value: float) -> Value | None:
     tell apart, the one with the fewest digits next to the double stands for it.
     """
     if in_doubles(column) or (column.type.step == 1 and abs(value) < DOUBLES):
-        return _plain(Fraction(value))
+        return _int_or_fraction(Fraction(value))
     if column.type.name in INTEGERS or digits_of(column.type.name)[0] > TOLD_APART:
         return None
     shortest = Decimal(repr(value))
-    return _plain(Fraction(shortest)) if len(shortest.normalize().as_tuple().digits) <= TOLD_APART else None
+    return (
+        _int_or_fraction(Fraction(shortest))
+        if len(shortest.normalize().as_tuple().digits) <= TOLD_APART
+        else None
+    )
 
 
-def _plain(exact: Fraction) -> Value:
+def _int_or_fraction(exact: Fraction) -> Value:
     return int(exact) if exact.denominator == 1 else exact

@@ -17,7 +17,8 @@ from sqlglot.errors import ErrorLevel
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.reading import MAX_NESTING
-from streambound.query.expressions.derived import aligned, not_computed
+from streambound.query.expressions.derived import aligned
+from streambound.query.expressions.independence import not_computed
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.operators import Grouping
@@ -75,7 +76,7 @@ def read(
             else blocks_of(tree, sql, known, name)
         )
         blocks = aligned(found, sql)
-        made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        made = Statement(name, sql, blocks, outputs(blocks), metadata(sql), unevaluated=unevaluated)
         if unevaluated is not None and unevaluated != CLOCKED:
             made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:

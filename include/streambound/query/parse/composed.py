@@ -11,9 +11,12 @@ from streambound.query.clock import conjuncts, reads_clock
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
 from streambound.query.operators import Framing, Grouping, Tests
-from streambound.query.parse.grouped import framing, grouping, having_of, ranked, values_in
-from streambound.query.parse.names import Items, Names, Substitution
+from streambound.query.parse.grouped import grouping
+from streambound.query.parse.having import having_of, values_in
+from streambound.query.parse.names import Items, Names
+from streambound.query.parse.over import framing, ranked
 from streambound.query.parse.parts import Item, Part, Rows, Source, at_place, stands_for
+from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import called as called_window
 

@@ -116,10 +116,10 @@ def _entry(name: str, document: Any) -> CorpusLine:
     events, static = document.get("events", []), document.get("static", {})
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise DataError("events is no list of objects", accepted='[{"stream": "S", "ts": 0, ...}, ...]')
-    if not isinstance(static, dict) or not all(_rows(rows) for rows in static.values()):
+    if not isinstance(static, dict) or not all(_are_rows(rows) for rows in static.values()):
         raise DataError("static is no mapping to lists of objects", accepted='{"R": [{"K": 1}, ...]}')
     return CorpusLine(name, text, catalog, tuple(events), static, streams=streams or {}, dialect=dialect)
 
 
-def _rows(rows: Any) -> bool:
+def _are_rows(rows: Any) -> bool:
     return isinstance(rows, list) and all(isinstance(row, dict) for row in rows)

@@ -182,8 +182,7 @@ def _tables(select: exp.Select) -> Iterator[exp.Expr]:
 
 def _equal(condition: exp.Expr, outer: object) -> tuple[exp.Expr, exp.Expr] | None:
     """The sides of an equality, that of the sub-query first; None of any other condition."""
-    while isinstance(condition, exp.Paren):
-        condition = condition.this
+    condition = condition.unnest()
     if not isinstance(condition, exp.EQ):
         return None
     assert callable(outer)

@@ -29,7 +29,7 @@ def fed_relation(
         QueryError, UnsupportedError: the rows cannot be read.
     """
     made = blocks_of_rows(blocks, sql, catalog, name)
-    statement = Statement(name, sql, made, outputs(made, sql), unevaluated="a sub-query")
+    statement = Statement(name, sql, made, outputs(made), unevaluated="a sub-query")
     columns: list[Column] = []
     own: list[Item] = []
     taken: set[str] = set()

@@ -11,8 +11,7 @@ from streambound.query.expressions.patterns import as_window
 
 def is_first(condition: exp.Expr) -> bool:
     """Whether a condition is Azure's IsFirst(...) OVER (...) = 1."""
-    while isinstance(condition, exp.Paren):
-        condition = condition.this
+    condition = condition.unnest()
     if not isinstance(condition, exp.EQ) or condition.expression.name != "1":
         return False
     inner = condition.this.this if isinstance(condition.this, exp.Window) else None

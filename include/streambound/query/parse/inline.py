@@ -33,12 +33,9 @@ from streambound.query.model import Column, Kind, Relation
 from streambound.query.parse.composed import as_one, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.fed import fed_relation
-from streambound.query.parse.grouped import (
-    grouping,
-    on_keys,
-)
+from streambound.query.parse.grouped import grouping, on_keys
 from streambound.query.parse.idioms import elements_of, is_first, with_elements, with_matches, with_top_one
-from streambound.query.parse.names import Items, Names, Substitution
+from streambound.query.parse.names import Items, Names
 from streambound.query.parse.nested import is_path
 from streambound.query.parse.parts import (
     GROUPED,
@@ -60,6 +57,7 @@ from streambound.query.parse.parts import (
 )
 from streambound.query.parse.ranked import first_in_time, first_of_each, limited, without_ranks
 from streambound.query.parse.semijoins import without_rows
+from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
 from streambound.query.windows import Window, tabled
 from streambound.query.windows import called as called_window

@@ -11,6 +11,7 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError
 from streambound.query.clock import conjuncts
 from streambound.query.parse.parts import GROUPED, Item, Latest, Part, Partners
+from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ def alternatives(names: Names, parts: Sequence[Part]) -> Iterator[Joined]:
 
 
 def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bool) -> Iterator[Joined]:
-    from streambound.query.parse.names import Substitution
-
     side, node = names.sides[number], names.sources[number].node
     sides, part = [*row.sides, *group], _together(group)
     later = [_nothing(one) for one in names_rest(names, number)]
@@ -118,10 +117,7 @@ def _null() -> exp.Expr:
     return made
 
 
-def _as_of(names: Names, number: int, row: Joined, part: Part, found: object) -> Joined:
-    from streambound.query.parse.names import Substitution
-
-    assert isinstance(found, Substitution)
+def _as_of(names: Names, number: int, row: Joined, part: Part, found: Substitution) -> Joined:
     node = names.sources[number].node
     keys: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = list(names.using(number, found.parts))
@@ -237,8 +233,7 @@ def without_nulls(conditions: Sequence[exp.Expr]) -> list[exp.Expr] | None:
 
 def _holds(node: exp.Expr) -> bool | None:
     """Whether a condition holds whatever the other columns are; None if it depends on them."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Not):
         inner = _is_null(node.this)
         return None if inner is None else not inner
@@ -260,8 +255,7 @@ def _holds(node: exp.Expr) -> bool | None:
 
 def _is_null(node: exp.Expr) -> bool | None:
     """What IS [NOT] NULL says of a missing column."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Is) and _nothing_in(node.this):
         return isinstance(node.expression, exp.Null)
     if isinstance(node, exp.Not):
@@ -290,6 +284,5 @@ def without_missing(node: exp.Expr) -> exp.Expr:
 
 
 def _nothing_in(node: exp.Expr) -> bool:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     return isinstance(node, exp.Null) and bool(node.meta.get(_MISSING))

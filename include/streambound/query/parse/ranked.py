@@ -12,9 +12,12 @@ from streambound.query.clock import conjuncts
 from streambound.query.expressions import blockers
 from streambound.query.model import Op
 from streambound.query.operators import Framing, Ranking
-from streambound.query.parse.grouped import Asked, ordering, ranked, values_in
-from streambound.query.parse.names import Items, Names, Substitution
+from streambound.query.parse.asked import Asked
+from streambound.query.parse.having import values_in
+from streambound.query.parse.names import Items, Names
+from streambound.query.parse.over import ordering, ranked
 from streambound.query.parse.parts import Done, Item, Part, Rows, Source, column_of, output
+from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import is_word
 from streambound.query.windows import called as called_window
 
@@ -85,8 +88,7 @@ def _order(node: exp.Expr, names: Names, asked: Asked, items: Items) -> tuple[tu
         if isinstance(of, exp.Literal) and of.name.isdigit() and 0 < int(of.name) <= len(items):
             of = items[int(of.name) - 1][2]
         of = names.aliased(of, items)
-        while isinstance(of, exp.Paren):
-            of = of.this
+        of = of.unnest()
         made.append((one, of))
     return ordering(made, asked)
 

@@ -15,7 +15,7 @@ from streambound.query.scope import place_of
 
 if TYPE_CHECKING:
     from streambound.query.parse.inline import Inliner
-    from streambound.query.parse.names import Substitution
+    from streambound.query.parse.substitution import Substitution
 
 
 def _same_or_null(one: exp.Expr, other: exp.Expr) -> exp.Expr:

@@ -13,15 +13,15 @@ from streambound.errors import Place, QueryError, UnsupportedError, meant, toget
 from streambound.query.catalog import Catalog
 from streambound.query.computed import NotComputed, formula_of
 from streambound.query.dialects.tokens import token_place, tokens
-from streambound.query.expressions.derived import type_of_expression
 from streambound.query.expressions.exactness import HELD, exactly
+from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
 from streambound.query.operators import Kind as OfGroup
-from streambound.query.parse.grouped import outputs_in, values_in
+from streambound.query.parse.distinguishing import distinguishes
+from streambound.query.parse.having import outputs_in, values_in
 from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
 from streambound.query.parse.select import keyword_place, refuse_clauses, selection
-from streambound.query.parse.telling import distinguishes
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
 from streambound.query.statement import Block, Selection
@@ -137,9 +137,7 @@ def _finished(done: Done, base: Query) -> Operator:
     shown: list[Shown] = []
     for item in done.shown:
         positions, numbers = outputs_in(item.value), values_in(item.value)
-        bare = item.value
-        while isinstance(bare, exp.Paren):
-            bare = bare.this
+        bare = item.value.unnest()
         plain = isinstance(bare, exp.Column) and len(positions) + len(numbers) == 1
         name, number = item.name or f"column{len(shown) + 1}", 2
         while name.lower() in taken:
@@ -284,7 +282,7 @@ def _named(node: exp.Expr) -> str:
     return str(node.this).upper() if isinstance(node, exp.Command) else node.key.upper()
 
 
-def outputs(blocks: tuple[Block, ...], sql: str) -> tuple[tuple[str, Type], ...]:
+def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     """Names (of the first SELECT) and types (common to all) of the answer columns.
 
     Raises:

@@ -155,8 +155,7 @@ def key_column(key: Hashable) -> exp.Column:
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """What a condition asks, each by itself."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.And):
         yield from conjuncts(node.this)
         yield from conjuncts(node.expression)

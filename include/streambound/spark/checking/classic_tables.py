@@ -91,7 +91,7 @@ def seen_through(node: Node) -> bool:
             for one in node.several("projectList")
         )
     if node.kind == "Filter":
-        return _simple(node.one("condition"))
+        return _simple(node.expression("condition"))
     return node.kind == "SubqueryAlias"
 
 

@@ -245,7 +245,7 @@ class _Reader(Columns):
                 other, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
         outputs = [replace(one, value=key_column(one.key)) for one in left.query.outputs]
-        query: Query = self.world.united([left.query, other], outputs)
+        query: Query = self.world.union_all([left.query, other], outputs)
         return Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
     def _deduplicate(self, relation: Any, sent: Any) -> Seen:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, QueryError, StorageError
-from streambound.history.executor import Progress
+from streambound.history.executor import Progress, silent
 from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
 from streambound.live.sinks import Into, require_key
@@ -64,10 +64,6 @@ class Pace:
     ends: bool = False
 
 
-def _silent(message: str) -> None:
-    return None
-
-
 def live(
     session: SparkSession,
     query: Registered,
@@ -78,7 +74,7 @@ def live(
     recompute: bool = False,
     into: Into | None = None,
     pace: Pace = Pace(),
-    progress: Progress = _silent,
+    progress: Progress = silent,
     memory_mb: int = MEMORY_MB,
 ) -> LiveAnswer:
     """Run a bounded query over streams that go on; returns when it is stopped, or what is there is read.

@@ -21,7 +21,7 @@ class Arrived:
     dropped since it could not be decoded."""
 
     files: tuple[str, ...]
-    known: int = 0
+    user_files: int = 0
     malformed: int = 0
 
 

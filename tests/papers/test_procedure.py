@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from tests.strategies import Case, cases, timed_cases
 
 from streambound.boundedness.verdict import Outcome
+from streambound.papers.procedure import SPLITS_SHOWN, procedure_text
 from streambound.papers.schiff_ozcep import applies, schiff_ozcep
-from streambound.papers.steps import SPLITS_SHOWN, steps_text
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 
@@ -25,7 +25,7 @@ EXAMPLE = "S.ts > T.ts AND T.ts > U.ts AND S.A > T.B AND T.B > 0 AND T.B < 5"
 
 
 def steps(sql: str) -> str:
-    return steps_text(parse(sql, CATALOG))
+    return procedure_text(parse(sql, CATALOG))
 
 
 def test_the_papers_example() -> None:
@@ -94,7 +94,7 @@ def test_what_each_step_finds(sql: str, words: str) -> None:
 
 
 def assert_agrees(case: Case) -> None:
-    text = steps_text(case.query)
+    text = procedure_text(case.query)
     if not applies(case.query):
         return
     verdict = schiff_ozcep(case.query)

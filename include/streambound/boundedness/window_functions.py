@@ -34,7 +34,9 @@ _OPEN = "only what is computed from it is shown, and whether it can be told from
 _WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST")
 
 
-def framed(statement: Statement, selections: tuple[Selection, ...], then: Framing, judge: Judge) -> Verdict:
+def over_window_functions(
+    statement: Statement, selections: tuple[Selection, ...], then: Framing, judge: Judge
+) -> Verdict:
     """The verdict on rows with window functions, in changes and in final mode."""
     frames = _Frames(statement, by_top(selections), then)
     found = worst(frames.questions(), judge, _OPEN)

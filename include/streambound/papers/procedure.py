@@ -26,7 +26,7 @@ OUTSIDE = """   The theorem does not apply: offsets, projected timestamps, and s
 SPLITS_SHOWN, BRANCHES_SHOWN = 4, 3
 
 
-def steps_text(query: Query) -> str:
+def procedure_text(query: Query) -> str:
     """The steps on a conjunctive query."""
     lines = [f"Steps of Schiff & Özçep, {_theorem(query)}", *_normal_form(query)]
     if not applies(query):

@@ -75,7 +75,7 @@ class ArrayJoin(RowJoin):
         ranks, values = ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
         matched = []
         for (streams, matches), columns in zip(sources, raw, strict=True):
-            codes = {s: _codes(c, times if self._timely(s) else ranks) for s, c in columns.items()}
+            codes = {s: _ranks_of(c, times if self._timely(s) else ranks) for s, c in columns.items()}
             codes.update(self._cells(streams, matches))
             matched.append((streams, Matched(codes, weights_of([match.weight for match in matches]))))
         yield from self.combined(query, matched, values)
@@ -379,7 +379,7 @@ def ranked(columns: Iterable[list[Any]]) -> tuple[dict[Any, int], list[Any]]:
     return {None: NULL, ANY: ANYTHING} | {value: rank for rank, value in enumerate(values)}, values
 
 
-def _codes(column: Sequence[Any], ranks: Mapping[Any, int]) -> Codes:
+def _ranks_of(column: Sequence[Any], ranks: Mapping[Any, int]) -> Codes:
     return np.array([ranks[value] for value in column], np.int64)
 
 

@@ -12,7 +12,7 @@ from tests.strategies import Case, cases, events, static, timed_cases, timed_eve
 from streambound.boundedness.exact import exact
 from streambound.evaluation.events import batches, encode, encode_static
 from streambound.evaluation.onepass import OnePass
-from streambound.history.matches import ArrayJoin
+from streambound.history.array_join import ArrayJoin
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Attribute
 from streambound.query.parse import parse
