@@ -190,7 +190,7 @@ def test_questions_about_one_query_share_a_limit() -> None:
     vars(facts)["budget"] = Budget(0)
     part = facts.parts[facts.space.family(named("S.A"))]
     part.possible = None
-    part.known.clear()
+    part.settled.clear()
     with pytest.raises(SearchLimit):
         facts.satisfiable()
     # Nobody knows yet; with more steps it is known.
